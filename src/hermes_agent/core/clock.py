@@ -1,0 +1,32 @@
+"""Time, behind a small Protocol so that tests and replays can decide what time it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """- `now` is seconds since 1970 (UTC) and may jump backwards with the machine's clock;
+    - `monotonic` never goes backwards and has no meaning across processes;
+    - `sleep` returns after that many seconds of `monotonic`."""
+
+    def now(self) -> float: ...
+
+    def monotonic(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

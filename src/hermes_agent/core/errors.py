@@ -1,0 +1,217 @@
+"""Every failure that this program names, as one tree; its text is a sentence for a person and says what to do.
+
+    HermesError
+    ├── ConfigError                     a setting is wrong: file, line, nearest key
+    ├── HomeError                       HERMES_HOME cannot be used
+    ├── StoreError
+    │   ├── LostLease                   somebody else owns the session now; stop writing
+    │   ├── DatabaseTooNew              made by a later version
+    │   ├── DatabaseUnreachable         no connection, locked for too long, or a network file system
+    │   ├── DatabaseDamaged             not a database, or it fails its own check
+    │   ├── DiskFull
+    │   └── UnknownSession
+    ├── ProviderError                   a model call failed: provider, model, route
+    │   ├── AuthRefused · OutOfCredit · RateLimited · Overloaded · ServerFailed · Unreachable · TimedOut · Stalled
+    │   ├── ContextTooLong · PayloadTooLarge · ModelNotFound · ContentRefused
+    │   └── MalformedReply · EmptyReply · BadRequest
+    ├── NoModel                         nothing to ask: no key, no local server
+    ├── LimitReached                    turns, time, money or tokens; the run can be continued
+    ├── ToolError                       an answer for the model
+    │   ├── UnknownTool · BadArguments · Refused · StaleWrite
+    └── Stopped                         a person said stop
+"""
+
+from __future__ import annotations
+
+
+class HermesError(Exception):
+    """Any failure that is ours to explain."""
+
+
+class ConfigError(HermesError):
+    """A setting is wrong."""
+
+
+class HomeError(HermesError):
+    """HERMES_HOME cannot be read or written."""
+
+
+class StoreError(HermesError):
+    """The database could not do what was asked; nothing that was committed before is lost."""
+
+
+class LostLease(StoreError):
+    """The lane was taken over by another worker: nothing more may be written under this lease."""
+
+
+class DatabaseTooNew(StoreError):
+    """The database was made by a later version of this program."""
+
+
+class DatabaseUnreachable(StoreError):
+    """No connection to the database, or it stayed locked, or its place cannot hold one."""
+
+
+class DatabaseDamaged(StoreError):
+    """The file is not a database or fails its integrity check."""
+
+
+class DiskFull(StoreError):
+    """There is no room left for a commit."""
+
+
+class UnknownSession(StoreError):
+    """No session has this id or title."""
+
+
+class ProviderError(HermesError):
+    """A model call failed.
+
+    `provider`, `model` name the route that failed; `status` is the HTTP status or 0; `retry_after` is in seconds where the
+    provider gave one. `partial` is the text that had arrived before a stream broke.
+    """
+
+    retryable = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        model: str = "",
+        status: int = 0,
+        retry_after: float | None = None,
+        partial: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.retry_after = retry_after
+        self.partial = partial
+
+
+class AuthRefused(ProviderError):
+    """The key is wrong, revoked or may not use this model."""
+
+
+class OutOfCredit(ProviderError):
+    """The account has no money left."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests; `retry_after` says when to come back where the provider told."""
+
+    retryable = True
+
+
+class Overloaded(ProviderError):
+    """The provider is busy (503, 529)."""
+
+    retryable = True
+
+
+class ServerFailed(ProviderError):
+    """The provider failed (5xx)."""
+
+    retryable = True
+
+
+class Unreachable(ProviderError):
+    """No connection, or it was cut."""
+
+    retryable = True
+
+
+class TimedOut(ProviderError):
+    """No answer in time."""
+
+    retryable = True
+
+
+class Stalled(ProviderError):
+    """The stream was open but brought no content for too long."""
+
+    retryable = True
+
+
+class ContextTooLong(ProviderError):
+    """The request is longer than the model's window."""
+
+
+class PayloadTooLarge(ProviderError):
+    """The request body is larger than the provider takes (413)."""
+
+
+class ModelNotFound(ProviderError):
+    """The provider knows no model of this name."""
+
+
+class ContentRefused(ProviderError):
+    """The provider's policy refused the request or the reply."""
+
+
+class MalformedReply(ProviderError):
+    """The answer is not what the protocol says."""
+
+    retryable = True
+
+
+class EmptyReply(ProviderError):
+    """The answer ended with neither words nor tool calls."""
+
+    retryable = True
+
+
+class BadRequest(ProviderError):
+    """The provider refused the request as ill-formed (400)."""
+
+
+class NoModel(HermesError):
+    """There is no model to ask: no key and no local server."""
+
+
+class LimitReached(HermesError):
+    """A limit ended the run, which can be continued. `limit` names the setting, e.g. `agent.max_turns`."""
+
+    def __init__(self, message: str, *, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class ToolError(HermesError):
+    """A tool could not do what was asked; the model reads `kind`, the sentence and the `hint`."""
+
+    kind = "failed"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UnknownTool(ToolError):
+    """The model asked for a tool that does not exist here."""
+
+    kind = "unknown_tool"
+
+
+class BadArguments(ToolError):
+    """The arguments do not fit the tool's schema; the message holds the schema path."""
+
+    kind = "bad_arguments"
+
+
+class Refused(ToolError):
+    """Permission refused the call."""
+
+    kind = "refused"
+
+
+class StaleWrite(ToolError):
+    """The file changed since it was read."""
+
+    kind = "stale_write"
+
+
+class Stopped(HermesError):
+    """A person stopped the run."""

@@ -1,0 +1,226 @@
+"""What happens in a conversation, as one union of typed events.
+
+The durable ones *are* the conversation's log: one row each, numbered from 1 per session, never changed. The transcript,
+a screen and the state after a crash are folds over them. The live ones (`Live`) pass by while a reply is being made; a
+reader that missed them loses nothing, because a durable event follows with the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.messages import Message
+from hermes_agent.core.model import CallDelta, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionFacts:
+    """A prompt section as the log keeps it: name, hash, tokens by bytes / 4."""
+
+    name: str
+    hash: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixFrozen:
+    """The prefix that every later request of the session begins with; `cause` says why it is new."""
+
+    hash: str
+    cause: str
+    sections: tuple[SectionFacts, ...]
+    kind: Literal["prefix_frozen"] = field(default="prefix_frozen", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run began; `resumed` where it continues one that was stopped or killed."""
+
+    resumed: bool = False
+    kind: Literal["run_started"] = field(default="run_started", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageTaken:
+    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the conversation."""
+
+    message: Message
+    inbox: int = 0
+    kind: Literal["message_taken"] = field(default="message_taken", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replied:
+    """The model's whole answer of one turn. `partial` where the run was stopped while it was being written."""
+
+    turn: int
+    call_id: str
+    message: Message
+    stop: StopReason
+    usage: Usage
+    provider: str
+    model: str
+    cost: float | None
+    seconds: float
+    partial: bool = False
+    kind: Literal["replied"] = field(default="replied", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    """The intent of one call is committed; what it does to the world comes after this event."""
+
+    turn: int
+    call_id: str
+    tool: str
+    effect: Effect
+    summary: str
+    kind: Literal["tool_started"] = field(default="tool_started", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnded:
+    """A call has its result, which is part of the conversation. `seconds` is the time that it took."""
+
+    turn: int
+    call_id: str
+    tool: str
+    message: Message
+    is_error: bool
+    seconds: float
+    kind: Literal["tool_ended"] = field(default="tool_ended", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A person is asked: for a decision about a call (`approval`) or for a fact (`clarify`). The run waits."""
+
+    question: str
+    text: str
+    choices: tuple[str, ...]
+    purpose: Literal["approval", "clarify"]
+    kind: Literal["asked"] = field(default="asked", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The person answered the question of that id."""
+
+    question: str
+    answer: str
+    principal: str
+    inbox: int = 0
+    kind: Literal["answered"] = field(default="answered", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """The runtime tells the person something that the model did not say."""
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+    kind: Literal["notice"] = field(default="notice", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The conversation's view goes back to the event `to`: what came after it is kept in the log and no longer sent."""
+
+    to: int
+    kind: Literal["undone"] = field(default="undone", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branched:
+    """This session begins as a copy of another one up to its event `upto`."""
+
+    session: str
+    upto: int
+    kind: Literal["branched"] = field(default="branched", init=False)
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    ANSWERED = "answered"
+    STOPPED = "stopped"
+    LIMIT = "limit"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """A run is over. `text` is the reply, or the sentence that says why there is none; `error` names the error's class.
+
+    Every outcome but `answered` can be continued.
+    """
+
+    outcome: Outcome
+    text: str
+    turns: int
+    reason: str = ""
+    error: str = ""
+    kind: Literal["run_ended"] = field(default="run_ended", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted:
+    """A request is on its way; its durable record is the row `call_id` of the usage ledger."""
+
+    turn: int
+    call_id: str
+    messages: int
+    kind: Literal["turn_started"] = field(default="turn_started", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress:
+    """A running call shows a line."""
+
+    call_id: str
+    tool: str
+    text: str
+    kind: Literal["tool_progress"] = field(default="tool_progress", init=False)
+
+
+Durable = (
+    PrefixFrozen
+    | RunStarted
+    | MessageTaken
+    | Replied
+    | ToolStarted
+    | ToolEnded
+    | Asked
+    | Answered
+    | Notice
+    | Undone
+    | Branched
+    | RunEnded
+)
+Live = TurnStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | ToolProgress
+Event = Durable | Live
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A durable event in its place: `number` counts from 1 within the session, `at` is seconds since 1970."""
+
+    number: int
+    run: str
+    at: float
+    event: Durable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """An event as a reader gets it. A live event carries the number of the durable one that it follows, so that a reader
+    who returns with the last number it saw misses nothing."""
+
+    session: str
+    number: int
+    run: str
+    at: float
+    event: Event

@@ -1,0 +1,88 @@
+"""Who speaks, where, and what arrives: typed values that are part of every key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hermes_agent.core.messages import File, Image, Text
+
+
+class Standing(StrEnum):
+    """What a principal is to this agent."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    GUEST = "guest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """A person (or program) who speaks: `platform` and the platform's own user id, e.g. `cli:root`."""
+
+    platform: str
+    user: str
+    standing: Standing = Standing.GUEST
+    name: str = ""
+
+    @property
+    def key(self) -> str:
+        """`platform:user`, the key under which what belongs to this principal is kept."""
+        return f"{self.platform}:{self.user}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """Where words are exchanged. `participant` is set where a group is kept per user; `topic` where one chat holds several."""
+
+    platform: str
+    chat_kind: str = "dm"
+    chat: str = ""
+    thread: str = ""
+    participant: str = ""
+    topic: str = ""
+
+    @property
+    def key(self) -> str:
+        """`platform:kind:chat[:thread][:participant]`, percent-escaped where a part holds a colon."""
+        parts = [self.platform, self.chat_kind, self.chat, self.thread, self.participant]
+        while parts and not parts[-1]:
+            parts.pop()
+        key = ":".join(part.replace("%", "%25").replace(":", "%3A") for part in parts)
+        return f"{key}#{self.topic}" if self.topic else key
+
+
+class Busy(StrEnum):
+    """What a message does that arrives while a run is under way.
+
+    `steer`: read at the next turn; `queue`: waits for the end; `interrupt`: stops the run, then is read.
+    """
+
+    STEER = "steer"
+    QUEUE = "queue"
+    INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbound:
+    """One message from outside, on its way to a session.
+
+    `source` and `source_id` together are the platform's own identity of the message and make it count once. `parts`
+    carry the origin that access control gave the sender. `resumes` marks mail that asks a stopped run to go on; `answers`
+    holds the id of the question that this message answers.
+    """
+
+    source: str
+    source_id: str
+    principal: Principal
+    conversation: Conversation
+    parts: tuple[Text | Image | File, ...]
+    received: float
+    busy: Busy = Busy.STEER
+    resumes: bool = False
+    answers: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))

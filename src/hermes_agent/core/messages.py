@@ -1,0 +1,134 @@
+"""Messages: a role and typed parts, neutral to any provider, each part labelled with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class Origin(StrEnum):
+    """Who or what produced a part; text of an outside origin (`tool`, `web`, `file`, `guest`) is never an instruction."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    GUEST = "guest"
+    RUNTIME = "runtime"
+    MODEL = "model"
+    TOOL = "tool"
+    WEB = "web"
+    FILE = "file"
+    SKILL = "skill"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Words."""
+
+    text: str
+    origin: Origin = Origin.MODEL
+    kind: Literal["text"] = field(default="text", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """A model's reasoning.
+
+    `text` is what may be shown. `opaque` is the provider's signature or encrypted content, kept verbatim and sent back
+    only to the `maker` ("vendor/model") that made it.
+    """
+
+    text: str
+    opaque: str = ""
+    maker: str = ""
+    redacted: bool = False
+    kind: Literal["thinking"] = field(default="thinking", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """A picture: its bytes as base64 in `data`, or an address in `url`."""
+
+    media_type: str = "image/png"
+    data: str = ""
+    url: str = ""
+    origin: Origin = Origin.OWNER
+    kind: Literal["image"] = field(default="image", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A document: its bytes as base64, its media type and the name that a person gave it."""
+
+    name: str
+    media_type: str
+    data: str = ""
+    origin: Origin = Origin.OWNER
+    kind: Literal["file"] = field(default="file", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model's wish to have a tool run.
+
+    `id` is unique within the session. `arguments` is what the model's JSON held; where it was not a JSON object,
+    `arguments` is empty and `broken` keeps the text as it came.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    broken: str = ""
+    kind: Literal["tool_call"] = field(default="tool_call", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool answered to the call `call_id`; a failure is an answer too, with `is_error` set."""
+
+    call_id: str
+    name: str
+    parts: tuple[Text | Image | File, ...]
+    is_error: bool = False
+    kind: Literal["tool_result"] = field(default="tool_result", init=False)
+
+    @property
+    def text(self) -> str:
+        """The words of the answer."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+Part = Text | Thinking | Image | File | ToolCall | ToolResult
+
+
+class Role(StrEnum):
+    """Whose turn of the conversation a message is. Runtime notices travel as `user` with origin `runtime`."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One entry of the conversation."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """The words, without thinking and tool traffic."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that this message asks for, in order."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+
+def said(text: str, origin: Origin = Origin.OWNER) -> Message:
+    """A user message of words alone."""
+    return Message(role=Role.USER, parts=(Text(text=text, origin=origin),))

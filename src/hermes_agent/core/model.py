@@ -1,0 +1,149 @@
+"""What is asked of a model and what it answers, in words that no provider owns."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+from hermes_agent.core.messages import Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSchema:
+    """A tool as a model sees it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """The frozen beginning of every request of a session.
+
+    `system` is the assembled text, `tools` the schemas in a fixed order, `hash` covers both byte for byte.
+    """
+
+    system: str
+    tools: tuple[ToolSchema, ...]
+    hash: str
+
+
+class StopReason(StrEnum):
+    """Why a model stopped writing."""
+
+    END = "end"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    REFUSED = "refused"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one call as the provider counted them. `input` includes `cached` and `cache_write`; `output` includes
+    `reasoning`. `known` is False where the provider told nothing (an interrupted call): unknown is not zero."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """Words as they arrive."""
+
+    text: str
+    kind: Literal["text_delta"] = field(default="text_delta", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta:
+    """Reasoning as it arrives."""
+
+    text: str
+    kind: Literal["thinking_delta"] = field(default="thinking_delta", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDelta:
+    """A tool call begins to take shape; its arguments follow with the reply."""
+
+    name: str
+    kind: Literal["call_delta"] = field(default="call_delta", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrying:
+    """An attempt failed and another follows after `delay` seconds; what the failed attempt had streamed is void."""
+
+    reason: str
+    attempt: int
+    delay: float
+    kind: Literal["retrying"] = field(default="retrying", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A model's whole answer. `cost` is in US dollars, None where the price is unknown."""
+
+    message: Message
+    stop: StopReason
+    usage: Usage
+    provider: str
+    model: str
+    cost: float | None = None
+
+
+Delta = TextDelta | ThinkingDelta | CallDelta | Retrying
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One question to a model.
+
+    `call_id` names the call in the usage ledger, whose row the broker commits before this request is sent; `session`, `run`,
+    `turn` and `purpose` (`chat`, `title`, `compression`, ...) say whose and what for. `messages` is a sequence that only
+    grows within a run, so that what was compiled of it for the last request can be kept. `deadline` is a moment of
+    `Clock.monotonic`; `money` is what may still be spent, in US dollars; None means no limit. `max_output` caps the reply
+    in tokens; None leaves it to the model's own limit. `use_tools` False offers the tools but forbids their use, so that
+    the prefix stays byte-identical.
+    """
+
+    call_id: str
+    session: str
+    run: str
+    turn: int
+    purpose: str
+    prefix: Prefix
+    messages: Sequence[Message]
+    deadline: float | None = None
+    money: float | None = None
+    max_output: int | None = None
+    effort: str = "medium"
+    use_tools: bool = True
+
+
+class Model(Protocol):
+    """- `ask` yields any number of deltas, then exactly one `Reply`, then stops;
+    - raises only `ProviderError`, before or instead of the `Reply`, and never after its deadline by more than a second;
+    - closing the iterator early closes the connection;
+    - after `Retrying`, the words streamed before it do not count.
+    """
+
+    @property
+    def name(self) -> str:
+        """The route as a person writes it: `vendor/model`."""
+        ...
+
+    @property
+    def window(self) -> int:
+        """Tokens of context."""
+        ...
+
+    def ask(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]: ...

@@ -1,0 +1,77 @@
+"""Typed values back from plain ones: the inverse of writing a dataclass as JSON, for the unions of this vocabulary."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Reviver = Callable[[Any], Any]
+
+
+def revive(kind: type[T] | Any, plain: Any) -> Any:
+    """The value of type `kind` that was written as `plain` (dicts, lists, strings, numbers).
+
+    A union of dataclasses is told apart by the `kind` field. A field that is missing takes its default; one that the
+    class does not know is ignored, so that a log made by a later version can still be read. Raises `ValueError` for what
+    does not fit.
+    """
+    try:
+        return _reviver(kind)(plain)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
+
+
+def _same(plain: Any) -> Any:
+    return plain
+
+
+@lru_cache(maxsize=None)
+def _reviver(kind: Any) -> Reviver:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _union(kind)
+    if origin is tuple:
+        item = _reviver(get_args(kind)[0])
+        return tuple if item is _same else lambda plain: tuple(item(entry) for entry in plain)
+    if is_dataclass(kind):
+        return _record(kind)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    return _same
+
+
+def _union(kind: Any) -> Reviver:
+    members = [member for member in get_args(kind) if member is not type(None)]
+    records = {_tag(member): _reviver(member) for member in members if is_dataclass(member)}
+    if not records:
+        return _reviver(members[0]) if len(members) == 1 else _same
+    if len(members) == 1:
+        only = _reviver(members[0])
+        return lambda plain: None if plain is None else only(plain)
+    return lambda plain: None if plain is None else records[plain["kind"]](plain)
+
+
+def _tag(record: Any) -> str:
+    hint = get_type_hints(record).get("kind")
+    return str(get_args(hint)[0]) if get_origin(hint) is Literal else ""
+
+
+def _record(record: Any) -> Reviver:
+    hints = get_type_hints(record)
+    revivers = {entry.name: _reviver(hints[entry.name]) for entry in fields(record) if entry.init}
+    required = [
+        entry.name for entry in fields(record) if entry.init and entry.default is MISSING and entry.default_factory is MISSING
+    ]
+
+    def build(plain: Mapping[str, Any]) -> Any:
+        missing = [name for name in required if name not in plain]
+        if missing:
+            raise KeyError(missing[0])
+        return record(**{name: revivers[name](value) for name, value in plain.items() if name in revivers})
+
+    return build

@@ -1,0 +1,55 @@
+"""Named parts of the prompt, each with its own hash and size."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from hermes_agent.core.model import Prefix, ToolSchema
+
+BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One part of the system prompt: a name for people, and the text as the model reads it."""
+
+    name: str
+    text: str
+
+    @property
+    def tokens(self) -> int:
+        """Size by bytes / 4, rounded up."""
+        return estimate_tokens(self.text)
+
+    @property
+    def hash(self) -> str:
+        """The first 16 hex digits of SHA-256."""
+        return short_hash(self.text)
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens by bytes / 4, rounded up: the measure that every size in this program is given in."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+def short_hash(text: str) -> str:
+    """The first 16 hex digits of SHA-256 of the text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def join_sections(sections: tuple[Section, ...]) -> str:
+    """The system prompt: the sections that are not empty, a blank line between them."""
+    return "\n\n".join(section.text.strip() for section in sections if section.text.strip())
+
+
+def freeze(sections: tuple[Section, ...], tools: tuple[ToolSchema, ...]) -> Prefix:
+    """The prefix of these sections and tools; its hash covers the text and the schemas in their order."""
+    system = join_sections(sections)
+    return Prefix(system=system, tools=tools, hash=short_hash(f"{system}\0{tools_text(tools)}"))
+
+
+def tools_text(tools: tuple[ToolSchema, ...]) -> str:
+    """The tool schemas as one JSON text, in their order: what is counted and hashed."""
+    return json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools], separators=(",", ":"))

@@ -1,0 +1,133 @@
+"""Tools: what a model may call, what a call does to the world, and the decorator that makes a method one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.messages import File, Image, Text
+from hermes_agent.core.model import ToolSchema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFacts:
+    """What one call, with its arguments, does: its effect and the absolute paths that it touches.
+
+    `paths` None means "unknown": such a call shares no turn with another that writes. `summary` is one line for a
+    person ("terminal: pytest -q").
+    """
+
+    effect: Effect
+    paths: tuple[str, ...] | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something only a person can answer: the words, and the choices where there are some."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+    purpose: Literal["approval", "clarify"] = "clarify"
+
+
+class CallContext(Protocol):
+    """What a running call may use of its run.
+
+    - `key` is the idempotency key `session/call id`, the same when the call is made again after a crash; filesystem-safe;
+    - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they start);
+    - `seconds_left` is the time until the run's deadline, None without one;
+    - `progress` shows a line to whoever watches; it never blocks;
+    - `session` and `workspace` name the conversation and the absolute folder where it works;
+    - `ask` puts a question to the person and returns the answer, also one that was given before a crash; it raises
+      `Refused` where nobody is there to answer.
+    """
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def session(self) -> str: ...
+
+    @property
+    def workspace(self) -> str: ...
+
+    @property
+    def attach(self) -> bool: ...
+
+    def seconds_left(self) -> float | None: ...
+
+    def progress(self, text: str) -> None: ...
+
+    async def ask(self, question: Question) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a call gives back to the model. A plain `str` stands for one text part of origin `tool`."""
+
+    parts: tuple[Text | Image | File, ...]
+    is_error: bool = False
+
+
+class Tool(Protocol):
+    """A callable tool.
+
+    - `facts` is pure, quick, and raises `BadArguments` (with the schema path) where the arguments do not fit;
+    - `run` raises `ToolError` for what the model should know; anything else is a defect of the tool;
+    - `run` of an effect that is not `writes` may be called again with the same `key` after a crash;
+    - cancelling `run` ends everything that it started within two seconds.
+    """
+
+    @property
+    def schema(self) -> ToolSchema: ...
+
+    @property
+    def needs(self) -> frozenset[Capability]: ...
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts: ...
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolMark:
+    """What `@tool` wrote on a method; a collector makes a `Tool` of it."""
+
+    effect: Effect
+    needs: tuple[Capability, ...]
+    paths: tuple[str, ...]
+    reads_when: str
+    name: str
+    core: bool
+
+
+Method = TypeVar("Method", bound=Callable[..., Awaitable[str | Answer]])
+MARK = "__hermes_tool__"
+
+
+def tool(
+    *,
+    effect: Effect,
+    needs: tuple[Capability, ...] = (),
+    paths: tuple[str, ...] = (),
+    reads_when: str = "",
+    name: str = "",
+    core: bool = True,
+) -> Callable[[Method], Method]:
+    """Mark an async method as a tool.
+
+    The method's name, docstring and signature are the tool (`name` overrides). A parameter called `context` receives the
+    `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, for writes that may run
+    side by side. `reads_when` names a boolean parameter that turns this call into a `reads`. A tool that is not `core`
+    is left out of the prompt and found with `find_tools`.
+    """
+
+    def mark(method: Method) -> Method:
+        facts = ToolMark(effect=effect, needs=needs, paths=paths, reads_when=reads_when, name=name, core=core)
+        setattr(method, MARK, facts)
+        return method
+
+    return mark
