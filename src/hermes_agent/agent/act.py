@@ -45,19 +45,27 @@ async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[
     """
     planned = [plan(agent, session, call) for call in calls]
     for batch in side_by_side(planned):
-        limit = asyncio.Semaphore(agent.max_parallel)
-
-        async def one(item: Planned, limit: asyncio.Semaphore = limit) -> None:
-            async with limit:
-                await answer(agent, session, journal, item)
-
         if len(batch) == 1:
             await answer(agent, session, journal, batch[0])
-            continue
+        else:
+            await together(agent, session, journal, batch)
+    return bool(planned) and all(isinstance(item.problem, UnknownTool | BadArguments) for item in planned)
+
+
+async def together(agent: Agent, session: Session, journal: Journal, batch: Sequence[Planned]) -> None:
+    """Run the calls of one batch side by side, at most `max_parallel` at a time."""
+    limit = asyncio.Semaphore(agent.max_parallel)
+
+    async def one(item: Planned) -> None:
+        async with limit:
+            await answer(agent, session, journal, item)
+
+    try:
         async with asyncio.TaskGroup() as group:
             for item in batch:
                 group.create_task(one(item))
-    return bool(planned) and all(isinstance(item.problem, UnknownTool | BadArguments) for item in planned)
+    except* StoreError as lost:
+        raise lost.exceptions[0] from None
 
 
 def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:

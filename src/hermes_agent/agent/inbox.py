@@ -20,7 +20,7 @@ async def take_inbox(session: Session, journal: Journal) -> None:
     mail = await journal.read_mail()
     now = [letter for letter in mail if not (letter.inbound.busy is Busy.QUEUE and session.awaits_reply)]
     if len(now) < len(mail):
-        journal.ring_again()
+        journal.leave()
     if now:
         await journal.commit(*events_of(session, now), changes=[journal.take(now)])
 
@@ -29,8 +29,11 @@ async def take_answers(session: Session, journal: Journal) -> None:
     """Put only the answers that wait into the log; the rest stays for the next turn."""
     mail = await journal.read_mail()
     answers = [letter for letter in mail if letter.inbound.answers]
+    if len(answers) < len(mail):
+        journal.leave()
     if answers:
         await journal.commit(*events_of(session, answers), changes=[journal.take(answers)])
+        journal.ring()  # another call of this turn may wait for one of these answers
 
 
 def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered]:

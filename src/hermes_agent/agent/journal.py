@@ -10,6 +10,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.model import Prefix
 from hermes_agent.store import Lease, Store, Transaction
 
 Change = Callable[[Transaction], Awaitable[object]]
@@ -42,6 +43,7 @@ class Journal:
         self._turn_taking = asyncio.Lock()
         self._rung = asyncio.Event()
         self._rung.set()
+        self._left = False
         self.taken: list[int] = []
         self.released = False
 
@@ -89,11 +91,11 @@ class Journal:
 
         return change
 
-    def keep_prefix(self, body: str, hash_: str) -> Change:
-        """The prefix's text under its hash, as part of the commit that freezes it."""
+    def keep_prefix(self, prefix: Prefix) -> Change:
+        """The prefix under its hash, as part of the commit that freezes it."""
 
         async def change(tx: Transaction) -> None:
-            await self._store.prefixes.put(tx, hash_, body)
+            await self._store.prefixes.put(tx, prefix)
 
         return change
 
@@ -121,21 +123,22 @@ class Journal:
 
     @property
     def has_mail(self) -> bool:
-        """Whether there may be mail that was not looked at."""
-        return self._rung.is_set()
+        """Whether there may be mail that was not taken."""
+        return self._left or self._rung.is_set()
 
     async def wait_for_mail(self) -> None:
-        """Return when there may be mail."""
+        """Return when somebody rang since the last look."""
         await self._rung.wait()
 
     async def read_mail(self) -> tuple[Mail, ...]:
-        """The mail that waits; empty without a look at the store where nobody rang."""
-        if not self._rung.is_set():
+        """The mail that waits; empty without a look at the store where nobody rang and nothing was left."""
+        if not self.has_mail:
             return ()
         self._rung.clear()
+        self._left = False
         waiting = await self._store.inbox.waiting(self._lease)
         return tuple(Mail(id=row, inbound=inbound) for row, inbound in waiting)
 
-    def ring_again(self) -> None:
-        """Mail was read and left for later."""
-        self._rung.set()
+    def leave(self) -> None:
+        """Mail was read and not taken: it is looked at again at the next turn."""
+        self._left = True

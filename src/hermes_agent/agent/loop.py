@@ -11,6 +11,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.errors import HermesError, LimitReached, StoreError, ToolError
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded
+from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
 
@@ -135,6 +136,18 @@ async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
     outcome = "answered" if ended.outcome is Outcome.ANSWERED else f"{ended.outcome}: {ended.reason or ended.text}"
     await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(outcome)])
     return ended
+
+
+async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesError) -> RunEnded:
+    """End, with the reason, a run that could not even begin: the mail is kept in the log, and its sender is told."""
+    if not session.running:
+        session.run = ids.short()
+        await journal.commit(RunStarted())
+    await take_inbox(session, journal)
+    ended = RunEnded(
+        outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
+    )
+    return await end(session, journal, ended)
 
 
 def _cut_short(session: Session, text: str) -> Replied:

@@ -225,3 +225,10 @@ class Seen:
     run: str
     at: float
     event: Event
+
+
+def is_live(event: Event) -> bool:
+    """Whether an event passes by without being logged."""
+    if isinstance(event, ToolStarted):
+        return event.effect is Effect.READS
+    return isinstance(event, Live)
