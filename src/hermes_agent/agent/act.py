@@ -19,6 +19,7 @@ from hermes_agent.core.errors import BadArguments, HermesError, StoreError, Tool
 from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
+from hermes_agent.store import Intent
 
 log = logging.getLogger(__name__)
 
@@ -124,14 +125,14 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
     if before is None:
         for hook in agent.hooks:
             await hook.before_call(proposed)
-        await _declare(session, journal, item.call, item.facts)
+        await _declare(session, journal, item.call, item.facts, context.key)
     result = await item.tool.run(item.call.arguments, context)
     for hook in reversed(agent.hooks):
         result = await hook.after_call(proposed, result)
     return result
 
 
-async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts) -> None:
+async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts, key: str) -> None:
     """Say that the call starts: in the log with its intent where it does more than read."""
     started = ToolStarted(
         turn=session.turn, call_id=call.id, tool=call.name, effect=facts.effect, summary=facts.summary
@@ -139,8 +140,8 @@ async def _declare(session: Session, journal: Journal, call: ToolCall, facts: Ca
     if facts.effect is Effect.READS:
         journal.live(started)
         return
-    intent = journal.intend(call_id=call.id, tool=call.name, effect=facts.effect, summary=facts.summary)
-    await journal.commit(started, changes=[intent])
+    intent = Intent(call_id=call.id, tool=call.name, effect=facts.effect, key=key, summary=facts.summary)
+    await journal.commit(started, changes=[journal.intend(intent)])
 
 
 def failure(error: HermesError) -> Answer:

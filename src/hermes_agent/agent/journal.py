@@ -11,7 +11,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Prefix
-from hermes_agent.store import Lease, Store, Transaction
+from hermes_agent.core.section import Section
+from hermes_agent.store import Intent, Lease, Store, Transaction
 
 Change = Callable[[Transaction], Awaitable[object]]
 
@@ -44,7 +45,7 @@ class Journal:
         self._rung = asyncio.Event()
         self._rung.set()
         self._left = False
-        self.taken: list[int] = []
+        self.taken: list[int] = list(lease.taken)
         self.released = False
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
@@ -75,11 +76,11 @@ class Journal:
             Seen(session=session.id, number=session.number, run=session.run, at=self._clock.now(), event=event)
         )
 
-    def intend(self, *, call_id: str, tool: str, effect: str, summary: str) -> Change:
+    def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as part of a commit."""
 
         async def change(tx: Transaction) -> None:
-            await self._store.effects.intend(tx, self._lease, call_id=call_id, tool=tool, effect=effect, summary=summary)
+            await self._store.effects.intend(tx, self._lease, intent)
 
         return change
 
@@ -91,11 +92,11 @@ class Journal:
 
         return change
 
-    def keep_prefix(self, prefix: Prefix) -> Change:
+    def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...]) -> Change:
         """The prefix under its hash, as part of the commit that freezes it."""
 
         async def change(tx: Transaction) -> None:
-            await self._store.prefixes.put(tx, prefix)
+            await self._store.prefixes.put(tx, prefix, sections)
 
         return change
 

@@ -70,16 +70,16 @@ class SessionPrompt:
         return self._prefix
 
     async def _stored(self, session: Session) -> Prefix:
-        prefix = await self._store.prefixes.get(session.prefix_hash)
-        if prefix is None:
+        frozen = await self._store.prefixes.get(session.prefix_hash)
+        if frozen is None:
             raise StoreError(f"The prompt of session {session.id} is missing from the database; `hermes doctor` says more.")
-        return prefix
+        return frozen.prefix
 
     async def _new(self, journal: Journal) -> Prefix:
         sections = sections_of(await self._surroundings())
         prefix = freeze(sections, self._tools)
         event = PrefixFrozen(hash=prefix.hash, cause="session start", sections=facts_of(sections, self._tools))
-        await journal.commit(event, changes=[journal.keep_prefix(prefix)])
+        await journal.commit(event, changes=[journal.keep_prefix(prefix, sections)])
         return prefix
 
 

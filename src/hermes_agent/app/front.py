@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
@@ -16,7 +16,7 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, LostLease, StoreError
-from hermes_agent.core.events import Durable, RunEnded, Seen
+from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.host.tasks import spawn
@@ -140,10 +140,8 @@ class Hermes:
     @asynccontextmanager
     async def holding(self, session: str) -> AsyncIterator[Journal]:
         """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if busy."""
-        lease = await self.store.inbox.hold(session, self._queue)
-        if lease is None:
-            raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
-        view = await self._view(session)
+        lease = await self._hold(session)
+        view = await self.view(session)
         try:
             yield Journal(self.store, lease, view, self._clock, self.bus.publish)
         finally:
@@ -155,6 +153,19 @@ class Hermes:
         async with self.holding(session) as journal:
             await journal.commit(*events)
 
+    async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
+        """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
+        number = await self.store.history.last_number(source.id) if upto is None else upto
+        now = self._clock.now()
+        name = title or (f"{source.title} (branch)" if source.title else "")
+        record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
+        await self.store.write(lambda tx: self.store.sessions.create(tx, record))
+        lease = await self._hold(record.id)
+        await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
+        await self.store.inbox.release(lease)
+        await self.log(record.id, Branched(session=source.id, upto=number))
+        return record
+
     async def close(self) -> None:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
         if self._worker is not None:
@@ -164,6 +175,12 @@ class Hermes:
                 running.task.cancel()
             await running.ended.wait()
         await self.store.close()
+
+    async def _hold(self, session: str) -> Lease:
+        lease = await self.store.inbox.hold(session, self._queue)
+        if lease is None:
+            raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
+        return lease
 
     def _look(self) -> None:
         """See to it that ready lanes are claimed."""
@@ -217,6 +234,8 @@ class Hermes:
         while not journal.released:
             # Boundary: one conversation.
             try:
+                if running.lease.poison:
+                    raise HermesError(running.lease.poison)
                 await run(await self._build(record), view, journal, running.switch)
             except StoreError:
                 raise
@@ -227,6 +246,7 @@ class Hermes:
                 await give_up(view, journal, self._ids, HermesError(APOLOGY))
             running.switch = StopSwitch()
 
-    async def _view(self, session: str) -> Session:
+    async def view(self, session: str) -> Session:
+        """The session as the log has it."""
         record = await self.store.sessions.get(session)
         return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))

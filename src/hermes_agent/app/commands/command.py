@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.front import Hermes
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Text
@@ -29,10 +30,15 @@ class Done:
 class Desk:
     """Where a command works: the system, the session, and the line as it came."""
 
-    hermes: Hermes
+    runtime: Runtime
     record: SessionRecord
     inbound: Inbound
     busy: bool = False
+
+    @property
+    def hermes(self) -> Hermes:
+        """The front door."""
+        return self.runtime.hermes
 
     def message(self, text: str) -> Inbound:
         """The same message with other words."""
