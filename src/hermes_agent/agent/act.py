@@ -98,9 +98,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         result = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
     message = Message(
         role=Role.TOOL,
-        parts=(
-            ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),
-        ),
+        parts=(ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),),
     )
     ended = ToolEnded(
         turn=session.turn,
@@ -119,7 +117,9 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         raise item.problem or UnknownTool(f"There is no tool `{item.call.name}`.")
     before = session.started.get(item.call.id)
     if before is Effect.WRITES:
-        return Answer(parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True)
+        return Answer(
+            parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
+        )
     context.attach = before is not None
     proposed = Proposed(call=item.call, tool=item.tool, facts=item.facts, context=context)
     if before is None:

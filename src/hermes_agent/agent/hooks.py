@@ -20,7 +20,8 @@ class Proposed:
 
 
 class Hook(Protocol):
-    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and the
+    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and
+    the
       tool does not run;
     - `after_call` sees the answer before it is committed and returns it or another one;
     - hooks run in their order, both ways."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from hermes_agent.agent.agent import Agent
@@ -24,14 +24,15 @@ from hermes_agent.store import Lease, SessionRecord, Store
 
 log = logging.getLogger(__name__)
 
-APOLOGY = "Something in this program broke; the log (`hermes logs`) has the details. Nothing that was done is lost: try again."
+APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
 
 BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there already)."""
+    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there
+    already)."""
 
     session: str
     inbox: int | None
@@ -121,25 +122,32 @@ class Hermes:
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
         if running := self._running.get(session):
-            running.switch.stop(reason)
+            self.stop_now(session, reason)
             await running.ended.wait()
             return True
         return await self.store.inbox.stop(session)
 
-    def watch(self, session: str, after: int = 0) -> AsyncIterator[Seen]:
+    def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; see `Bus.watch`."""
         return self.bus.watch(session, after)
 
-    async def finished(self, session: str, after: int) -> RunEnded:
-        """Wait for the end of the run that is under way or comes next, counting from the event `after`."""
-        async for seen in self.watch(session, after):
-            if isinstance(seen.event, RunEnded):
-                return seen.event
-        raise HermesError("The session's events ended without a result.")
+    async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
+        """The session's events from a number on, up to the end of the run that is under way or comes next."""
+        async with aclosing(self.bus.watch(session, after)) as events:
+            async for seen in events:
+                yield seen
+                if isinstance(seen.event, RunEnded):
+                    return
+
+    def stop_now(self, session: str, reason: str = "stopped") -> None:
+        """End the session's run in this process without waiting for its end; for signal handlers."""
+        if running := self._running.get(session):
+            running.switch.stop(reason)
 
     @asynccontextmanager
     async def holding(self, session: str) -> AsyncIterator[Journal]:
-        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if busy."""
+        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
+        busy."""
         lease = await self._hold(session)
         view = await self.view(session)
         try:
