@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.context import RunContext
@@ -35,6 +36,7 @@ class Planned:
 
     call: ToolCall
     tool: Tool | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     facts: CallFacts | None = None
     problem: ToolError | None = None
 
@@ -76,8 +78,9 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
             raise BadArguments(
                 f"The arguments are not a JSON object: {call.broken[:200]}", hint="Send the call again as valid JSON."
             )
-        tool = agent.tools.get(call.name)
-        return Planned(call=call, tool=tool, facts=tool.facts(call.arguments, session.workspace))
+        tool, arguments = agent.tools.resolve(call.name, call.arguments)
+        facts = tool.facts(arguments, session.workspace)
+        return Planned(call=call, tool=tool, arguments=arguments, facts=facts)
     except ToolError as problem:
         return Planned(call=call, problem=problem)
 
@@ -121,12 +124,12 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
             parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
         )
     context.attach = before is not None
-    proposed = Proposed(call=item.call, tool=item.tool, facts=item.facts, context=context)
+    proposed = Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
     if before is None:
         for hook in agent.hooks:
             await hook.before_call(proposed)
         await _declare(session, journal, item.call, item.facts, context.key)
-    result = await item.tool.run(item.call.arguments, context)
+    result = await item.tool.run(item.arguments, context)
     for hook in reversed(agent.hooks):
         result = await hook.after_call(proposed, result)
     return result
