@@ -129,6 +129,7 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         for hook in agent.hooks:
             await hook.before_call(proposed)
         await _declare(session, journal, item.call, item.facts, context.key)
+    journal.alive()
     result = await item.tool.run(item.arguments, context)
     for hook in reversed(agent.hooks):
         result = await hook.after_call(proposed, result)

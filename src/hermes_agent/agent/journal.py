@@ -70,6 +70,10 @@ class Journal:
                 session.apply(entry)
                 self._show(Seen(session=session.id, number=entry.number, run=entry.run, at=now, event=entry.event))
 
+    def alive(self) -> None:
+        """Raise `LostLease` where this process was away for too long; asked right before an effect."""
+        self._store.workers.alive(self._lease)
+
     def live(self, event: Live) -> None:
         """Show an event that is not kept."""
         session = self.session

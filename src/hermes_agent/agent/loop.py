@@ -14,12 +14,20 @@ from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, Run
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
+from hermes_agent.store import Ending
 
 MAX_CONTINUATIONS = 3
 """How often a reply that was cut at the length limit is asked to go on."""
 
 MAX_MISSES = 3
 """Turns in a row whose calls were all for unknown tools or with arguments that do not fit."""
+
+ENDINGS = {
+    Outcome.ANSWERED: Ending.ANSWERED,
+    Outcome.LIMIT: Ending.WAITING,
+    Outcome.STOPPED: Ending.REFUSED,
+    Outcome.FAILED: Ending.REFUSED,
+}
 
 GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
 SUM_UP = (
@@ -133,8 +141,9 @@ async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
             ToolEnded(turn=session.turn, call_id=call.id, tool=call.name, message=message, is_error=True, seconds=0.0)
         )
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
-    outcome = "answered" if ended.outcome is Outcome.ANSWERED else f"{ended.outcome}: {ended.reason or ended.text}"
-    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(outcome)])
+    ending = ENDINGS[ended.outcome]
+    reason = "" if ending is Ending.ANSWERED else ended.text
+    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(ending, reason)])
     return ended
 
 

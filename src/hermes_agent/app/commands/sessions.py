@@ -34,7 +34,7 @@ async def resume(desk: Desk, rest: str) -> Done:
     if not rest:
         return await sessions(desk, rest)
     record = await desk.hermes.store.sessions.find(rest)
-    await desk.hermes.store.sessions.set_current(desk.inbound.conversation.key, record.id)
+    await desk.hermes.make_current(desk.inbound.conversation, record.id)
     await desk.hermes.resume(record.id)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
 
