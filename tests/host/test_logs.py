@@ -53,7 +53,7 @@ def test_nothing_is_opened_before_the_first_line(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_logged_with_its_traceback_and_without_secrets(tmp_path: Path) -> None:
-    secrets = open_secrets(home_at(tmp_path / "home"), ("KEY",), {"KEY": "hidden-value"})
+    secrets = open_secrets(home_at(tmp_path / "home"), {"KEY": "hidden-value"})
     open_log(tmp_path / "hermes.log", secrets.redact)
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -14,6 +14,7 @@ from hermes_agent.host.paths import Home, environment
 SHORTEST_HIDDEN = 8
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
+TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 SHAPES = (
     r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}",
     r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
@@ -30,19 +31,21 @@ SHAPES = (
 class Secrets:
     """The secrets of one home.
 
-    `.env` comes before the process environment, of which only the `declared` names are read. `warnings` says what is
-    wrong with the file (a line that is no `NAME=value`, a mode that lets others read it).
+    `.env` comes before the process environment. What is hidden in texts: every value of `.env`, every value that was
+    asked for, and the variables of the environment whose names say that they are secret. `warnings` says what is wrong
+    with the file (a line that is no `NAME=value`, a mode that lets others read it).
     """
 
     home: Home
-    declared: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=environment, repr=False)
     warnings: tuple[str, ...] = ()
     _kept: dict[str, str] = field(default_factory=dict, repr=False)
+    _asked: set[str] = field(default_factory=set, repr=False)
 
     def get(self, name: str) -> str:
         """The value under this name, empty where there is none."""
-        return self._kept.get(name) or (self.variables.get(name, "") if name in self.declared else "")
+        self._asked.add(name)
+        return self._kept.get(name) or self.variables.get(name, "")
 
     def source(self, name: str) -> str:
         """Where the value comes from: `.env`, `environment`, or empty where there is none."""
@@ -50,10 +53,10 @@ class Secrets:
             return ".env"
         return "environment" if self.get(name) else ""
 
-    def names(self) -> tuple[str, ...]:
-        """The names that have a value, those of `.env` first."""
-        kept = [name for name, value in self._kept.items() if value]
-        return (*kept, *(name for name in self.declared if name not in kept and self.get(name)))
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names that have a value in `.env`."""
+        return tuple(name for name, value in self._kept.items() if value)
 
     def set(self, name: str, value: str) -> None:
         """Write one secret into `.env`; other lines stay as they are. Raises `ConfigError`, `HomeError`."""
@@ -74,7 +77,8 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
-        values = {self.get(name): name for name in self.names()}
+        outside = (name for name in self.variables if name in self._asked or TELLING.search(name))
+        values = {self.get(name): name for name in (*outside, *self.kept)}
         for value in sorted(values, key=len, reverse=True):
             if len(value) >= SHORTEST_HIDDEN:
                 text = text.replace(value, f"[secret {values[value]}]")
@@ -97,8 +101,8 @@ class Secrets:
             write_private(self.home.env_file, content.encode())
 
 
-def open_secrets(home: Home, declared: Iterable[str] = (), variables: Mapping[str, str] | None = None) -> Secrets:
-    """The secrets of a home; `declared` are the names that the parts of the program know. Raises `HomeError`."""
+def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secrets:
+    """The secrets of a home. Raises `HomeError`."""
     kept: dict[str, str] = {}
     warnings: list[str] = []
     for number, line in enumerate((_text(home) or "").splitlines(), 1):
@@ -110,7 +114,6 @@ def open_secrets(home: Home, declared: Iterable[str] = (), variables: Mapping[st
     warnings += _wide_mode(home)
     return Secrets(
         home=home,
-        declared=tuple(declared),
         variables=environment() if variables is None else variables,
         warnings=tuple(warnings),
         _kept=kept,
