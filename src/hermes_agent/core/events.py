@@ -71,7 +71,8 @@ class Replied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted:
-    """The intent of one call is committed; what it does to the world comes after this event."""
+    """A call is about to run. In the log where the effect is more than `reads`: then the intent is committed before the
+    world is touched. A call that only reads is shown live and logged by its end alone."""
 
     turn: int
     call_id: str
@@ -200,7 +201,7 @@ Durable = (
     | Branched
     | RunEnded
 )
-Live = TurnStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | ToolProgress
+Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | ToolProgress
 Event = Durable | Live
 
 
@@ -224,3 +225,10 @@ class Seen:
     run: str
     at: float
     event: Event
+
+
+def is_live(event: Event) -> bool:
+    """Whether an event passes by without being logged."""
+    if isinstance(event, ToolStarted):
+        return event.effect is Effect.READS
+    return isinstance(event, Live)

@@ -44,11 +44,11 @@ class Conversation:
 
     @property
     def key(self) -> str:
-        """`platform:kind:chat[:thread][:participant]`, percent-escaped where a part holds a colon."""
+        """`platform:kind:chat[:thread][:participant]`, percent-escaped where a part holds a colon or a hash."""
         parts = [self.platform, self.chat_kind, self.chat, self.thread, self.participant]
         while parts and not parts[-1]:
             parts.pop()
-        key = ":".join(part.replace("%", "%25").replace(":", "%3A") for part in parts)
+        key = ":".join(part.replace("%", "%25").replace(":", "%3A").replace("#", "%23") for part in parts)
         return f"{key}#{self.topic}" if self.topic else key
 
 

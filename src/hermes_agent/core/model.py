@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
@@ -146,4 +146,4 @@ class Model(Protocol):
         """Tokens of context."""
         ...
 
-    def ask(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]: ...
+    def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]: ...

@@ -30,8 +30,12 @@ def _same(plain: Any) -> Any:
     return plain
 
 
-@lru_cache(maxsize=None)
 def _reviver(kind: Any) -> Reviver:
+    return _made(kind)
+
+
+@lru_cache(maxsize=None)
+def _made(kind: Any) -> Reviver:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _union(kind)

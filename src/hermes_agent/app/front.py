@@ -1,0 +1,252 @@
+"""The one front door: every message, from whatever surface, enters here; every run of this process is started here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import give_up, run
+from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.app.bus import Bus
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError, LostLease, StoreError
+from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store import Lease, SessionRecord, Store
+
+log = logging.getLogger(__name__)
+
+APOLOGY = "Something in this program broke; the log (`hermes logs`) has the details. Nothing that was done is lost: try again."
+
+BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there already)."""
+
+    session: str
+    inbox: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A run of this process, and its two controls."""
+
+    lease: Lease
+    journal: Journal
+    switch: StopSwitch
+    ended: asyncio.Event
+    task: asyncio.Task[None] | None = None
+
+
+class Hermes:
+    """One agent on one store.
+
+    `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
+    alone (`own_only`), a gateway or worker on every lane of its queue.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        build: BuildAgent,
+        clock: Clock,
+        ids: Ids,
+        queue: str = "cli",
+        own_only: bool = True,
+    ) -> None:
+        self.store = store
+        self.bus = Bus(store.history.entries)
+        self._build = build
+        self._clock = clock
+        self._ids = ids
+        self._queue = queue
+        self._own: set[str] | None = set() if own_only else None
+        self._running: dict[str, Running] = {}
+        self._worker: asyncio.Task[None] | None = None
+
+    async def open_session(
+        self, conversation: Conversation, principal: Principal, *, workspace: str, model: str = "", new: bool = False
+    ) -> SessionRecord:
+        """The conversation's current session, made where there is none or where a `new` one is wanted."""
+        if not new and (current := await self.store.sessions.current(conversation.key)):
+            return current
+        now = self._clock.now()
+        record = SessionRecord(
+            id=self._ids.session(now),
+            principal=principal.key,
+            conversation=conversation.key,
+            surface=conversation.platform,
+            model=model,
+            workspace=workspace,
+            created=now,
+            updated=now,
+        )
+        await self.store.write(lambda tx: self.store.sessions.create(tx, record))
+        return record
+
+    async def submit(self, inbound: Inbound, session: str) -> Submitted:
+        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
+        row = await self.store.inbox.accept(inbound, session, self._queue)
+        if self._own is not None:
+            self._own.add(session)
+        running = self._running.get(session)
+        if running is None:
+            self._look()
+        elif inbound.busy is Busy.INTERRUPT:
+            running.switch.stop("interrupted by a new message")
+        else:
+            running.journal.ring()
+        return Submitted(session=session, inbox=row)
+
+    async def resume(self, session: str) -> bool:
+        """Work on a session that a crash left in the middle of a run. False where nothing is open."""
+        if self._own is not None:
+            self._own.add(session)
+        lease = await self._claim(session)
+        if lease is not None:
+            self._start(lease)
+        return lease is not None
+
+    async def stop(self, session: str, reason: str = "stopped") -> bool:
+        """End the session's run at once, in whichever process it is. False where none is under way."""
+        if running := self._running.get(session):
+            running.switch.stop(reason)
+            await running.ended.wait()
+            return True
+        return await self.store.inbox.stop(session)
+
+    def watch(self, session: str, after: int = 0) -> AsyncIterator[Seen]:
+        """The session's events from a number on; see `Bus.watch`."""
+        return self.bus.watch(session, after)
+
+    async def finished(self, session: str, after: int) -> RunEnded:
+        """Wait for the end of the run that is under way or comes next, counting from the event `after`."""
+        async for seen in self.watch(session, after):
+            if isinstance(seen.event, RunEnded):
+                return seen.event
+        raise HermesError("The session's events ended without a result.")
+
+    @asynccontextmanager
+    async def holding(self, session: str) -> AsyncIterator[Journal]:
+        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if busy."""
+        lease = await self._hold(session)
+        view = await self.view(session)
+        try:
+            yield Journal(self.store, lease, view, self._clock, self.bus.publish)
+        finally:
+            await self.store.inbox.release(lease)
+            self._look()
+
+    async def log(self, session: str, *events: Durable) -> None:
+        """Append events to a session where no run is under way."""
+        async with self.holding(session) as journal:
+            await journal.commit(*events)
+
+    async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
+        """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
+        number = await self.store.history.last_number(source.id) if upto is None else upto
+        now = self._clock.now()
+        name = title or (f"{source.title} (branch)" if source.title else "")
+        record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
+        await self.store.write(lambda tx: self.store.sessions.create(tx, record))
+        lease = await self._hold(record.id)
+        await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
+        await self.store.inbox.release(lease)
+        await self.log(record.id, Branched(session=source.id, upto=number))
+        return record
+
+    async def close(self) -> None:
+        """Leave: runs under way are left in the log for the next process, everything else is given back."""
+        if self._worker is not None:
+            self._worker.cancel()
+        for running in list(self._running.values()):
+            if running.task is not None:
+                running.task.cancel()
+            await running.ended.wait()
+        await self.store.close()
+
+    async def _hold(self, session: str) -> Lease:
+        lease = await self.store.inbox.hold(session, self._queue)
+        if lease is None:
+            raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
+        return lease
+
+    def _look(self) -> None:
+        """See to it that ready lanes are claimed."""
+        if self._worker is None or self._worker.done():
+            self._worker = spawn(self._work(), name="worker")
+        self.store.doorbell.ring()
+
+    async def _work(self) -> None:
+        """Claim what is ready, start it, sleep until the doorbell."""
+        while True:
+            while (lease := await self._claim()) is not None:
+                self._start(lease)
+            await self.store.doorbell.wait()
+            for running in self._running.values():
+                running.journal.ring()
+            for session in await self.store.inbox.stops():
+                if running := self._running.get(session):
+                    running.switch.stop()
+
+    async def _claim(self, session: str | None = None) -> Lease | None:
+        lanes = None if self._own is None else sorted(self._own - self._running.keys())
+        return await self.store.inbox.claim([self._queue], lanes=[session] if session else lanes)
+
+    def _start(self, lease: Lease) -> None:
+        view = Session(id=lease.lane)
+        journal = Journal(self.store, lease, view, self._clock, self.bus.publish)
+        running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
+        self._running[lease.lane] = running
+        running.task = spawn(self._run(running), name=f"run {lease.lane}")
+
+    async def _run(self, running: Running) -> None:
+        """Everything that happens under one lease."""
+        lane = running.lease.lane
+        try:
+            await self._rounds(running)
+        except LostLease:
+            log.warning("session %s was taken over by another process", lane)
+        except StoreError as error:
+            log.exception("session %s cannot be written", lane)
+            self.bus.fail(lane, error)
+        finally:
+            del self._running[lane]
+            running.ended.set()
+
+    async def _rounds(self, running: Running) -> None:
+        """Run until the lane was given back; mail that came too late for one run begins the next."""
+        view, journal = running.journal.session, running.journal
+        record = await self.store.sessions.get(view.id)
+        view.workspace = record.workspace
+        fold(view, await self.store.history.entries(view.id))
+        while not journal.released:
+            # Boundary: one conversation.
+            try:
+                if running.lease.poison:
+                    raise HermesError(running.lease.poison)
+                await run(await self._build(record), view, journal, running.switch)
+            except StoreError:
+                raise
+            except HermesError as error:
+                await give_up(view, journal, self._ids, error)
+            except Exception:
+                log.exception("session %s: the run failed", view.id)
+                await give_up(view, journal, self._ids, HermesError(APOLOGY))
+            running.switch = StopSwitch()
+
+    async def view(self, session: str) -> Session:
+        """The session as the log has it."""
+        record = await self.store.sessions.get(session)
+        return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))

@@ -1,0 +1,118 @@
+"""`hermes -z PROMPT`: one question, the reply alone on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.cli.exits import Exit
+from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
+from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.paths import find_home
+from hermes_agent.store import SessionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the command line says. `resume` is an id or title; `go_on` continues the folder's latest session; an empty `prompt`
+    with one of them takes up a run that was interrupted."""
+
+    prompt: str = ""
+    json: bool = False
+    model: str = ""
+    profile: str = ""
+    resume: str = ""
+    go_on: bool = False
+
+
+def run(question: Question) -> int:
+    """Ask, print, and return the exit code."""
+    return asyncio.run(_run(question))
+
+
+async def _run(question: Question) -> int:
+    home = find_home(question.profile).ensure()
+    async with open_runtime(home, Options(model=question.model, attended=False)) as runtime:
+        if runtime.loaded.notice:
+            print(runtime.loaded.notice, file=sys.stderr)
+        session, after, submitted = await _begin(runtime, question)
+        if not submitted and not await runtime.hermes.resume(session):
+            print("Nothing to resume: the last run of this session is complete.", file=sys.stderr)
+            return Exit.OK
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _stopper(runtime, session))
+        ended = await _follow(runtime, session, after, as_json=question.json)
+        return report(ended, as_json=question.json)
+
+
+async def _begin(runtime: Runtime, question: Question) -> tuple[str, int, bool]:
+    """The session, the event to follow it from, and whether there was something to say."""
+    workspace = str(Path.cwd())
+    conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
+    record = await session_for(runtime, question, conversation)
+    after = await runtime.store.history.last_number(record.id)
+    if not question.prompt:
+        return record.id, after, False
+    inbound = Inbound(
+        source="cli",
+        source_id=runtime.ids.short(),
+        principal=runtime.owner,
+        conversation=conversation,
+        parts=(Text(text=question.prompt, origin=Origin.OWNER),),
+        received=runtime.clock.now(),
+    )
+    await runtime.hermes.submit(inbound, record.id)
+    return record.id, after, True
+
+
+async def session_for(runtime: Runtime, question: Question, conversation: Conversation) -> SessionRecord:
+    """The session that the command line means: a named one, this folder's latest, or a new one."""
+    if question.resume:
+        return await runtime.store.sessions.find(question.resume)
+    return await runtime.hermes.open_session(
+        conversation, runtime.owner, workspace=conversation.chat, model=question.model, new=not question.go_on
+    )
+
+
+def _stopper(runtime: Runtime, session: str) -> object:
+    def stop() -> None:
+        runtime.hermes.stop_soon(session)
+
+    return stop
+
+
+async def _follow(runtime: Runtime, session: str, after: int, *, as_json: bool) -> RunEnded:
+    async with aclosing(runtime.hermes.watch(session, after)) as events:
+        async for seen in events:
+            if as_json:
+                print(line_of(seen), flush=True)
+            elif isinstance(seen.event, Notice):
+                print(seen.event.text, file=sys.stderr)
+            if isinstance(seen.event, RunEnded):
+                return seen.event
+    raise AssertionError("watching ends with the run")
+
+
+def line_of(seen: Seen) -> str:
+    """An event as one line of JSON: session, number, run, at, and the event's own fields with its `kind`."""
+    plain = {"session": seen.session, "number": seen.number, "run": seen.run, "at": seen.at, "event": seen.event}
+    return msgspec.json.encode(plain).decode()
+
+
+def report(ended: RunEnded, *, as_json: bool) -> int:
+    """Print the reply where it belongs, and say by the exit code how the run ended."""
+    if ended.outcome is Outcome.ANSWERED:
+        if not as_json:
+            print(ended.text)
+        return Exit.OK
+    if not as_json:
+        print(ended.text, file=sys.stdout if ended.outcome is Outcome.LIMIT else sys.stderr)
+    return Exit.of(ended)
