@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.context import RunContext
@@ -19,6 +20,7 @@ from hermes_agent.core.errors import BadArguments, HermesError, StoreError, Tool
 from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
+from hermes_agent.store import Intent
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,7 @@ class Planned:
 
     call: ToolCall
     tool: Tool | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     facts: CallFacts | None = None
     problem: ToolError | None = None
 
@@ -45,19 +48,27 @@ async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[
     """
     planned = [plan(agent, session, call) for call in calls]
     for batch in side_by_side(planned):
-        limit = asyncio.Semaphore(agent.max_parallel)
-
-        async def one(item: Planned, limit: asyncio.Semaphore = limit) -> None:
-            async with limit:
-                await answer(agent, session, journal, item)
-
         if len(batch) == 1:
             await answer(agent, session, journal, batch[0])
-            continue
+        else:
+            await together(agent, session, journal, batch)
+    return bool(planned) and all(isinstance(item.problem, UnknownTool | BadArguments) for item in planned)
+
+
+async def together(agent: Agent, session: Session, journal: Journal, batch: Sequence[Planned]) -> None:
+    """Run the calls of one batch side by side, at most `max_parallel` at a time."""
+    limit = asyncio.Semaphore(agent.max_parallel)
+
+    async def one(item: Planned) -> None:
+        async with limit:
+            await answer(agent, session, journal, item)
+
+    try:
         async with asyncio.TaskGroup() as group:
             for item in batch:
                 group.create_task(one(item))
-    return bool(planned) and all(isinstance(item.problem, UnknownTool | BadArguments) for item in planned)
+    except* StoreError as lost:
+        raise lost.exceptions[0] from None
 
 
 def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
@@ -67,8 +78,9 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
             raise BadArguments(
                 f"The arguments are not a JSON object: {call.broken[:200]}", hint="Send the call again as valid JSON."
             )
-        tool = agent.tools.get(call.name)
-        return Planned(call=call, tool=tool, facts=tool.facts(call.arguments, session.workspace))
+        tool, arguments = agent.tools.resolve(call.name, call.arguments)
+        facts = tool.facts(arguments, session.workspace)
+        return Planned(call=call, tool=tool, arguments=arguments, facts=facts)
     except ToolError as problem:
         return Planned(call=call, problem=problem)
 
@@ -89,9 +101,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         result = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
     message = Message(
         role=Role.TOOL,
-        parts=(
-            ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),
-        ),
+        parts=(ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),),
     )
     ended = ToolEnded(
         turn=session.turn,
@@ -110,20 +120,23 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         raise item.problem or UnknownTool(f"There is no tool `{item.call.name}`.")
     before = session.started.get(item.call.id)
     if before is Effect.WRITES:
-        return Answer(parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True)
+        return Answer(
+            parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
+        )
     context.attach = before is not None
-    proposed = Proposed(call=item.call, tool=item.tool, facts=item.facts, context=context)
+    proposed = Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
     if before is None:
         for hook in agent.hooks:
             await hook.before_call(proposed)
-        await _declare(session, journal, item.call, item.facts)
-    result = await item.tool.run(item.call.arguments, context)
+        await _declare(session, journal, item.call, item.facts, context.key)
+    journal.alive()
+    result = await item.tool.run(item.arguments, context)
     for hook in reversed(agent.hooks):
         result = await hook.after_call(proposed, result)
     return result
 
 
-async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts) -> None:
+async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts, key: str) -> None:
     """Say that the call starts: in the log with its intent where it does more than read."""
     started = ToolStarted(
         turn=session.turn, call_id=call.id, tool=call.name, effect=facts.effect, summary=facts.summary
@@ -131,8 +144,8 @@ async def _declare(session: Session, journal: Journal, call: ToolCall, facts: Ca
     if facts.effect is Effect.READS:
         journal.live(started)
         return
-    intent = journal.intend(call_id=call.id, tool=call.name, effect=facts.effect, summary=facts.summary)
-    await journal.commit(started, changes=[intent])
+    intent = Intent(call_id=call.id, tool=call.name, effect=facts.effect, key=key, summary=facts.summary)
+    await journal.commit(started, changes=[journal.intend(intent)])
 
 
 def failure(error: HermesError) -> Answer:

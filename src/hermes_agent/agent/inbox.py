@@ -1,4 +1,5 @@
-"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for them."""
+"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for
+them."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from hermes_agent.core.messages import Message, Role, said
 async def take_inbox(session: Session, journal: Journal) -> None:
     """Put the mail that waits into the conversation, in the order of arrival, each message once.
 
-    `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words only
-    where nobody would speak otherwise.
+    `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words
+    only where nobody would speak otherwise.
     """
     mail = await journal.read_mail()
     now = [letter for letter in mail if not (letter.inbound.busy is Busy.QUEUE and session.awaits_reply)]
     if len(now) < len(mail):
-        journal.ring_again()
+        journal.leave()
     if now:
         await journal.commit(*events_of(session, now), changes=[journal.take(now)])
 
@@ -29,8 +30,11 @@ async def take_answers(session: Session, journal: Journal) -> None:
     """Put only the answers that wait into the log; the rest stays for the next turn."""
     mail = await journal.read_mail()
     answers = [letter for letter in mail if letter.inbound.answers]
+    if len(answers) < len(mail):
+        journal.leave()
     if answers:
         await journal.commit(*events_of(session, answers), changes=[journal.take(answers)])
+        journal.ring()  # another call of this turn may wait for one of these answers
 
 
 def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered]:

@@ -10,7 +10,9 @@ from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
-from hermes_agent.store import Lease, Store, Transaction
+from hermes_agent.core.model import Prefix
+from hermes_agent.core.section import Section
+from hermes_agent.store import Intent, Lease, Store, Transaction
 
 Change = Callable[[Transaction], Awaitable[object]]
 
@@ -42,7 +44,8 @@ class Journal:
         self._turn_taking = asyncio.Lock()
         self._rung = asyncio.Event()
         self._rung.set()
-        self.taken: list[int] = []
+        self._left = False
+        self.taken: list[int] = list(lease.taken)
         self.released = False
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
@@ -53,7 +56,8 @@ class Journal:
         async with self._turn_taking:
             now, first, session = self._clock.now(), self.session.number + 1, self.session
             entries = tuple(
-                Entry(number=first + offset, run=session.run, at=now, event=event) for offset, event in enumerate(events)
+                Entry(number=first + offset, run=session.run, at=now, event=event)
+                for offset, event in enumerate(events)
             )
 
             async def write(tx: Transaction) -> None:
@@ -66,18 +70,20 @@ class Journal:
                 session.apply(entry)
                 self._show(Seen(session=session.id, number=entry.number, run=entry.run, at=now, event=entry.event))
 
+    def alive(self) -> None:
+        """Raise `LostLease` where this process was away for too long; asked right before an effect."""
+        self._store.workers.alive(self._lease)
+
     def live(self, event: Live) -> None:
         """Show an event that is not kept."""
         session = self.session
-        self._show(
-            Seen(session=session.id, number=session.number, run=session.run, at=self._clock.now(), event=event)
-        )
+        self._show(Seen(session=session.id, number=session.number, run=session.run, at=self._clock.now(), event=event))
 
-    def intend(self, *, call_id: str, tool: str, effect: str, summary: str) -> Change:
+    def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as part of a commit."""
 
         async def change(tx: Transaction) -> None:
-            await self._store.effects.intend(tx, self._lease, call_id=call_id, tool=tool, effect=effect, summary=summary)
+            await self._store.effects.intend(tx, self._lease, intent)
 
         return change
 
@@ -89,11 +95,11 @@ class Journal:
 
         return change
 
-    def keep_prefix(self, body: str, hash_: str) -> Change:
-        """The prefix's text under its hash, as part of the commit that freezes it."""
+    def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...]) -> Change:
+        """The prefix under its hash, as part of the commit that freezes it."""
 
         async def change(tx: Transaction) -> None:
-            await self._store.prefixes.put(tx, hash_, body)
+            await self._store.prefixes.put(tx, prefix, sections)
 
         return change
 
@@ -108,7 +114,8 @@ class Journal:
         return change
 
     def settle_mail(self, outcome: str) -> Change:
-        """The end of every message that this run took, as part of the run's end; gives the lane back unless mail waits."""
+        """The end of every message that this run took, as part of the run's end; gives the lane back unless mail
+        waits."""
 
         async def change(tx: Transaction) -> None:
             self.released = await self._store.inbox.finish(tx, self._lease, self.taken, outcome)
@@ -121,21 +128,22 @@ class Journal:
 
     @property
     def has_mail(self) -> bool:
-        """Whether there may be mail that was not looked at."""
-        return self._rung.is_set()
+        """Whether there may be mail that was not taken."""
+        return self._left or self._rung.is_set()
 
     async def wait_for_mail(self) -> None:
-        """Return when there may be mail."""
+        """Return when somebody rang since the last look."""
         await self._rung.wait()
 
     async def read_mail(self) -> tuple[Mail, ...]:
-        """The mail that waits; empty without a look at the store where nobody rang."""
-        if not self._rung.is_set():
+        """The mail that waits; empty without a look at the store where nobody rang and nothing was left."""
+        if not self.has_mail:
             return ()
         self._rung.clear()
+        self._left = False
         waiting = await self._store.inbox.waiting(self._lease)
         return tuple(Mail(id=row, inbound=inbound) for row, inbound in waiting)
 
-    def ring_again(self) -> None:
-        """Mail was read and left for later."""
-        self._rung.set()
+    def leave(self) -> None:
+        """Mail was read and not taken: it is looked at again at the next turn."""
+        self._left = True
