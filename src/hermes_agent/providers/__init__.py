@@ -1,0 +1,1 @@
+"""Answers to model requests: vendors, dialects, routing and the broker."""
