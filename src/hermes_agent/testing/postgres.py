@@ -55,7 +55,9 @@ class PostgresCluster:
     def start(self) -> None:
         """Make the cluster where it is new, and start the server; it answers when this returns."""
         if not self._data.exists():
-            self._run("initdb", "--no-sync", "-A", "trust", "-U", USER, "-E", "UTF8", "--locale=C", "-D", str(self._data))
+            self._run(
+                "initdb", "--no-sync", "-A", "trust", "-U", USER, "-E", "UTF8", "--locale=C", "-D", str(self._data)
+            )
             settings = [f"{name} = {value}" for name, value in self._settings.items()]
             settings.append(f"unix_socket_directories = '{self._folder}'")
             with (self._data / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
@@ -103,7 +105,9 @@ class PostgresCluster:
                     env=environment,
                     cwd=self._folder,
                     timeout=60,
-                    **({} if self._user is None else _as(self._user)),
+                    user=self._user and self._user.pw_uid,
+                    group=self._user and self._user.pw_gid,
+                    extra_groups=self._user and [],
                 )
             except subprocess.CalledProcessError as error:
                 output.seek(0)
@@ -118,7 +122,3 @@ def _unprivileged() -> pwd.struct_passwd | None:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}
     return names.get("postgres") or names["nobody"]
-
-
-def _as(user: pwd.struct_passwd) -> dict[str, object]:
-    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}

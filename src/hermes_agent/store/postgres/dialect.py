@@ -7,7 +7,7 @@ from pathlib import Path
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, DatabaseUnreachable
 from hermes_agent.store.migrations import newest, steps_after
-from hermes_agent.store.postgres.driver import Link, explain, is_lost, link
+from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.presence import PostgresPresence
 from hermes_agent.store.workers import Timings
@@ -29,7 +29,7 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> tuple[Pos
             await migrate(connection)
             schema = (await connection.fetch(SCHEMA))[0][0]
         finally:
-            await connection.close(timeout=2.0)
+            await unlink(connection)
     except Exception as error:
         if is_lost(error):
             raise DatabaseUnreachable(f"The PostgreSQL database of store.url cannot be reached: {error}") from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
+from hermes_agent.host.late import late
 from hermes_agent.store.transaction import Value
 
 # 08 connection; 57P01-03 the server shuts down, crashed or starts; 53300 it has no connection left.
@@ -33,12 +34,12 @@ class Link(Protocol):
 
     def terminate(self) -> None: ...
 
-    async def close(self, *, timeout: float) -> None: ...
+    async def close(self) -> None: ...
 
 
 def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
     try:
-        return importlib.import_module("asyncpg")
+        return late("asyncpg")
     except ModuleNotFoundError as error:
         raise DatabaseUnreachable(
             "store.url is PostgreSQL, and its driver is not installed: pip install 'hermes-runtime[postgres]'"
@@ -49,6 +50,15 @@ async def link(url: str, *, seconds: float = 10.0) -> Link:
     """A new connection. Raises `OSError` or what asyncpg raises."""
     connect: Callable[..., Awaitable[Link]] = _asyncpg().connect
     return await connect(url, timeout=seconds, command_timeout=60.0)
+
+
+async def unlink(connection: Link) -> None:
+    """Say good-bye, and hang up on a server that does not answer."""
+    try:
+        async with asyncio.timeout(2.0):
+            await connection.close()
+    except (OSError, TimeoutError):
+        connection.terminate()
 
 
 def sqlstate(error: BaseException) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseUnreachable
-from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, link, sqlstate
+from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, link, sqlstate, unlink
 from hermes_agent.store.transaction import Change, Dialect, Row, Value
 
 T = TypeVar("T")
@@ -87,8 +86,7 @@ class _Pool:
 
     async def close(self) -> None:
         while self._idle:
-            with suppress(OSError, TimeoutError):
-                await self._idle.pop().close(timeout=2.0)
+            await unlink(self._idle.pop())
 
     def terminate(self) -> None:
         while self._idle:
@@ -103,9 +101,9 @@ async def commit(connection: Link) -> None:
 class PostgresEngine:
     """`Engine` over one PostgreSQL database.
 
-    A change whose commit was answered by silence is looked up by its transaction id on a new connection: it counts if it
-    was committed, and is run again if it was not. While the server is away, changes and queries wait up to `patience`
-    seconds.
+    A change whose commit was answered by silence is looked up by its transaction id on a new connection: it counts if
+    it was committed, and is run again if it was not. While the server is away, changes and queries wait up to
+    `patience` seconds.
     """
 
     dialect = Dialect.POSTGRES

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from contextlib import suppress
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.store.postgres.driver import Link, is_lost, link
+from hermes_agent.store.postgres.driver import Link, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.transaction import Row, Transaction
 
@@ -46,8 +45,7 @@ class PostgresPresence:
     async def leave(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(OSError, TimeoutError):
-                await connection.close(timeout=2.0)
+            await unlink(connection)
 
     async def wait(self, seconds: float) -> bool:
         if self._connection is None or self._connection.is_closed():
