@@ -12,7 +12,10 @@ from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.section import Section
-from hermes_agent.store import Intent, Lease, Store, Transaction
+from hermes_agent.store.database import Store
+from hermes_agent.store.effects import Intent
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.transaction import Transaction
 
 Change = Callable[[Transaction], Awaitable[object]]
 

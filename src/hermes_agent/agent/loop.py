@@ -14,7 +14,7 @@ from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, Run
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
-from hermes_agent.store import Ending
+from hermes_agent.store.inbox import Ending
 
 MAX_CONTINUATIONS = 3
 """How often a reply that was cut at the length limit is asked to go on."""

@@ -20,8 +20,10 @@ from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.host.tasks import spawn
-from hermes_agent.store import Lease, Store, Transaction
-from hermes_agent.store import Session as SessionRecord
+from hermes_agent.store.database import Store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -216,7 +218,15 @@ class Hermes:
             self._worker = spawn(self._work(), name="worker")
 
     async def _work(self) -> None:
-        """Claim what is ready, start it, sleep until somebody rings."""
+        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told."""
+        try:
+            await self._serve()
+        except StoreError as error:
+            log.exception("the store failed")
+            for session in self._own or self._running:
+                self.bus.fail(session, error)
+
+    async def _serve(self) -> None:
         while True:
             self._wanted.clear()
             pause = await self.store.workers.tend(self._running.keys())
