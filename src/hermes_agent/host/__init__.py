@@ -1,0 +1,1 @@
+"""The machine, behind functions that can be faked."""
