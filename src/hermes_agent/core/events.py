@@ -45,7 +45,8 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTaken:
-    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the conversation."""
+    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the
+    conversation."""
 
     message: Message
     inbox: int = 0
@@ -71,7 +72,8 @@ class Replied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted:
-    """The intent of one call is committed; what it does to the world comes after this event."""
+    """A call is about to run. In the log where the effect is more than `reads`: then the intent is committed before the
+    world is touched. A call that only reads is shown live and logged by its end alone."""
 
     turn: int
     call_id: str
@@ -200,7 +202,7 @@ Durable = (
     | Branched
     | RunEnded
 )
-Live = TurnStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | ToolProgress
+Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | ToolProgress
 Event = Durable | Live
 
 
@@ -216,11 +218,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """An event as a reader gets it. A live event carries the number of the durable one that it follows, so that a reader
-    who returns with the last number it saw misses nothing."""
+    """An event as a reader gets it. A live event carries the number of the durable one that it follows, so that a
+    reader who returns with the last number it saw misses nothing."""
 
     session: str
     number: int
     run: str
     at: float
     event: Event
+
+
+def is_live(event: Event) -> bool:
+    """Whether an event passes by without being logged."""
+    if isinstance(event, ToolStarted):
+        return event.effect is Effect.READS
+    return isinstance(event, Live)

@@ -1,1 +1,1 @@
-"""Answers model requests: vendors as facts, dialects as code, one broker in front of both."""
+"""Answers to model requests: vendors, dialects, routing and the broker."""

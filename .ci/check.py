@@ -1,0 +1,106 @@
+"""Runs every gate and test, fastest first, and says at the end what failed and what mends it."""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import machine
+
+PYTHON = [sys.executable, "-I"]
+RUFF = str(Path(sys.prefix, "bin", "ruff"))
+LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """A command that fails when something is wrong, and what a person does about it."""
+
+    title: str
+    command: Sequence[str]
+    mend: str
+    aloud: bool = False  # its output is shown as it comes, not only where it failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    gate: Gate
+    code: int
+    seconds: float
+    output: list[str]
+
+
+GATES = (
+    Gate(title="format", command=[RUFF, "format", "--check", "--quiet", "--diff"], mend="./check --fix"),
+    Gate(title="lint", command=[RUFF, "check", "--quiet"], mend="./check --fix, then the rest as each line says"),
+    Gate(
+        title="imports",
+        command=[*PYTHON, "-c", LINT_IMPORTS, "--no-logo"],
+        mend="move the code to a layer that may import it: docs/architecture.md, 'Who may import whom'",
+    ),
+    Gate(title="types", command=[*PYTHON, "-m", "mypy"], mend="say what each value is where mypy points"),
+)
+REPEAT = ".venv-dev/bin/python -m pytest FILE::TEST, with the --randomly-seed that pytest printed"
+RAISE = "test the lines named above; .venv-dev/bin/python .ci/ratchet.py --raise records what is covered now"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./check", description="Run every gate and test.")
+    parser.add_argument("--fast", action="store_true", help="leave out the slow tests and the coverage")
+    parser.add_argument("--fix", action="store_true", help="let ruff format and repair first")
+    asked = parser.parse_args()
+    if asked.fix:
+        subprocess.run([RUFF, "check", "--quiet", "--fix", "--exit-zero"], check=False)
+        subprocess.run([RUFF, "format", "--quiet"], check=False)
+    can_run_all = machine.provide()
+    return report([run(gate) for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast))])
+
+
+def tests(*, fast: bool, covered: bool) -> list[Gate]:
+    """The tests, and the coverage where every one of them can run."""
+    pytest = ["-m", "pytest", *(["-m", "not slow"] if fast else []), *(["--color=yes"] if sys.stdout.isatty() else [])]
+    measured = ["-m", "coverage", "run"] if covered else []
+    gates = [Gate(title="tests", command=[*PYTHON, *measured, *pytest], mend=REPEAT, aloud=True)]
+    if covered:
+        gates.append(Gate(title="coverage", command=[*PYTHON, ".ci/ratchet.py"], mend=RAISE))
+    return gates
+
+
+def run(gate: Gate) -> Outcome:
+    began = time.monotonic()
+    print(f"{gate.title:12}", end="\n" if gate.aloud else "", flush=True)
+    output: list[str] = []
+    with subprocess.Popen(gate.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout or ():
+            output.append(line)
+            if gate.aloud:
+                print(line, end="", flush=True)
+    seconds = time.monotonic() - began
+    print(f"{'FAILED' if process.returncode else 'ok':6} {seconds:6.1f} s", flush=True)
+    if process.returncode and not gate.aloud:
+        print("".join(output), flush=True)
+    return Outcome(gate=gate, code=process.returncode, seconds=seconds, output=output)
+
+
+def report(outcomes: Sequence[Outcome]) -> int:
+    """One line for each gate that failed; pytest's own summary is the last line."""
+    failed = [outcome for outcome in outcomes if outcome.code]
+    print("-" * min(shutil.get_terminal_size().columns, 120))
+    for outcome in failed:
+        print(f"FAILED {outcome.gate.title}: {outcome.gate.mend}")
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    print(f"{len(outcomes) - len(failed)} of {len(outcomes)} gates passed in {seconds:.0f} s")
+    print(
+        next(
+            (outcome.output[-1].strip() for outcome in outcomes if outcome.gate.title == "tests" and outcome.output), ""
+        )
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

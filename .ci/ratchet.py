@@ -1,0 +1,70 @@
+"""Coverage only rises: each file reaches what it once reached, and core, agent and store reach everything.
+
+`.ci/ratchet.py` judges what `coverage run` measured; `--raise` writes what was reached into `.ci/coverage.json`. The
+figures are whole per cents of lines and branches together.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypedDict
+
+FLOORS = Path(__file__).with_name("coverage.json")
+REPORT = Path(".coverage.json")
+WHOLE = ("src/hermes_agent/core/", "src/hermes_agent/agent/", "src/hermes_agent/store/")
+NEW_FILE = 85
+
+
+class Summary(TypedDict):
+    percent_covered: float
+
+
+class Figures(TypedDict):
+    """What coverage's own report says of one file."""
+
+    summary: Summary
+    missing_lines: list[int]
+
+
+def floor_of(file: str, floors: Mapping[str, int]) -> int:
+    if file.startswith(WHOLE):
+        return 100
+    return floors.get(file, NEW_FILE)
+
+
+def shortfalls(reached: Mapping[str, int], floors: Mapping[str, int]) -> list[str]:
+    return [
+        f"{file}: {per_cent} % covered, of at least {floor_of(file, floors)} %"
+        for file, per_cent in sorted(reached.items())
+        if per_cent < floor_of(file, floors)
+    ]
+
+
+def raised(reached: Mapping[str, int], floors: Mapping[str, int]) -> dict[str, int]:
+    """The floors after a run: none lower than before, none for a file that is gone or that must be whole anyway."""
+    return {file: max(reached[file], floors.get(file, 0)) for file in sorted(reached) if not file.startswith(WHOLE)}
+
+
+def measure() -> dict[str, Figures]:
+    subprocess.run([sys.executable, "-I", "-m", "coverage", "json", "--quiet"], check=True)
+    files: dict[str, Figures] = json.loads(REPORT.read_text())["files"]
+    return files
+
+
+def main() -> int:
+    floors = json.loads(FLOORS.read_text())
+    files = measure()
+    reached = {file: int(figures["summary"]["percent_covered"]) for file, figures in files.items()}
+    if "--raise" in sys.argv:
+        FLOORS.write_text(json.dumps(raised(reached, floors), indent=1) + "\n")
+        return 0
+    found = shortfalls(reached, floors)
+    for line in found:
+        print(f"{line}; not reached: lines {files[line.partition(':')[0]]['missing_lines']}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Acting on a reply: which calls may run side by side, and what one call goes through from wish to committed result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.context import RunContext
+from hermes_agent.agent.hooks import Proposed
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.plan import side_by_side
+from hermes_agent.agent.session import Session
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import BadArguments, HermesError, StoreError, ToolError, UnknownTool
+from hermes_agent.core.events import ToolEnded, ToolStarted
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.tool import Answer, CallFacts, Tool
+from hermes_agent.store import Intent
+
+log = logging.getLogger(__name__)
+
+INTERRUPTED = (
+    "Interrupted: the program ended while this call was running. Its outcome is unknown. Check what it did before you "
+    "do it again."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A call with its tool and facts, or with the answer that it gets instead of being run."""
+
+    call: ToolCall
+    tool: Tool | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    facts: CallFacts | None = None
+    problem: ToolError | None = None
+
+
+async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[ToolCall]) -> bool:
+    """Run the calls of one reply; every one has its result in the log when this returns.
+
+    Returns True where not one of them could be run because tool or arguments were wrong.
+    """
+    planned = [plan(agent, session, call) for call in calls]
+    for batch in side_by_side(planned):
+        if len(batch) == 1:
+            await answer(agent, session, journal, batch[0])
+        else:
+            await together(agent, session, journal, batch)
+    return bool(planned) and all(isinstance(item.problem, UnknownTool | BadArguments) for item in planned)
+
+
+async def together(agent: Agent, session: Session, journal: Journal, batch: Sequence[Planned]) -> None:
+    """Run the calls of one batch side by side, at most `max_parallel` at a time."""
+    limit = asyncio.Semaphore(agent.max_parallel)
+
+    async def one(item: Planned) -> None:
+        async with limit:
+            await answer(agent, session, journal, item)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for item in batch:
+                group.create_task(one(item))
+    except* StoreError as lost:
+        raise lost.exceptions[0] from None
+
+
+def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
+    """Find the tool and what the call would do; whatever is wrong with it becomes its answer."""
+    try:
+        if call.broken:
+            raise BadArguments(
+                f"The arguments are not a JSON object: {call.broken[:200]}", hint="Send the call again as valid JSON."
+            )
+        tool, arguments = agent.tools.resolve(call.name, call.arguments)
+        facts = tool.facts(arguments, session.workspace)
+        return Planned(call=call, tool=tool, arguments=arguments, facts=facts)
+    except ToolError as problem:
+        return Planned(call=call, problem=problem)
+
+
+async def answer(agent: Agent, session: Session, journal: Journal, item: Planned) -> None:
+    """Take one call from wish to committed result. Permission comes before the intent, the intent before the effect."""
+    began = agent.clock.monotonic()
+    context = RunContext(agent, session, journal, item.call)
+    # Boundary: one tool call.
+    try:
+        result = await _run(agent, session, journal, item, context)
+    except StoreError:
+        raise
+    except HermesError as error:
+        result = failure(error)
+    except Exception as error:
+        log.exception("tool %s failed", item.call.name)
+        result = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
+    message = Message(
+        role=Role.TOOL,
+        parts=(ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),),
+    )
+    ended = ToolEnded(
+        turn=session.turn,
+        call_id=item.call.id,
+        tool=item.call.name,
+        message=message,
+        is_error=result.is_error,
+        seconds=agent.clock.monotonic() - began,
+    )
+    changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
+    await journal.commit(ended, changes=changes)
+
+
+async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, context: RunContext) -> Answer:
+    if item.tool is None or item.facts is None:
+        raise item.problem or UnknownTool(f"There is no tool `{item.call.name}`.")
+    before = session.started.get(item.call.id)
+    if before is Effect.WRITES:
+        return Answer(
+            parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
+        )
+    context.attach = before is not None
+    proposed = Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
+    if before is None:
+        for hook in agent.hooks:
+            await hook.before_call(proposed)
+        await _declare(session, journal, item.call, item.facts, context.key)
+    journal.alive()
+    result = await item.tool.run(item.arguments, context)
+    for hook in reversed(agent.hooks):
+        result = await hook.after_call(proposed, result)
+    return result
+
+
+async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts, key: str) -> None:
+    """Say that the call starts: in the log with its intent where it does more than read."""
+    started = ToolStarted(
+        turn=session.turn, call_id=call.id, tool=call.name, effect=facts.effect, summary=facts.summary
+    )
+    if facts.effect is Effect.READS:
+        journal.live(started)
+        return
+    intent = Intent(call_id=call.id, tool=call.name, effect=facts.effect, key=key, summary=facts.summary)
+    await journal.commit(started, changes=[journal.intend(intent)])
+
+
+def failure(error: HermesError) -> Answer:
+    """A failed call as an answer: `{"error": ..., "kind": ..., "hint": ...}`."""
+    kind = error.kind if isinstance(error, ToolError) else "failed"
+    hint = error.hint if isinstance(error, ToolError) else ""
+    return Answer(parts=(Text(text=error_text(str(error), kind, hint), origin=Origin.RUNTIME),), is_error=True)
+
+
+def error_text(error: str, kind: str, hint: str) -> str:
+    """The JSON that a model reads of a failure."""
+    return json.dumps({"error": error, "kind": kind} | ({"hint": hint} if hint else {}), ensure_ascii=False)

@@ -1,0 +1,45 @@
+"""What one run is made of, as values and small Protocols; `app/` fills them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hermes_agent.agent.hooks import Hook
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session
+from hermes_agent.core.budget import Budget
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.model import Model, Prefix
+from hermes_agent.core.tool import Tool
+
+
+class Prompt(Protocol):
+    """The session's prefix: the stored one, byte for byte, or a new one that is committed through the journal."""
+
+    async def prefix(self, session: Session, journal: Journal) -> Prefix: ...
+
+
+class Toolbox(Protocol):
+    """- `resolve` gives the tool and the arguments that a call means (a call through `use_tool` means the tool inside), or raises
+    `UnknownTool`, whose hint holds the nearest name."""
+
+    def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """Everything that one run needs. `attended` says whether a person is there to answer questions."""
+
+    model: Model
+    tools: Toolbox
+    prompt: Prompt
+    budget: Budget
+    clock: Clock
+    ids: Ids
+    hooks: tuple[Hook, ...] = ()
+    effort: str = "medium"
+    max_parallel: int = 8
+    attended: bool = True

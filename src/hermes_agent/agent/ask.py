@@ -1,0 +1,68 @@
+"""Asking the model: one request from the view, its deltas shown as they come, the reply committed."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session
+from hermes_agent.core.errors import EmptyReply
+from hermes_agent.core.events import Replied, TurnStarted
+from hermes_agent.core.model import ModelRequest, Reply, Retrying, TextDelta
+
+
+async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:
+    """One turn's reply, in the log when this returns. Raises `ProviderError` where there is none.
+
+    Words that had arrived when the run is cut short stay in `session.draft`, for its end to keep.
+    """
+    request = ModelRequest(
+        call_id=agent.ids.short(),
+        session=session.id,
+        run=session.run,
+        turn=session.turn + 1,
+        purpose="chat",
+        prefix=await agent.prompt.prefix(session, journal),
+        messages=session.messages,
+        deadline=agent.budget.limits.deadline,
+        money=None if agent.budget.limits.money is None else agent.budget.limits.money - agent.budget.money,
+        effort=agent.effort,
+        use_tools=use_tools,
+    )
+    journal.live(TurnStarted(turn=request.turn, call_id=request.call_id, messages=len(session.messages)))
+    began = agent.clock.monotonic()
+    reply = await _listen(agent, session, journal, request)
+    agent.budget.used(money=reply.cost or 0.0, tokens=reply.usage.input + reply.usage.output)
+    session.draft.clear()
+    await journal.commit(
+        Replied(
+            turn=request.turn,
+            call_id=request.call_id,
+            message=reply.message,
+            stop=reply.stop,
+            usage=reply.usage,
+            provider=reply.provider,
+            model=reply.model,
+            cost=reply.cost,
+            seconds=agent.clock.monotonic() - began,
+        )
+    )
+    return reply
+
+
+async def _listen(agent: Agent, session: Session, journal: Journal, request: ModelRequest) -> Reply:
+    session.draft.clear()
+    async with aclosing(agent.model.ask(request)) as stream:
+        async for piece in stream:
+            match piece:
+                case Reply():
+                    return piece
+                case TextDelta(text=text):
+                    session.draft.append(text)
+                case Retrying():
+                    session.draft.clear()
+                case _:
+                    pass
+            journal.live(piece)
+    raise EmptyReply("The model's stream ended without a reply.", model=agent.model.name)

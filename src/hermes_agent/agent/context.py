@@ -1,0 +1,64 @@
+"""What a running call may use of its run."""
+
+from __future__ import annotations
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.inbox import take_answers
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session
+from hermes_agent.core.errors import Refused
+from hermes_agent.core.events import Asked, ToolProgress
+from hermes_agent.core.messages import ToolCall
+from hermes_agent.core.tool import Question
+
+
+class RunContext:
+    """The `CallContext` of one call."""
+
+    def __init__(self, agent: Agent, session: Session, journal: Journal, call: ToolCall) -> None:
+        self._agent = agent
+        self._session = session
+        self._journal = journal
+        self._call = call
+        self.attach = False
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: session and call id."""
+        return f"{self._session.id}-{self._call.id}"
+
+    @property
+    def session(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def workspace(self) -> str:
+        """The absolute folder where the session works."""
+        return self._session.workspace
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the run's deadline, None without one."""
+        return self._agent.budget.seconds_left(self._agent.clock.monotonic())
+
+    def progress(self, text: str) -> None:
+        """Show a line to whoever watches."""
+        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=text))
+
+    async def ask(self, question: Question) -> str:
+        """The person's answer; the question goes into the log once, however often the call is made again."""
+        id_ = f"{self._call.id}.{question.purpose}"
+        session, journal = self._session, self._journal
+        if not self._agent.attended:
+            raise Refused(
+                f"Nobody is there to answer: {question.text}",
+                hint="Go on without it, or say in your reply what you would need.",
+            )
+        if id_ not in session.asked:
+            await journal.commit(
+                Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
+            )
+        while id_ not in session.answers:
+            await journal.wait_for_mail()
+            await take_answers(session, journal)
+        return session.answers[id_]

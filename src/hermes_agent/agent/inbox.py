@@ -1,0 +1,59 @@
+"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes_agent.agent.journal import Journal, Mail
+from hermes_agent.agent.session import Session
+from hermes_agent.core.events import Answered, MessageTaken
+from hermes_agent.core.inbound import Busy
+from hermes_agent.core.messages import Message, Role, said
+
+
+async def take_inbox(session: Session, journal: Journal) -> None:
+    """Put the mail that waits into the conversation, in the order of arrival, each message once.
+
+    `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words
+    only where nobody would speak otherwise.
+    """
+    mail = await journal.read_mail()
+    now = [letter for letter in mail if not (letter.inbound.busy is Busy.QUEUE and session.awaits_reply)]
+    if len(now) < len(mail):
+        journal.leave()
+    if now:
+        await journal.commit(*events_of(session, now), changes=[journal.take(now)])
+
+
+async def take_answers(session: Session, journal: Journal) -> None:
+    """Put only the answers that wait into the log; the rest stays for the next turn."""
+    mail = await journal.read_mail()
+    answers = [letter for letter in mail if letter.inbound.answers]
+    if len(answers) < len(mail):
+        journal.leave()
+    if answers:
+        await journal.commit(*events_of(session, answers), changes=[journal.take(answers)])
+        journal.ring()  # another call of this turn may wait for one of these answers
+
+
+def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered]:
+    """What the mail means for the log."""
+    events: list[MessageTaken | Answered] = []
+    speaks = session.awaits_reply
+    for letter in mail:
+        inbound = letter.inbound
+        if inbound.answers:
+            events.append(
+                Answered(
+                    question=inbound.answers,
+                    answer=inbound.text,
+                    principal=inbound.principal.key,
+                    inbox=letter.id,
+                )
+            )
+        elif not (inbound.resumes and speaks):
+            message = Message(role=Role.USER, parts=inbound.parts) if inbound.parts else said("Continue.")
+            events.append(MessageTaken(message=message, inbox=letter.id))
+            speaks = True
+    return events

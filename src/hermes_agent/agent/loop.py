@@ -1,0 +1,175 @@
+"""The loop: take the inbox, ask, act, repeat; a run ends with one event that says how."""
+
+from __future__ import annotations
+
+from hermes_agent.agent.act import act
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.ask import ask
+from hermes_agent.agent.inbox import take_inbox
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session
+from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.core.errors import HermesError, LimitReached, StoreError, ToolError
+from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
+from hermes_agent.core.model import Reply, StopReason, Usage
+from hermes_agent.store import Ending
+
+MAX_CONTINUATIONS = 3
+"""How often a reply that was cut at the length limit is asked to go on."""
+
+MAX_MISSES = 3
+"""Turns in a row whose calls were all for unknown tools or with arguments that do not fit."""
+
+ENDINGS = {
+    Outcome.ANSWERED: Ending.ANSWERED,
+    Outcome.LIMIT: Ending.WAITING,
+    Outcome.STOPPED: Ending.REFUSED,
+    Outcome.FAILED: Ending.REFUSED,
+}
+
+GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
+SUM_UP = (
+    "The limit of model calls for this run is reached. Without using tools, say briefly what is done and what is left."
+)
+
+
+async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwitch) -> RunEnded:
+    """Work on a session until there is nothing left to do, and return how it ended.
+
+    Continues where the log stands, so the same call serves a new message and the rest of a run that was killed. Raises
+    `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be
+    taken up again from the log.
+    """
+    await begin(agent, session, journal)
+    try:
+        async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
+            ended = await within_limits(agent, session, journal)
+    except TimeoutError:
+        ended = switch.verdict(session.turn)
+    except StoreError:
+        raise
+    except HermesError as error:
+        ended = RunEnded(
+            outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
+        )
+    return await end(session, journal, ended)
+
+
+async def begin(agent: Agent, session: Session, journal: Journal) -> None:
+    """Open the run in the log, or take up the one that a crash left open."""
+    if session.running:
+        agent.budget.turns = session.turn
+        await journal.commit(Notice(text="The run was interrupted and goes on from its last committed step."))
+    else:
+        session.run = agent.ids.short()
+        await journal.commit(RunStarted(resumed=session.awaits_reply))
+
+
+async def within_limits(agent: Agent, session: Session, journal: Journal) -> RunEnded:
+    """Work until done or until a limit is reached."""
+    try:
+        return await work(agent, session, journal)
+    except LimitReached as limit:
+        return await at_limit(agent, session, journal, limit)
+
+
+async def work(agent: Agent, session: Session, journal: Journal) -> RunEnded:
+    """The straight line: until a reply asks for nothing and no mail waits."""
+    pieces: list[str] = []
+    misses = 0
+    await act(agent, session, journal, session.open_calls)
+    while True:
+        await take_inbox(session, journal)
+        if not session.awaits_reply:
+            return done(session, pieces)
+        agent.budget.spend_turn(agent.clock.monotonic())
+        reply = await ask(agent, session, journal)
+        if reply.message.tool_calls:
+            pieces.clear()
+            misses = misses + 1 if await act(agent, session, journal, reply.message.tool_calls) else 0
+            if misses > MAX_MISSES:
+                raise ToolError("The model kept calling tools that do not exist or with arguments that do not fit.")
+            continue
+        pieces.append(reply.message.text)
+        if reply.stop is StopReason.LENGTH and len(pieces) <= MAX_CONTINUATIONS:
+            await journal.commit(MessageTaken(message=said(GO_ON, Origin.RUNTIME)))
+        elif not journal.has_mail:
+            return done(session, pieces)
+
+
+def done(session: Session, pieces: list[str]) -> RunEnded:
+    """The run's end with the reply; after a crash between reply and end, the reply is read from the view."""
+    text = "".join(pieces)
+    if not pieces and session.messages and session.messages[-1].role is Role.ASSISTANT:
+        text = session.messages[-1].text
+    return RunEnded(outcome=Outcome.ANSWERED, text=text, turns=session.turn)
+
+
+async def at_limit(agent: Agent, session: Session, journal: Journal, limit: LimitReached) -> RunEnded:
+    """End at a limit; at the turn limit the model may say, without tools, what is done and what is left."""
+    text = str(limit)
+    if limit.limit == "turn limit":
+        await journal.commit(MessageTaken(message=said(SUM_UP, Origin.RUNTIME)))
+        try:
+            reply: Reply = await ask(agent, session, journal, use_tools=False)
+            text = f"{reply.message.text}\n\n{limit}" if reply.message.text else text
+        except HermesError as error:
+            if isinstance(error, StoreError):
+                raise
+            text = f"{limit} (No summary: {error})"
+    return RunEnded(outcome=Outcome.LIMIT, text=text, turns=session.turn, reason=limit.limit, error="LimitReached")
+
+
+async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
+    """Close what is open and commit the end together with the fate of every message that the run took."""
+    closing: list[Replied | ToolEnded] = []
+    draft = "".join(session.draft)
+    session.draft.clear()
+    if draft:
+        closing.append(_cut_short(session, draft))
+    for call in () if draft else session.open_calls:
+        text = "Interrupted: the run ended before this call had a result; what it did is unknown."
+        if call.id not in session.started:
+            text = "Not run: the run ended before this call."
+        result = ToolResult(
+            call_id=call.id, name=call.name, parts=(Text(text=text, origin=Origin.RUNTIME),), is_error=True
+        )
+        message = Message(role=Role.TOOL, parts=(result,))
+        closing.append(
+            ToolEnded(turn=session.turn, call_id=call.id, tool=call.name, message=message, is_error=True, seconds=0.0)
+        )
+    effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
+    ending = ENDINGS[ended.outcome]
+    reason = "" if ending is Ending.ANSWERED else ended.text
+    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(ending, reason)])
+    return ended
+
+
+async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesError) -> RunEnded:
+    """End, with the reason, a run that could not even begin: the mail is kept in the log, and its sender is told."""
+    if not session.running:
+        session.run = ids.short()
+        await journal.commit(RunStarted())
+    await take_inbox(session, journal)
+    ended = RunEnded(
+        outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
+    )
+    return await end(session, journal, ended)
+
+
+def _cut_short(session: Session, text: str) -> Replied:
+    message = Message(role=Role.ASSISTANT, parts=(Text(text=text),))
+    return Replied(
+        turn=session.turn + 1,
+        call_id="",
+        message=message,
+        stop=StopReason.OTHER,
+        usage=Usage(known=False),
+        provider="",
+        model="",
+        cost=None,
+        seconds=0.0,
+        partial=True,
+    )

@@ -1,0 +1,1 @@
+"""One system out of the parts: wiring, the front door, the slash commands, the library facade."""

@@ -1,0 +1,94 @@
+"""Watching: events pass to whoever reads, and a slow reader slows nobody down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Entry, Seen, is_live
+
+READER_ROOM = 2_000
+"""Live events that a reader may be behind before it loses live ones (durable ones it reads from the log)."""
+
+ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
+
+
+class Reader:
+    """One reader's place: events wait here until it takes them; `lost` says that it must look into the log."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[Seen | None] = asyncio.Queue(READER_ROOM)
+        self.lost = False
+        self.failure: HermesError | None = None
+
+    def offer(self, seen: Seen | None) -> None:
+        """Hand over an event, or note that there was no room."""
+        try:
+            self._waiting.put_nowait(seen)
+        except asyncio.QueueFull:
+            self.lost = True
+
+    async def take(self) -> Seen:
+        """The next event. Raises what ended the session's events, once everything before it was taken."""
+        if not (self.failure is not None and self._waiting.empty()):
+            seen = await self._waiting.get()
+            if seen is not None:
+                return seen
+        raise self.failure or HermesError("The session's events ended.")
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits."""
+        return self._waiting.empty()
+
+
+class Bus:
+    """The events of the runs of this process, by session."""
+
+    def __init__(self, read_log: ReadLog) -> None:
+        self._readers: dict[str, set[Reader]] = defaultdict(set)
+        self._read_log = read_log
+
+    def publish(self, seen: Seen) -> None:
+        """Show an event to the session's readers; never waits."""
+        for reader in self._readers.get(seen.session, ()):
+            reader.offer(seen)
+
+    def fail(self, session: str, failure: HermesError) -> None:
+        """End the events of the session's readers with an error: the log cannot be written any more."""
+        for reader in self._readers.get(session, ()):
+            reader.failure = failure
+            reader.offer(None)
+
+    async def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
+        """Every durable event of the session with a number above `after`, each once and in order, and the live ones
+        between them as long as the reader keeps up. Ends only when the reader leaves."""
+        reader = Reader()
+        self._readers[session].add(reader)
+        number = after
+        # A reader that lost its place reads the log again from the last number it saw.
+        try:
+            async for seen in self._from_log(session, number):
+                number = seen.number
+                yield seen
+            while True:
+                seen = await reader.take()
+                live = is_live(seen.event)
+                if (reader.lost and reader.empty) or (live and seen.number > number):
+                    reader.lost = False
+                    async for missed in self._from_log(session, number):
+                        number = missed.number
+                        yield missed
+                if seen.number == number if live else seen.number > number:
+                    number = seen.number
+                    yield seen
+        finally:
+            self._readers[session].discard(reader)
+            if not self._readers[session]:
+                del self._readers[session]
+
+    async def _from_log(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
+        for entry in await self._read_log(session, after):
+            yield Seen(session=session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)

@@ -1,0 +1,24 @@
+"""Slash commands, written once for every surface: a table of names, each command in a file of its kind."""
+
+from __future__ import annotations
+
+COMMANDS: dict[str, str] = {
+    "help": "hermes_agent.app.commands.info:HELP",
+    "new": "hermes_agent.app.commands.sessions:NEW",
+    "resume": "hermes_agent.app.commands.sessions:RESUME",
+    "sessions": "hermes_agent.app.commands.sessions:SESSIONS",
+    "branch": "hermes_agent.app.commands.sessions:BRANCH",
+    "title": "hermes_agent.app.commands.sessions:TITLE",
+    "undo": "hermes_agent.app.commands.sessions:UNDO",
+    "retry": "hermes_agent.app.commands.sessions:RETRY",
+    "continue": "hermes_agent.app.commands.runs:CONTINUE",
+    "stop": "hermes_agent.app.commands.runs:STOP",
+    "steer": "hermes_agent.app.commands.runs:STEER",
+    "queue": "hermes_agent.app.commands.runs:QUEUE",
+    "model": "hermes_agent.app.commands.info:MODEL",
+    "tools": "hermes_agent.app.commands.info:TOOLS",
+    "status": "hermes_agent.app.commands.info:STATUS",
+    "cost": "hermes_agent.app.commands.info:COST",
+    "context": "hermes_agent.app.commands.info:CONTEXT",
+}
+"""Name of a command -> where it is."""

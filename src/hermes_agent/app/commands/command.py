@@ -1,0 +1,88 @@
+"""What a slash command is, what it may use, and how a line becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.front import Hermes
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.messages import Text
+from hermes_agent.host.late import late
+from hermes_agent.store import Session as SessionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What a command leaves behind: a text for the person, the session that the surface goes on with (empty: the same),
+    and a message to submit (None: nothing)."""
+
+    text: str = ""
+    session: str = ""
+    submit: Inbound | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Where a command works: the system, the session, and the line as it came."""
+
+    runtime: Runtime
+    record: SessionRecord
+    inbound: Inbound
+    busy: bool = False
+
+    @property
+    def hermes(self) -> Hermes:
+        """The front door."""
+        return self.runtime.hermes
+
+    def message(self, text: str) -> Inbound:
+        """The same message with other words."""
+        origin = next((part.origin for part in self.inbound.parts if isinstance(part, Text)), None)
+        part = Text(text=text) if origin is None else Text(text=text, origin=origin)
+        return replace(self.inbound, parts=(part,) if text else ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One slash command. `arguments` is the hint in the help; `act` gets the rest of the line, stripped."""
+
+    name: str
+    summary: str
+    act: Callable[[Desk, str], Awaitable[Done]]
+    arguments: str = ""
+    while_running: bool = False
+
+
+def find_command(line: str) -> tuple[Command, str] | None:
+    """The command of a line and the rest of it; None where the line is no command. Raises `HermesError` for an unknown
+    one.
+
+    A line is a command when it begins with a slash and a word without another slash (`/etc/hosts` is a path).
+    """
+    head, _, rest = line.strip().partition(" ")
+    name = head[1:]
+    if not head.startswith("/") or not name or "/" in name or "\n" in head:
+        return None
+    if name not in COMMANDS:
+        near = get_close_matches(name, COMMANDS, n=1)
+        raise HermesError(
+            f"There is no command `/{name}`." + (f" Did you mean `/{near[0]}`?" if near else " See `/help`.")
+        )
+    command: Command = late(COMMANDS[name])
+    return command, rest.strip()
+
+
+async def perform(desk: Desk) -> Done | None:
+    """Do what the line says; None where it is no command but words for the model."""
+    found = find_command(desk.inbound.text)
+    if found is None:
+        return None
+    command, rest = found
+    if desk.busy and not command.while_running:
+        raise HermesError(f"`/{command.name}` has to wait: a run is under way. `/stop` ends it.")
+    return await command.act(desk, rest)

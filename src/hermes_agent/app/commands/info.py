@@ -1,0 +1,87 @@
+"""Commands that show where things stand."""
+
+from __future__ import annotations
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.core.events import PrefixFrozen
+from hermes_agent.core.section import estimate_tokens
+from hermes_agent.host.late import late
+
+
+async def show_help(_: Desk, rest: str) -> Done:
+    """List the commands, or show one."""
+    names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else list(COMMANDS)
+    commands: list[Command] = [late(COMMANDS[name]) for name in names]
+    uses = [f"/{command.name} {command.arguments}".rstrip() for command in commands]
+    width = max(map(len, uses))
+    return Done(
+        text="\n".join(f"{use:<{width}}  {command.summary}" for use, command in zip(uses, commands, strict=True))
+    )
+
+
+async def model(desk: Desk, rest: str) -> Done:
+    """Show the session's model, or choose another one for it."""
+    if not rest:
+        return Done(text=f"Model: {desk.runtime.route(desk.record.model).name}")
+    route = desk.runtime.route(rest)
+    await desk.hermes.store.sessions.set_model(desk.record.id, rest)
+    return Done(text=f"This session now asks {route.name}.")
+
+
+async def tools(desk: Desk, _: str) -> Done:
+    """List the tools that this agent has."""
+    lines = [
+        f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in desk.runtime.toolbox.every_schema()
+    ]
+    return Done(text="\n".join(lines))
+
+
+async def status(desk: Desk, _: str) -> Done:
+    """Where this session stands."""
+    number = await desk.hermes.store.history.last_number(desk.record.id)
+    lines = [
+        f"Session  {desk.record.id}{f' ({desk.record.title})' if desk.record.title else ''}",
+        f"Model    {desk.runtime.route(desk.record.model).name}",
+        f"Folder   {desk.record.workspace}",
+        f"Events   {number}",
+        f"Run      {'under way' if desk.busy else 'none'}",
+    ]
+    if desk.runtime.loaded.notice:
+        lines.append(f"Config   {desk.runtime.loaded.notice}")
+    return Done(text="\n".join(lines))
+
+
+async def cost(desk: Desk, _: str) -> Done:
+    """What this session has used."""
+    totals = await desk.hermes.store.usage.totals(by="session", session=desk.record.id)
+    if not totals:
+        return Done(text="Nothing used yet.")
+    total = totals[0]
+    price = f"${total.cost:.4f}" + (f" and {total.unpriced} call(s) of unknown price" if total.unpriced else "")
+    return Done(
+        text=f"{total.calls} model calls, {total.input:,} tokens in ({total.cached:,} cached), "
+        f"{total.output:,} out, {price}."
+    )
+
+
+async def context(desk: Desk, _: str) -> Done:
+    """What fills the model's window: the prefix by section, then the messages."""
+    view = await desk.hermes.view(desk.record.id)
+    entries = await desk.hermes.store.history.entries(desk.record.id)
+    frozen = [entry.event for entry in entries if isinstance(entry.event, PrefixFrozen)]
+    rows = [(section.name, section.tokens) for section in frozen[-1].sections] if frozen else []
+    rows.append(("messages", sum(estimate_tokens(str(message.parts)) for message in view.messages)))
+    total = sum(tokens for _, tokens in rows)
+    window = desk.runtime.route(desk.record.model).facts.window
+    lines = [f"{name:<18}{tokens:>9,}" for name, tokens in rows if tokens]
+    lines.append(f"{'together':<18}{total:>9,}  of {window:,} ({100 * total / window:.1f} %)")
+    return Done(text="\n".join(lines))
+
+
+HELP = Command(name="help", summary="Show the commands.", arguments="[command]", act=show_help, while_running=True)
+MODEL = Command(name="model", summary="Show or choose this session's model.", arguments="[vendor/model]", act=model)
+TOOLS = Command(name="tools", summary="List the tools.", act=tools, while_running=True)
+STATUS = Command(name="status", summary="Show where this session stands.", act=status, while_running=True)
+COST = Command(name="cost", summary="Show what this session has used.", act=cost, while_running=True)
+CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)

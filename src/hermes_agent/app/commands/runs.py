@@ -1,0 +1,56 @@
+"""Commands that steer the run under way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Busy
+
+
+async def stop(desk: Desk, _: str) -> Done:
+    """End the run at once."""
+    stopped = await desk.hermes.stop(desk.record.id)
+    return Done(text="Stopped." if stopped else "Nothing is running.")
+
+
+async def go_on(desk: Desk, rest: str) -> Done:
+    """Let a run that was stopped, or that reached a limit, go on."""
+    return Done(submit=replace(desk.message(rest), resumes=True))
+
+
+async def steer(desk: Desk, rest: str) -> Done:
+    """Say something that the model reads at its next turn."""
+    return Done(submit=replace(desk.message(_words(rest)), busy=Busy.STEER))
+
+
+async def queue(desk: Desk, rest: str) -> Done:
+    """Say something that is read when the run is over."""
+    return Done(submit=replace(desk.message(_words(rest)), busy=Busy.QUEUE))
+
+
+def _words(rest: str) -> str:
+    if not rest:
+        raise HermesError("Say what: `/steer WORDS` or `/queue WORDS`.")
+    return rest
+
+
+STOP = Command(name="stop", summary="End the run at once.", act=stop, while_running=True)
+CONTINUE = Command(
+    name="continue", summary="Go on with a run that was stopped or reached a limit.", arguments="[words]", act=go_on
+)
+STEER = Command(
+    name="steer",
+    summary="Say something the model reads at its next turn.",
+    arguments="WORDS",
+    act=steer,
+    while_running=True,
+)
+QUEUE = Command(
+    name="queue",
+    summary="Say something that is read when the run is over.",
+    arguments="WORDS",
+    act=queue,
+    while_running=True,
+)

@@ -1,0 +1,191 @@
+"""The library: `from hermes_agent import Agent, Tool`, for programs that bring their own functions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Event, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
+from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.messages import Origin, Text, ToolResult
+from hermes_agent.host.paths import Home, find_home
+from hermes_agent.tools.schema import from_function
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A function that the model may call.
+
+    `function` may be `def` (it then runs in a thread) or `async def`; its signature becomes the schema. `capabilities`
+    says what it needs (`network`, `fs.read`, `fs.write`, `exec`, ...); an agent that was not granted them refuses the
+    call.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    description: str = ""
+    capabilities: Iterable[str] = ()
+
+
+class ToolRecord(TypedDict):
+    """One call of a tool: what went in and out, seconds, and the error where there was one (None otherwise)."""
+
+    tool: str
+    input: dict[str, Any]
+    output: str
+    duration: float
+    error: str | None
+
+
+@dataclass(slots=True)
+class AgentState:
+    """What an agent has done so far: its session's id and every tool call, oldest first."""
+
+    session: str = ""
+    tool_history: list[ToolRecord] = field(default_factory=list)
+
+
+class RunResult(str):
+    """The reply. It is the text itself, and knows how the run ended."""
+
+    outcome: Outcome
+    turns: int
+
+    @classmethod
+    def of(cls, ended: RunEnded) -> RunResult:
+        """The result of a run."""
+        result = cls(ended.text)
+        result.outcome, result.turns = ended.outcome, ended.turns
+        return result
+
+
+class Agent:
+    """An agent for use in a program: one conversation, continued with each `run`.
+
+    Works with the tools that are registered and with the built-in `toolsets` named (`files`, `shell`, ...);
+    `capabilities` grants what tools may need (None: whatever the registered tools declare). `model` is `vendor/model`,
+    empty for the configured one. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is
+    asked: what would need a person's yes is refused.
+    """
+
+    def __init__(
+        self,
+        name: str = "hermes",
+        *,
+        model: str = "",
+        home: str | Path | None = None,
+        workspace: str | Path = ".",
+        toolsets: Iterable[str] = (),
+        capabilities: Iterable[str] | None = None,
+    ) -> None:
+        self.name = name
+        self.state = AgentState()
+        self._home = find_home() if home is None else Home(root=Path(home).absolute(), base=Path(home).absolute())
+        self._model = model
+        self._workspace = str(Path(workspace).absolute())
+        self._toolsets = tuple(toolsets)
+        self._capabilities = None if capabilities is None else tuple(capabilities)
+        self._tools: dict[str, Tool] = {}
+        self._inputs: dict[str, dict[str, Any]] = {}
+
+    def register_tool(self, tool: Tool) -> None:
+        """Let the model call a function. A name that is taken raises `HermesError`; so does a signature without a
+        schema."""
+        if tool.name in self._tools:
+            raise HermesError(f"A tool called `{tool.name}` is registered already.")
+        from_function(tool.name, tool.function, tool.description, tool.capabilities)
+        self._tools[tool.name] = tool
+
+    def run(self, prompt: str) -> RunResult:
+        """Say something and wait for the reply. Raises `HermesError` where there is none. Not for use in an event
+        loop."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.arun(prompt))
+        raise HermesError("`Agent.run` waits; inside an event loop use `await agent.arun(...)`.")
+
+    async def arun(self, prompt: str) -> RunResult:
+        """Say something and await the reply. Raises `HermesError` where there is none."""
+        ended = None
+        async with aclosing(self.stream(prompt)) as events:
+            async for event in events:
+                ended = event
+        if not isinstance(ended, RunEnded) or ended.outcome is Outcome.FAILED:
+            raise HermesError(ended.text if isinstance(ended, RunEnded) else "The run ended without a result.")
+        return RunResult.of(ended)
+
+    async def stream(self, prompt: str) -> AsyncGenerator[Event, None]:
+        """Say something and watch: every event of the run, `RunEnded` last."""
+        options = Options(
+            model=self._model,
+            queue=f"library:{self.name}",
+            attended=False,
+            toolsets=self._toolsets,
+            capabilities=self._granted(),
+            extra_tools=tuple(
+                from_function(tool.name, tool.function, tool.description, tool.capabilities)
+                for tool in self._tools.values()
+            ),
+        )
+        async with open_runtime(self._home.ensure(), options) as runtime:
+            session, after = await self._begin(runtime, prompt)
+            async with aclosing(runtime.hermes.follow(session, after)) as seen:
+                async for each in seen:
+                    self._remember(each.event)
+                    yield each.event
+
+    async def _begin(self, runtime: Runtime, prompt: str) -> tuple[str, int]:
+        conversation = Conversation(platform="library", chat=self.name)
+        if not self.state.session:
+            record = await runtime.hermes.open_session(
+                conversation, runtime.owner, workspace=self._workspace, model=self._model, new=True
+            )
+            self.state.session = record.id
+        after = await runtime.store.history.last_number(self.state.session)
+        inbound = Inbound(
+            source="library",
+            source_id=runtime.ids.short(),
+            principal=runtime.owner,
+            conversation=conversation,
+            parts=(Text(text=prompt, origin=Origin.OWNER),),
+            received=runtime.clock.now(),
+        )
+        await runtime.hermes.submit(inbound, self.state.session)
+        return self.state.session, after
+
+    def _granted(self) -> tuple[str, ...]:
+        if self._capabilities is not None:
+            return self._capabilities
+        return tuple(sorted({word for tool in self._tools.values() for word in tool.capabilities}))
+
+    def _remember(self, event: Event) -> None:
+        match event:
+            case MessageTaken():
+                self._inputs.clear()
+            case Replied(message=message):
+                self._inputs.update({call.id: dict(call.arguments) for call in message.tool_calls})
+            case ToolEnded(tool=tool, call_id=call_id, message=message, is_error=failed, seconds=seconds):
+                output = "".join(part.text for part in message.parts if isinstance(part, ToolResult))
+                if failed:
+                    log.error("tool %s: %s", tool, output)
+                record = ToolRecord(
+                    tool=tool,
+                    input=self._inputs.get(call_id, {}),
+                    output=output,
+                    duration=seconds,
+                    error=output if failed else None,
+                )
+                self.state.tool_history.append(record)
+            case _:
+                pass

@@ -1,0 +1,49 @@
+"""A whole system at work on one home: what surfaces and commands are handed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hermes_agent.app.front import Hermes
+from hermes_agent.app.settings import Settings
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Principal
+from hermes_agent.host.config import Loaded
+from hermes_agent.host.paths import Home
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.providers.route import Route, choose
+from hermes_agent.store import Store
+from hermes_agent.tools.toolbox import Toolbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
+    process (empty: as configured)."""
+
+    home: Home
+    loaded: Loaded[Settings]
+    secrets: Secrets
+    store: Store
+    hermes: Hermes
+    toolbox: Toolbox
+    clock: Clock
+    ids: Ids
+    owner: Principal
+    model: str = ""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.loaded.value
+
+    def route(self, model: str = "") -> Route:
+        """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
+        return route_of(self.settings, self.secrets, model or self.model)
+
+
+def route_of(settings: Settings, secrets: Secrets, model: str = "") -> Route:
+    """The route that a name, or the settings, lead to. Raises `NoModel`."""
+    chosen = replace(settings.model, default=model) if model else settings.model
+    return choose(chosen, secrets.get)

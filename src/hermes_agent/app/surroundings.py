@@ -1,0 +1,77 @@
+"""What the prompt says about this place: who the agent is, the project's own context file, the machine, the day."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime
+from pathlib import Path
+
+from hermes_agent.agent.prompt import Surroundings
+
+CONTEXT_FILES = (".hermes.md", "HERMES.md")
+OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
+LONGEST_CONTEXT = 20_000
+"""Characters of a context file that go into the prompt; what is over is cut, visibly."""
+
+
+def surroundings(*, soul: Path, workspace: Path, channel: str, now: float, tools: str = "") -> Surroundings:
+    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
+    return Surroundings(
+        identity=read_text(soul),
+        tools=tools,
+        context=project_context(workspace),
+        environment=environment(workspace, channel),
+        date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
+    )
+
+
+def project_context(workspace: Path) -> str:
+    """The nearest of `.hermes.md` or `HERMES.md` up to the git root, else the folder's `AGENTS.md`, `CLAUDE.md` or
+    `.cursorrules`; empty where there is none. A link that leads out of the project is not followed."""
+    root = git_root(workspace)
+    for folder in (workspace, *workspace.parents):
+        for name in CONTEXT_FILES:
+            if text := _context_text(folder / name, root or workspace):
+                return text
+        if folder == (root or workspace):
+            break
+    for folder in dict.fromkeys((workspace, root or workspace)):
+        for name in OTHER_CONTEXT_FILES:
+            if text := _context_text(folder / name, root or workspace):
+                return text
+    return ""
+
+
+def git_root(folder: Path) -> Path | None:
+    """The folder, or its nearest parent, that holds `.git`."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+
+
+def environment(workspace: Path, channel: str) -> str:
+    """The machine and the channel, in a line each."""
+    return (
+        f"# Environment\n- Working folder: {workspace}\n- System: {platform.system()} {platform.release()}, "
+        f"{platform.machine()}\n- Channel: {channel}"
+    )
+
+
+def read_text(path: Path) -> str:
+    """A small text file, empty where there is none; bytes that are not UTF-8 are shown as replacement characters."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LONGEST_CONTEXT * 4)
+    except OSError:
+        return ""
+    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    return raw.decode(encoding, "replace")
+
+
+def _context_text(path: Path, root: Path) -> str:
+    if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
+        return ""
+    text = read_text(path).strip()
+    if not text:
+        return ""
+    if len(text) > LONGEST_CONTEXT:
+        text = f"{text[:LONGEST_CONTEXT]}\n[cut: {path.name} is longer than {LONGEST_CONTEXT} characters]"
+    return f"# Project context ({path.name})\n{text}"

@@ -1,0 +1,123 @@
+"""`hermes -z PROMPT`: one question, the reply alone on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.cli.exits import Exit
+from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
+from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.paths import find_home
+from hermes_agent.store import Session as SessionRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What the command line says. `resume` is an id or title; `go_on` continues the folder's latest session; an empty
+    `prompt` with one of them takes up a run that was interrupted."""
+
+    prompt: str = ""
+    json: bool = False
+    model: str = ""
+    profile: str = ""
+    resume: str = ""
+    go_on: bool = False
+
+
+def run(question: Question) -> int:
+    """Ask, print, and return the exit code."""
+    return asyncio.run(_run(question))
+
+
+async def _run(question: Question) -> int:
+    home = find_home(question.profile).ensure()
+    async with open_runtime(home, Options(model=question.model, attended=False)) as runtime:
+        if runtime.loaded.notice:
+            tell(runtime.loaded.notice)
+        session, after, submitted = await _begin(runtime, question)
+        if not submitted and not await runtime.hermes.resume(session):
+            tell("Nothing to resume: the last run of this session is complete.")
+            return Exit.OK
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.hermes.stop_now, session)
+        ended = await _follow(runtime, session, after, as_json=question.json)
+        return report(ended, as_json=question.json)
+
+
+async def _begin(runtime: Runtime, question: Question) -> tuple[str, int, bool]:
+    """The session, the event to follow it from, and whether there was something to say."""
+    workspace = str(Path.cwd())
+    conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
+    record = await session_for(runtime, question, conversation)
+    after = await runtime.store.history.last_number(record.id)
+    if not question.prompt:
+        return record.id, after, False
+    inbound = Inbound(
+        source="cli",
+        source_id=runtime.ids.short(),
+        principal=runtime.owner,
+        conversation=conversation,
+        parts=(Text(text=question.prompt, origin=Origin.OWNER),),
+        received=runtime.clock.now(),
+    )
+    await runtime.hermes.submit(inbound, record.id)
+    return record.id, after, True
+
+
+async def session_for(runtime: Runtime, question: Question, conversation: Conversation) -> SessionRecord:
+    """The session that the command line means: a named one, this folder's latest, or a new one."""
+    if question.resume:
+        return await runtime.store.sessions.find(question.resume)
+    return await runtime.hermes.open_session(
+        conversation, runtime.owner, workspace=conversation.chat, model=question.model, new=not question.go_on
+    )
+
+
+async def _follow(runtime: Runtime, session: str, after: int, *, as_json: bool) -> RunEnded:
+    ended = None
+    async with aclosing(runtime.hermes.follow(session, after)) as events:
+        async for seen in events:
+            ended = seen.event
+            if as_json:
+                say(line_of(seen))
+            elif isinstance(ended, Notice):
+                tell(ended.text)
+    assert isinstance(ended, RunEnded)
+    return ended
+
+
+def line_of(seen: Seen) -> str:
+    """An event as one line of JSON: session, number, run, at, and the event's own fields with its `kind`."""
+    plain = {"session": seen.session, "number": seen.number, "run": seen.run, "at": seen.at, "event": seen.event}
+    return msgspec.json.encode(plain).decode()
+
+
+def say(text: str) -> None:
+    """A line on standard output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """A line beside the output."""
+    sys.stderr.write(f"{text}\n")
+
+
+def report(ended: RunEnded, *, as_json: bool) -> int:
+    """Print the reply where it belongs, and say by the exit code how the run ended."""
+    if ended.outcome is Outcome.ANSWERED:
+        if not as_json:
+            say(ended.text)
+        return Exit.OK
+    if not as_json:
+        (say if ended.outcome is Outcome.LIMIT else tell)(ended.text)
+    return Exit.of(ended)

@@ -1,0 +1,129 @@
+"""What a scripted model hears and what it answers, in words that no protocol owns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.model import StopReason, ToolSchema, Usage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """A question to a model, whichever protocol brought it. A script decides by nothing else, so that the same question
+    gets the same answer after a crash. `prompt` is the canonical text of all that was sent, for counting tokens."""
+
+    model: str
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[ToolSchema, ...] = ()
+    use_tools: bool = True
+    stream: bool = False
+    stream_usage: bool = True
+    max_output: int | None = None
+    effort: str = ""
+    prompt: str = ""
+
+    @cached_property
+    def turn(self) -> int:
+        """How often the model has spoken so far in this conversation."""
+        return sum(message.role is Role.ASSISTANT for message in self.messages)
+
+    @property
+    def last(self) -> Message:
+        """The newest message."""
+        return self.messages[-1]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The conversation as text: equal for equal questions."""
+        return repr(self.messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """Seconds before the first event of a stream and between events; characters of text that one event holds."""
+
+    first: float = 0.0
+    between: float = 0.0
+    characters: int = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Words for the person."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Reasoning. `redacted` is sent as an opaque block where the protocol has one."""
+
+    text: str
+    redacted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call. `raw` is sent in place of the arguments' JSON; an empty `id` is derived from the conversation."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+    raw: str = ""
+
+    @property
+    def json(self) -> str:
+        """The arguments as they go over the wire."""
+        return self.raw or json.dumps(self.arguments, ensure_ascii=False)
+
+
+Piece = Say | Think | Call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One whole answer of a scripted model.
+
+    `stop` None means what the pieces imply; `usage` None means counted by bytes / 4; `model` overrides the name that
+    was asked for.
+    """
+
+    pieces: tuple[Piece, ...] = ()
+    pace: Pace = Pace()
+    stop: StopReason | None = None
+    usage: Usage | None = None
+    model: str = ""
+
+    @property
+    def ending(self) -> StopReason:
+        """Why the model stopped."""
+        if self.stop is not None:
+            return self.stop
+        return StopReason.TOOL_CALLS if any(isinstance(piece, Call) for piece in self.pieces) else StopReason.END
+
+
+def call_id(call: Call, heard: Heard, index: int, stem: str = "call") -> str:
+    """The id of the `index`th piece: the same whenever the same conversation is continued."""
+    return call.id or f"{stem}_{heard.turn:04d}_{index}"
+
+
+def chunks(text: str, size: int) -> list[str]:
+    """The text in pieces of at most `size` characters, at least 1."""
+    size = max(1, size)
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+class RequestRefused(Exception):
+    """The request is not what the protocol says: the status and the words of the provider's own error body."""
+
+    def __init__(self, message: str, *, status: int = 400, kind: str = "invalid_request_error", code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.code = code

@@ -1,0 +1,3 @@
+"""The version of this program, the same as in pyproject.toml."""
+
+VERSION = "0.1.0"

@@ -1,0 +1,68 @@
+"""What holds for every test: no network but loopback, a scrubbed environment, no home but a temporary one."""
+
+import ipaddress
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+SECRET = re.compile(r"^HERMES_|_API_KEY$|_TOKEN$|_SECRET$")
+
+# A busy machine may be slow: how long one example takes is no finding.
+hypothesis.settings.register_profile("hermes", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("hermes")
+
+
+class NetworkRefused(Exception):
+    """A test tried to leave this machine."""
+
+
+def is_near(host: object) -> bool:
+    """Whether `host` is this machine: a loopback address, its name, or the address that means "any of mine"."""
+    if host in (None, "", "localhost", b"localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(str(host).split("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
+    match event, arguments:
+        case ("socket.connect" | "socket.sendto" | "socket.sendmsg", (socket.socket() as opened, (host, *_), *_)):
+            if opened.family in (socket.AF_INET, socket.AF_INET6) and not is_near(host):
+                raise NetworkRefused(f"{event} to {host}: a test may only talk to loopback")
+        case "socket.getaddrinfo" | "socket.gethostbyname", (host, *_) if not is_near(host):
+            raise NetworkRefused(f"{event} of {host}: a test may only talk to loopback")
+
+
+sys.addaudithook(refuse_network)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _scrubbed_environment() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as home:
+        for name in os.environ:
+            if SECRET.search(name):
+                patch.delenv(name)
+        for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "EDITOR", "NO_COLOR"):
+            patch.delenv(name, raising=False)
+        patch.setenv("HOME", home)
+        patch.setenv("TZ", "UTC")
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty HERMES_HOME, named in the environment too."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HERMES_HOME", str(folder))
+    return folder

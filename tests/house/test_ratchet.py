@@ -1,0 +1,22 @@
+import ratchet
+
+VENDOR, LOOP = "src/hermes_agent/providers/vendor.py", "src/hermes_agent/agent/loop.py"
+
+
+def test_a_file_below_its_floor_is_named():
+    assert ratchet.shortfalls({VENDOR: 91}, {VENDOR: 92}) == [f"{VENDOR}: 91 % covered, of at least 92 %"]
+    assert ratchet.shortfalls({VENDOR: 92}, {VENDOR: 92}) == []
+
+
+def test_core_agent_and_store_are_covered_whole():
+    assert ratchet.shortfalls({LOOP: 99}, {LOOP: 50}) != []
+
+
+def test_a_new_file_begins_with_a_floor():
+    assert ratchet.shortfalls({VENDOR: ratchet.NEW_FILE - 1}, {}) != []
+    assert ratchet.shortfalls({VENDOR: ratchet.NEW_FILE}, {}) == []
+
+
+def test_raising_never_lowers_and_forgets_what_is_gone():
+    assert ratchet.raised({VENDOR: 90, LOOP: 100}, {VENDOR: 95, "gone.py": 80}) == {VENDOR: 95}
+    assert ratchet.raised({VENDOR: 97}, {VENDOR: 95}) == {VENDOR: 97}
