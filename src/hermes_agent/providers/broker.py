@@ -7,19 +7,20 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
+from typing import Protocol
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ProviderError, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
+from hermes_agent.core.section import estimate_tokens
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.budget import Allowance, allow
-from hermes_agent.providers.catalog import cost
+from hermes_agent.providers.catalog import PER_MILLION, cost
 from hermes_agent.providers.dialect import Compiler, Dialect, Finished, Wire
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.exchange import Exchange, Patience
-from hermes_agent.providers.ledger import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing import Attempts, GiveUp, decide
@@ -29,6 +30,47 @@ from hermes_agent.providers.settings import ModelSettings
 KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 MOST_UNDERESTIMATED = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOpened:
+    """A request that is about to be sent. A further attempt has `call_id` + `.2`, `.3`, ...; `reserved` is the most
+    that it may cost in US dollars, None where the price is unknown."""
+
+    call_id: str
+    session: str
+    run: str
+    turn: int
+    purpose: str
+    provider: str
+    model: str
+    prefix: str
+    messages: int
+    reserved: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettled:
+    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
+    unknown."""
+
+    call_id: str
+    outcome: str
+    usage: Usage
+    cost: float | None
+    seconds: float
+
+
+class Ledger(Protocol):
+    """The book of all calls.
+
+    - `open` returns when the row is committed;
+    - `settle` completes it; a row that is never settled stays "unknown", never zero.
+    """
+
+    async def open(self, call: CallOpened) -> None: ...
+
+    async def settle(self, call: CallSettled) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,10 +143,12 @@ class Broker:
             except ProviderError as error:
                 made += 1
                 again = self._again(error, request, made)
+                request = self._without_lost(request, plan, error)
             finally:
                 await items.aclose()
             yield again
             await self._clock.sleep(again.delay)
+            plan = self._plan(request)
 
     def _again(self, error: ProviderError, request: ModelRequest, made: int) -> Retrying:
         """The next attempt after `made` failed ones; raises the error, with a note why, where there is none."""
@@ -114,6 +158,14 @@ class Broker:
             error.add_note(decision.reason)
             raise error
         return Retrying(reason=str(error), attempt=made, delay=decision.delay)
+
+    def _without_lost(self, request: ModelRequest, plan: _Plan, error: ProviderError) -> ModelRequest:
+        """The request with less money: a broken stream was paid for, at least the question and the words that came."""
+        if request.money is None or plan.allowance.question is None or _used_nothing(error):
+            return request
+        assert self._route.facts.price is not None  # the question has a price
+        words = estimate_tokens(error.partial) * self._route.facts.price.at(plan.tokens).output / PER_MILLION
+        return replace(request, money=request.money - plan.allowance.question - words)
 
     def _plan(self, request: ModelRequest) -> _Plan:
         compiler = self._compiler(request)
@@ -148,7 +200,7 @@ class Broker:
                     yield item
                     continue
                 reply = self._reply(item)
-                settled = replace(settled, outcome="answered", usage=reply.usage, cost=reply.cost)
+                settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
                 self._learn_size(plan.tokens, reply.usage)
         except ProviderError as error:
             settled = _failed(settled, error)
@@ -198,8 +250,12 @@ class Broker:
             self._underestimated = min(MOST_UNDERESTIMATED, max(1.0, ratio))
 
 
+def _used_nothing(error: ProviderError) -> bool:
+    """Whether the request was refused with an HTTP status; what a broken stream used is unknown."""
+    return error.status >= HTTPStatus.BAD_REQUEST and not error.partial
+
+
 def _failed(settled: CallSettled, error: ProviderError) -> CallSettled:
-    """A request that was refused with an HTTP status used nothing; what a broken stream used is unknown."""
-    if error.status >= HTTPStatus.BAD_REQUEST and not error.partial:
+    if _used_nothing(error):
         return replace(settled, outcome=type(error).__name__, usage=Usage(), cost=0.0)
     return replace(settled, outcome=type(error).__name__)

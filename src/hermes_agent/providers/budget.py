@@ -14,11 +14,12 @@ LEAST_REPLY = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """The most that a reply may have in tokens (None: the model's own limit), and the most that the call may cost in US
-    dollars (None: the price is unknown)."""
+    """The most that a reply may have in tokens (None: the model's own limit); in US dollars what the question costs
+    and the most that the whole call may cost (None: the price is unknown)."""
 
     max_output: int | None
-    dollars: float | None
+    question: float | None = None
+    dollars: float | None = None
 
 
 def allow(facts: ModelFacts, request: ModelRequest, *, tokens: int, configured: int | None) -> Allowance:
@@ -29,7 +30,7 @@ def allow(facts: ModelFacts, request: ModelRequest, *, tokens: int, configured: 
     """
     caps = [cap for cap in (request.max_output, configured) if cap is not None]
     if facts.price is None:
-        return Allowance(max_output=min(caps, default=None), dollars=None)
+        return Allowance(max_output=min(caps, default=None))
     rate = facts.price.at(tokens)
     question = tokens * max(rate.input, rate.cache_write) / PER_MILLION
     longest = min([*caps, facts.output or DEFAULT_OUTPUT])
@@ -44,4 +45,5 @@ def allow(facts: ModelFacts, request: ModelRequest, *, tokens: int, configured: 
         if affordable < longest:
             longest = affordable
             caps.append(affordable)
-    return Allowance(max_output=min(caps, default=None), dollars=question + longest * rate.output / PER_MILLION)
+    most = question + longest * rate.output / PER_MILLION
+    return Allowance(max_output=min(caps, default=None), question=question, dollars=most)

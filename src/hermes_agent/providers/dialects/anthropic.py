@@ -18,9 +18,9 @@ from hermes_agent.core.errors import (
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.dialect import Compiler, Decoder, Dialect, Framing, Table, Wire
-from hermes_agent.providers.dialects.anthropic_reply import MessagesDecoder
 from hermes_agent.providers.kept import KeptTurns
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, arguments_of, json_bytes, safe_id, written
+from hermes_agent.providers.replies.anthropic import MessagesDecoder
 from hermes_agent.providers.route import Route, output_limit
 from hermes_agent.providers.sse import SseDecoder
 from hermes_agent.providers.vendor import Level

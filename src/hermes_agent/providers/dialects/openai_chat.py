@@ -21,9 +21,9 @@ from hermes_agent.core.errors import (
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.dialect import Compiler, Decoder, Dialect, Framing, Table, Wire
-from hermes_agent.providers.dialects.openai_chat_reply import ChatDecoder
 from hermes_agent.providers.kept import KeptTurns
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, arguments_of, data_url, json_bytes, safe_id, written
+from hermes_agent.providers.replies.openai_chat import ChatDecoder
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.sse import SseDecoder
 from hermes_agent.providers.verifier import Turn
