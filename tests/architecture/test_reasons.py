@@ -16,7 +16,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one tool call": set(),
     "one conversation": set(),
     "one job": set(),
-    "one HTTP request": set(),
+    "one HTTP request": {"src/hermes_agent/host/serve.py"},
     "one event listener": set(),
 }
 
