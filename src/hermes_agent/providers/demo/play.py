@@ -18,7 +18,7 @@ VALUE = re.compile(r"\$\{(\w+)\}")
 
 
 class Player:
-    """A model that follows scenarios. It keeps nothing: the same conversation gets the same answer, after a crash too."""
+    """Follows scenarios. It keeps nothing: the same conversation gets the same answer, after a crash too."""
 
     def __init__(self, tasks: Sequence[Task], pace: Pace = PACE) -> None:
         self._tasks = tasks
