@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import tomllib
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT
+from tests.architecture.source import PACKAGE, ROOT
 
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 
@@ -80,3 +82,31 @@ def test_a_broken_contract_is_found(tmp_path: Path, file: str, line: str, contra
     broken = [title for title in result.stdout.splitlines() if title.endswith("BROKEN")]
     assert result.returncode == 1
     assert any(contract in title for title in broken), result.stdout
+
+
+SURFACES = {"tui", "gateway", "api", "dashboard", "acp", "mcp_server", "ops"}
+OPEN_TO_SURFACES = {"app", "core", "host"}
+NO_SIDE = {"cli", "testing"}
+
+
+def misnamed(packages: Collection[str], named: Collection[str]) -> list[str]:
+    """Packages that a contract does not name, or names as if they did (not) exist."""
+    right = {f"hermes_agent.{name}" for name in packages}
+    there = {f"hermes_agent.{name}" for name in packages if (ROOT / PACKAGE / name).is_dir()}
+    wanted = there | {f"{name}.**" for name in right - there}
+    return sorted(wanted.symmetric_difference(named))
+
+
+def test_the_one_front_door_names_each_package_as_it_is():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    door = next(contract for contract in contracts if contract["name"].startswith("One front door"))
+    layers = {name.strip(" ()") for layer in contracts[0]["layers"] for name in layer.split("|")}
+    assert misnamed(SURFACES, door["source_modules"]) == []
+    assert misnamed(layers - SURFACES - OPEN_TO_SURFACES - NO_SIDE, door["forbidden_modules"]) == []
+
+
+def test_a_package_that_is_named_as_if_it_did_not_exist_is_found():
+    assert misnamed({"core"}, ["hermes_agent.core.**"]) == ["hermes_agent.core", "hermes_agent.core.**"]
+    assert misnamed({"nowhere"}, ["hermes_agent.nowhere"]) == ["hermes_agent.nowhere", "hermes_agent.nowhere.**"]
+    assert misnamed({"core"}, ["hermes_agent.core"]) == []
+    assert misnamed({"core"}, []) == ["hermes_agent.core"]

@@ -19,7 +19,10 @@ def test_a_colon_in_an_id_does_not_make_another_place() -> None:
     assert Conversation(platform="p", chat="a:b").key != Conversation(platform="p", chat="a", thread="b").key
 
 
-@given(st.tuples(st.text(max_size=4), st.text(max_size=4), st.text(max_size=4)), st.tuples(st.text(max_size=4), st.text(max_size=4), st.text(max_size=4)))
+@given(
+    st.tuples(st.text(max_size=4), st.text(max_size=4), st.text(max_size=4)),
+    st.tuples(st.text(max_size=4), st.text(max_size=4), st.text(max_size=4)),
+)
 def test_different_places_have_different_keys(one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
     keys = [Conversation(platform="p", chat=a, thread=b, participant=c).key for a, b, c in (one, other)]
 

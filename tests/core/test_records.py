@@ -17,9 +17,15 @@ from hermes_agent.core.records import revive
 texts = st.builds(Text, text=st.text(), origin=st.sampled_from(Origin))
 images = st.builds(Image, data=st.text(), url=st.text())
 files = st.builds(File, name=st.text(), media_type=st.text(), data=st.text())
-calls = st.builds(ToolCall, id=st.text(), name=st.text(), arguments=st.dictionaries(st.text(), st.integers() | st.text()))
+calls = st.builds(
+    ToolCall, id=st.text(), name=st.text(), arguments=st.dictionaries(st.text(), st.integers() | st.text())
+)
 results = st.builds(
-    ToolResult, call_id=st.text(), name=st.text(), parts=st.lists(texts | images | files).map(tuple), is_error=st.booleans()
+    ToolResult,
+    call_id=st.text(),
+    name=st.text(),
+    parts=st.lists(texts | images | files).map(tuple),
+    is_error=st.booleans(),
 )
 thoughts = st.builds(Thinking, text=st.text(), opaque=st.text(), maker=st.text(), redacted=st.booleans())
 parts: st.SearchStrategy[Part] = texts | images | files | calls | results | thoughts
@@ -69,7 +75,9 @@ def test_a_field_that_is_missing_takes_its_default() -> None:
 
 
 def test_a_field_of_a_later_version_is_ignored() -> None:
-    assert revive(Text, {"kind": "text", "text": "x", "origin": "owner", "later": 1}) == Text(text="x", origin=Origin.OWNER)
+    assert revive(Text, {"kind": "text", "text": "x", "origin": "owner", "later": 1}) == Text(
+        text="x", origin=Origin.OWNER
+    )
 
 
 def test_an_enum_comes_back_as_its_member() -> None:
@@ -78,7 +86,9 @@ def test_an_enum_comes_back_as_its_member() -> None:
     assert revive(Durable, plain) == ToolStarted(turn=1, call_id="c", tool="t", effect=Effect.WRITES, summary="s")
 
 
-@pytest.mark.parametrize("plain", [{"kind": "nonsense"}, {}, [], {"kind": "tool_ended"}, {"kind": "message_taken", "message": 3}])
+@pytest.mark.parametrize(
+    "plain", [{"kind": "nonsense"}, {}, [], {"kind": "tool_ended"}, {"kind": "message_taken", "message": 3}]
+)
 def test_what_does_not_fit_is_a_value_error(plain: object) -> None:
     with pytest.raises(ValueError, match="not a"):
         revive(Durable, plain)

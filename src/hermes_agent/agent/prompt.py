@@ -11,7 +11,7 @@ from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import PrefixFrozen, SectionFacts
 from hermes_agent.core.model import Prefix, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, freeze, short_hash, tools_text
-from hermes_agent.store import Store
+from hermes_agent.store.database import Store
 
 IDENTITY = """\
 You are Hermes, an agent that works for one person on their own machine. You are direct, careful with what is theirs, \
@@ -72,7 +72,9 @@ class SessionPrompt:
     async def _stored(self, session: Session) -> Prefix:
         frozen = await self._store.prefixes.get(session.prefix_hash)
         if frozen is None:
-            raise StoreError(f"The prompt of session {session.id} is missing from the database; `hermes doctor` says more.")
+            raise StoreError(
+                f"The prompt of session {session.id} is missing from the database; `hermes doctor` says more."
+            )
         return frozen.prefix
 
     async def _new(self, journal: Journal) -> Prefix:
