@@ -24,7 +24,9 @@ def batches(*items: Item) -> list[str]:
 
 
 def test_reads_run_together_even_where_their_paths_are_unknown() -> None:
-    assert batches(item("a", Effect.READS, unknown=True), item("b", Effect.READS, "/x"), item("c", Effect.READS)) == ["abc"]
+    assert batches(item("a", Effect.READS, unknown=True), item("b", Effect.READS, "/x"), item("c", Effect.READS)) == [
+        "abc"
+    ]
 
 
 def test_writes_to_different_paths_run_together() -> None:
@@ -42,7 +44,10 @@ def test_a_folder_and_what_is_in_it_are_not_different_paths() -> None:
 
 
 def test_a_read_waits_for_the_write_of_its_path() -> None:
-    assert batches(item("w", Effect.WRITES, "/x"), item("r", Effect.READS, "/x"), item("s", Effect.READS, "/y")) == ["w", "rs"]
+    assert batches(item("w", Effect.WRITES, "/x"), item("r", Effect.READS, "/x"), item("s", Effect.READS, "/y")) == [
+        "w",
+        "rs",
+    ]
 
 
 def test_a_read_of_who_knows_what_waits_for_a_write() -> None:

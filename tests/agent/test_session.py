@@ -54,7 +54,9 @@ def words(session: Session) -> list[str]:
 
 
 def test_results_stand_in_the_order_asked_whatever_the_order_they_came_in() -> None:
-    session = view(MessageTaken(message=said("go")), replied("look", "a", "b", "c"), result("c"), result("a"), result("b"))
+    session = view(
+        MessageTaken(message=said("go")), replied("look", "a", "b", "c"), result("c"), result("a"), result("b")
+    )
 
     assert words(session) == ["go", "look", "a", "b", "c"]
     assert session.open_calls == ()
@@ -100,7 +102,12 @@ def test_the_turn_counts_from_the_run() -> None:
 
 def test_undo_shows_the_view_as_it_was() -> None:
     session = view(
-        MessageTaken(message=said("one")), replied("1"), MessageTaken(message=said("two")), replied("2", "a"), result("a"), Undone(to=2)
+        MessageTaken(message=said("one")),
+        replied("1"),
+        MessageTaken(message=said("two")),
+        replied("2", "a"),
+        result("a"),
+        Undone(to=2),
     )
 
     assert words(session) == ["one", "1"]
@@ -125,7 +132,8 @@ def test_undo_makes_a_list_of_its_own() -> None:
 
 def test_questions_and_answers_are_remembered() -> None:
     session = view(
-        Asked(question="q", text="Sure?", choices=(), purpose="approval"), Answered(question="q", answer="yes", principal="p")
+        Asked(question="q", text="Sure?", choices=(), purpose="approval"),
+        Answered(question="q", answer="yes", principal="p"),
     )
 
     assert session.asked == {"q"}

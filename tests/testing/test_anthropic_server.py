@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
+
 import anthropic
 import pytest
 
@@ -18,12 +21,20 @@ TOOLS = [{"name": "read_file", "description": "Read.", "input_schema": SCHEMA}]
 CACHE = {"type": "ephemeral"}
 
 
-def sdk(server: ModelServer, key: str = "test-key") -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(base_url=server.url, api_key=key, max_retries=0, timeout=5)
+@contextlib.asynccontextmanager
+async def talking(
+    model: ModelServer, key: str = "test-key"
+) -> AsyncIterator[tuple[ModelServer, anthropic.AsyncAnthropic]]:
+    """The server and the vendor's own client, connected."""
+    async with (
+        serving(model) as server,
+        anthropic.AsyncAnthropic(base_url=server.url, api_key=key, max_retries=0, timeout=5) as client,
+    ):
+        yield server, client
 
 
 async def test_the_sdk_reads_a_whole_reply():
-    async with serving(anthropic_model([Say("Good morning.")])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Good morning.")])) as (_server, client):
         reply = await client.messages.create(**ASK, messages=HELLO)
 
     assert (reply.content[0].text, reply.stop_reason, reply.model) == ("Good morning.", "end_turn", "m")
@@ -31,10 +42,12 @@ async def test_the_sdk_reads_a_whole_reply():
 
 async def test_the_sdk_assembles_a_stream_of_thinking_words_and_a_call():
     pieces = [Think("Let me look at it first."), Say("Reading it now, one moment."), Call("read_file", {"path": "ä"})]
-    async with serving(anthropic_model([pieces])) as server, sdk(server) as client:
-        async with client.messages.stream(**ASK, messages=HELLO, tools=TOOLS) as stream:
-            kinds = [event.type async for event in stream]
-            final = await stream.get_final_message()
+    async with (
+        talking(anthropic_model([pieces])) as (_, client),
+        client.messages.stream(**ASK, messages=HELLO, tools=TOOLS) as stream,
+    ):
+        kinds = [event.type async for event in stream]
+        final = await stream.get_final_message()
 
     thought, words, call = final.content
     assert (thought.type, thought.thinking, bool(thought.signature)) == ("thinking", "Let me look at it first.", True)
@@ -45,7 +58,7 @@ async def test_the_sdk_assembles_a_stream_of_thinking_words_and_a_call():
 
 async def test_the_sdk_makes_a_tool_round_trip_with_its_signed_thoughts():
     script = [[Think("Hm."), Think("secret", redacted=True), Call("read_file", {"path": "a"})], Say("It says hello.")]
-    async with serving(anthropic_model(script)) as server, sdk(server) as client:
+    async with talking(anthropic_model(script)) as (server, client):
         first = await client.messages.create(**ASK, messages=HELLO, tools=TOOLS)
         call = first.content[2]
         result = {"type": "tool_result", "tool_use_id": call.id, "content": "hello"}
@@ -61,14 +74,14 @@ async def test_the_sdk_makes_a_tool_round_trip_with_its_signed_thoughts():
 async def test_a_thought_with_a_foreign_signature_is_refused():
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "Zm9yZWlnbg=="}
     messages = [*HELLO, {"role": "assistant", "content": [thought, {"type": "text", "text": "Yes."}]}, *HELLO]
-    async with serving(anthropic_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
         with pytest.raises(anthropic.BadRequestError, match="Invalid `signature` in `thinking` block"):
             await client.messages.create(**ASK, messages=messages)
 
 
 async def test_usage_keeps_cached_tokens_beside_the_input():
     usage = Usage(input=1000, output=70, cached=600, cache_write=300, reasoning=50)
-    async with serving(anthropic_model([Answer(pieces=(Say("Yes."),), usage=usage)])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Answer(pieces=(Say("Yes."),), usage=usage)])) as (_, client):
         async with client.messages.stream(**ASK, messages=HELLO) as stream:
             streamed = (await stream.get_final_message()).usage
         whole = (await client.messages.create(**ASK, messages=HELLO)).usage
@@ -80,7 +93,7 @@ async def test_usage_keeps_cached_tokens_beside_the_input():
 
 async def test_only_what_a_breakpoint_marked_is_cached():
     system = [{"type": "text", "text": "word " * 500, "cache_control": CACHE}]
-    async with serving(anthropic_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
         first = (await client.messages.create(**ASK, system=system, messages=HELLO)).usage
         again = (await client.messages.create(**ASK, system=system, messages=HELLO)).usage
         plain = (await client.messages.create(**ASK, system=system[0]["text"], messages=HELLO)).usage
@@ -94,7 +107,7 @@ async def test_a_moving_breakpoint_reads_what_the_last_request_wrote():
     def said(role: str, text: str, **more: object) -> dict:
         return {"role": role, "content": [{"type": "text", "text": text, **more}]}
 
-    async with serving(anthropic_model([Say("Yes.")] * 2)) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Yes.")] * 2)) as (_server, client):
         one = [said("user", "first " * 50, cache_control=CACHE)]
         two = [said("user", "first " * 50), said("assistant", "Yes."), said("user", "second", cache_control=CACHE)]
         first = (await client.messages.create(**ASK, messages=one)).usage
@@ -108,7 +121,7 @@ async def test_images_system_and_limits_are_heard():
     source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     content = [{"type": "text", "text": "look"}, {"type": "image", "source": source}]
     messages = [{"role": "user", "content": content}]
-    async with serving(anthropic_model([Say("Nice.")])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Nice.")])) as (server, client):
         await client.messages.create(**ASK, system="Be brief.", messages=messages)
 
     heard = server.asked[0]
@@ -120,18 +133,18 @@ async def test_images_system_and_limits_are_heard():
     ("reason", "word"), [(StopReason.LENGTH, "max_tokens"), (StopReason.REFUSED, "refusal"), (None, "end_turn")]
 )
 async def test_the_stop_reason_is_told_in_the_services_words(reason, word):
-    async with serving(anthropic_model([Answer(pieces=(Say("Yes"),), stop=reason)])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Answer(pieces=(Say("Yes"),), stop=reason)])) as (_server, client):
         assert (await client.messages.create(**ASK, messages=HELLO)).stop_reason == word
 
 
 async def test_a_wrong_key_is_the_sdks_authentication_error():
-    async with serving(anthropic_model([Say("Yes.")])) as server, sdk(server, "wrong") as client:
+    async with talking(anthropic_model([Say("Yes.")]), "wrong") as (_server, client):
         with pytest.raises(anthropic.AuthenticationError, match="invalid x-api-key"):
             await client.messages.create(**ASK, messages=HELLO)
 
 
 async def test_an_unknown_model_is_the_sdks_not_found_error():
-    async with serving(anthropic_model([Say("Yes.")], models=("other",))) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Yes.")], models=("other",))) as (_server, client):
         with pytest.raises(anthropic.NotFoundError, match="model: m"):
             await client.messages.create(**ASK, messages=HELLO)
         names = [model.id async for model in client.models.list()]
@@ -149,10 +162,10 @@ async def test_an_unknown_model_is_the_sdks_not_found_error():
     ],
 )
 async def test_a_status_is_the_sdks_typed_error(status, error, kind):
-    async with serving(anthropic_model([Status(status, "slowly", headers={"retry-after": "7"})])) as server:
-        async with sdk(server) as client:
-            with pytest.raises(error) as caught:
-                await client.messages.create(**ASK, messages=HELLO)
+    fault = Status(status, "slowly", headers={"retry-after": "7"})
+    async with talking(anthropic_model([fault])) as (_, client):
+        with pytest.raises(error) as caught:
+            await client.messages.create(**ASK, messages=HELLO)
 
     assert caught.value.status_code == status
     assert caught.value.body["error"] == {"type": kind, "message": "slowly"}
@@ -160,7 +173,7 @@ async def test_a_status_is_the_sdks_typed_error(status, error, kind):
 
 
 async def test_an_error_event_in_a_stream_reaches_the_sdk():
-    async with serving(anthropic_model([ErrorEvent()])) as server, sdk(server) as client:
+    async with talking(anthropic_model([ErrorEvent()])) as (_server, client):
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             async with client.messages.stream(**ASK, messages=HELLO) as stream:
                 await stream.get_final_message()
@@ -186,13 +199,13 @@ MARKED = {"type": "text", "text": "x", "cache_control": CACHE}
     ],
 )
 async def test_what_the_service_refuses_is_refused(messages, words):
-    async with serving(anthropic_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
         with pytest.raises(anthropic.BadRequestError, match=words):
             await client.messages.create(**ASK, messages=messages)
 
 
 async def test_a_thinking_budget_that_leaves_no_room_is_refused():
-    async with serving(anthropic_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
         with pytest.raises(anthropic.BadRequestError, match="must be greater than"):
             thinking = {"type": "enabled", "budget_tokens": 4000}
             await client.messages.create(**ASK, messages=HELLO, thinking=thinking)

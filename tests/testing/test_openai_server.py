@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
+
 import openai
 import pytest
 
@@ -17,12 +20,18 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 TOOLS = [{"type": "function", "function": {"name": "read_file", "description": "Read.", "parameters": SCHEMA}}]
 
 
-def sdk(server: ModelServer, key: str = "test-key") -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=server.url, api_key=key, max_retries=0, timeout=5)
+@contextlib.asynccontextmanager
+async def talking(model: ModelServer, key: str = "test-key") -> AsyncIterator[tuple[ModelServer, openai.AsyncOpenAI]]:
+    """The server and the vendor's own client, connected."""
+    async with (
+        serving(model) as server,
+        openai.AsyncOpenAI(base_url=server.url, api_key=key, max_retries=0, timeout=5) as client,
+    ):
+        yield server, client
 
 
 async def test_the_sdk_reads_a_whole_reply():
-    async with serving(openai_model([[Think("Hm."), Say("Good morning.")]])) as server, sdk(server) as client:
+    async with talking(openai_model([[Think("Hm."), Say("Good morning.")]])) as (_server, client):
         reply = await client.chat.completions.create(model="m", messages=HELLO)
 
     message = reply.choices[0].message
@@ -32,10 +41,12 @@ async def test_the_sdk_reads_a_whole_reply():
 
 async def test_the_sdk_assembles_a_stream():
     words = "A sentence that is longer than one event of the stream."
-    async with serving(openai_model([[Think("Hm."), Say(words)]])) as server, sdk(server) as client:
-        async with client.chat.completions.stream(model="m", messages=HELLO) as stream:
-            kinds = [event.type async for event in stream]
-            final = await stream.get_final_completion()
+    async with (
+        talking(openai_model([[Think("Hm."), Say(words)]])) as (_, client),
+        client.chat.completions.stream(model="m", messages=HELLO) as stream,
+    ):
+        kinds = [event.type async for event in stream]
+        final = await stream.get_final_completion()
 
     assert final.choices[0].message.content == words
     assert kinds.count("content.delta") > 1
@@ -44,7 +55,7 @@ async def test_the_sdk_assembles_a_stream():
 
 async def test_the_sdk_makes_a_tool_round_trip():
     script = [[Say("Reading."), Call("read_file", {"path": "ä.txt"})], Say("It says hello.")]
-    async with serving(openai_model(script)) as server, sdk(server) as client:
+    async with talking(openai_model(script)) as (server, client):
         async with client.chat.completions.stream(model="m", messages=HELLO, tools=TOOLS) as stream:
             first = (await stream.get_final_completion()).choices[0].message
         call = first.tool_calls[0]
@@ -59,9 +70,11 @@ async def test_the_sdk_makes_a_tool_round_trip():
 
 async def test_several_calls_keep_their_places():
     script = [[Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"})]]
-    async with serving(openai_model(script)) as server, sdk(server) as client:
-        async with client.chat.completions.stream(model="m", messages=HELLO, tools=TOOLS) as stream:
-            calls = (await stream.get_final_completion()).choices[0].message.tool_calls
+    async with (
+        talking(openai_model(script)) as (_, client),
+        client.chat.completions.stream(model="m", messages=HELLO, tools=TOOLS) as stream,
+    ):
+        calls = (await stream.get_final_completion()).choices[0].message.tool_calls
 
     assert [call.function.arguments for call in calls] == ['{"path": "a"}', '{"path": "b"}']
     assert len({call.id for call in calls}) == 2
@@ -70,7 +83,7 @@ async def test_several_calls_keep_their_places():
 async def test_usage_comes_with_cached_and_reasoning_tokens():
     usage = Usage(input=900, output=70, cached=512, reasoning=50)
     answer = Answer(pieces=(Say("Yes."),), usage=usage)
-    async with serving(openai_model([answer])) as server, sdk(server) as client:
+    async with talking(openai_model([answer])) as (_server, client):
         options = {"include_usage": True}
         stream = await client.chat.completions.create(model="m", messages=HELLO, stream=True, stream_options=options)
         chunks = [chunk async for chunk in stream]
@@ -84,7 +97,7 @@ async def test_usage_comes_with_cached_and_reasoning_tokens():
 
 
 async def test_a_stream_tells_its_usage_only_when_asked():
-    async with serving(openai_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(openai_model([Say("Yes.")])) as (_server, client):
         stream = await client.chat.completions.create(model="m", messages=HELLO, stream=True)
 
         assert [chunk.usage async for chunk in stream if chunk.usage] == []
@@ -92,7 +105,7 @@ async def test_a_stream_tells_its_usage_only_when_asked():
 
 async def test_a_repeated_beginning_counts_as_cached():
     long = [{"role": "system", "content": "word " * 1000}, *HELLO]
-    async with serving(openai_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(openai_model([Say("Yes.")])) as (_server, client):
         first = await client.chat.completions.create(model="m", messages=long)
         again = await client.chat.completions.create(model="m", messages=long)
 
@@ -104,7 +117,7 @@ async def test_images_and_system_text_are_heard():
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     content = [{"type": "text", "text": "look"}, picture]
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": content}]
-    async with serving(openai_model([Say("Nice.")])) as server, sdk(server) as client:
+    async with talking(openai_model([Say("Nice.")])) as (server, client):
         await client.chat.completions.create(model="m", messages=messages)
 
     assert server.asked[0].system == "Be brief."
@@ -113,7 +126,7 @@ async def test_images_and_system_text_are_heard():
 
 async def test_reasoning_travels_in_the_field_that_the_service_uses():
     server_model = openai_model([Think("Hm.")], style=OpenAIStyle(reasoning_field="reasoning"))
-    async with serving(server_model) as server, sdk(server) as client:
+    async with talking(server_model) as (server, client):
         reply = await client.chat.completions.create(model="m", messages=HELLO)
         back = [*HELLO, {"role": "assistant", "content": "Yes.", "reasoning": reply.choices[0].message.reasoning}]
         await client.chat.completions.create(model="m", messages=[*back, *HELLO])
@@ -125,14 +138,14 @@ async def test_reasoning_travels_in_the_field_that_the_service_uses():
     ("reason", "word"), [(StopReason.LENGTH, "length"), (StopReason.REFUSED, "content_filter"), (None, "stop")]
 )
 async def test_the_stop_reason_is_told_in_the_services_words(reason, word):
-    async with serving(openai_model([Answer(pieces=(Say("Yes"),), stop=reason)])) as server, sdk(server) as client:
+    async with talking(openai_model([Answer(pieces=(Say("Yes"),), stop=reason)])) as (_server, client):
         reply = await client.chat.completions.create(model="m", messages=HELLO)
 
     assert reply.choices[0].finish_reason == word
 
 
 async def test_a_wrong_key_is_the_sdks_authentication_error():
-    async with serving(openai_model([Say("Yes.")])) as server, sdk(server, "wrong") as client:
+    async with talking(openai_model([Say("Yes.")]), "wrong") as (_server, client):
         with pytest.raises(openai.AuthenticationError) as caught:
             await client.chat.completions.create(model="m", messages=HELLO)
 
@@ -140,7 +153,7 @@ async def test_a_wrong_key_is_the_sdks_authentication_error():
 
 
 async def test_an_unknown_model_is_the_sdks_not_found_error():
-    async with serving(openai_model([Say("Yes.")], models=("other",))) as server, sdk(server) as client:
+    async with talking(openai_model([Say("Yes.")], models=("other",))) as (_server, client):
         with pytest.raises(openai.NotFoundError) as caught:
             await client.chat.completions.create(model="m", messages=HELLO)
         names = [model.id async for model in client.models.list()]
@@ -160,7 +173,7 @@ async def test_an_unknown_model_is_the_sdks_not_found_error():
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_status_is_the_sdks_typed_error(status, error, stream):
     fault = Status(status, "slowly", headers={"retry-after": "7"})
-    async with serving(openai_model([fault])) as server, sdk(server) as client:
+    async with talking(openai_model([fault])) as (_server, client):
         with pytest.raises(error) as caught:
             await client.chat.completions.create(model="m", messages=HELLO, stream=stream)
 
@@ -186,7 +199,7 @@ ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
     ],
 )
 async def test_what_the_service_refuses_is_refused(messages, words):
-    async with serving(openai_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(openai_model([Say("Yes.")])) as (server, client):
         with pytest.raises(openai.BadRequestError, match=words):
             await client.chat.completions.create(model="m", messages=messages)
 
@@ -194,7 +207,7 @@ async def test_what_the_service_refuses_is_refused(messages, words):
 
 
 async def test_every_request_is_kept_as_it_came():
-    async with serving(openai_model([Say("Yes.")])) as server, sdk(server) as client:
+    async with talking(openai_model([Say("Yes.")])) as (server, client):
         await client.chat.completions.create(model="m", messages=HELLO)
         await client.chat.completions.create(model="m", messages=HELLO)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.context import RunContext
@@ -35,6 +36,7 @@ class Planned:
 
     call: ToolCall
     tool: Tool | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     facts: CallFacts | None = None
     problem: ToolError | None = None
 
@@ -76,8 +78,9 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
             raise BadArguments(
                 f"The arguments are not a JSON object: {call.broken[:200]}", hint="Send the call again as valid JSON."
             )
-        tool = agent.tools.get(call.name)
-        return Planned(call=call, tool=tool, facts=tool.facts(call.arguments, session.workspace))
+        tool, arguments = agent.tools.resolve(call.name, call.arguments)
+        facts = tool.facts(arguments, session.workspace)
+        return Planned(call=call, tool=tool, arguments=arguments, facts=facts)
     except ToolError as problem:
         return Planned(call=call, problem=problem)
 
@@ -98,9 +101,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         result = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
     message = Message(
         role=Role.TOOL,
-        parts=(
-            ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),
-        ),
+        parts=(ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),),
     )
     ended = ToolEnded(
         turn=session.turn,
@@ -119,14 +120,17 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         raise item.problem or UnknownTool(f"There is no tool `{item.call.name}`.")
     before = session.started.get(item.call.id)
     if before is Effect.WRITES:
-        return Answer(parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True)
+        return Answer(
+            parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
+        )
     context.attach = before is not None
-    proposed = Proposed(call=item.call, tool=item.tool, facts=item.facts, context=context)
+    proposed = Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
     if before is None:
         for hook in agent.hooks:
             await hook.before_call(proposed)
         await _declare(session, journal, item.call, item.facts, context.key)
-    result = await item.tool.run(item.call.arguments, context)
+    journal.alive()
+    result = await item.tool.run(item.arguments, context)
     for hook in reversed(agent.hooks):
         result = await hook.after_call(proposed, result)
     return result

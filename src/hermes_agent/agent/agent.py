@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
@@ -22,9 +23,10 @@ class Prompt(Protocol):
 
 
 class Toolbox(Protocol):
-    """- `get` returns the tool of that name or raises `UnknownTool`, whose hint holds the nearest name."""
+    """- `resolve` gives the tool and the arguments that a call means (a call through `use_tool` means the tool inside), or raises
+    `UnknownTool`, whose hint holds the nearest name."""
 
-    def get(self, name: str) -> Tool: ...
+    def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
@@ -11,16 +12,19 @@ from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A call that is about to run: what the model asked, the tool, what the call does, and its surroundings."""
+    """A call that is about to run: what the model asked, the tool and arguments that it means, what it does, and its
+    surroundings."""
 
     call: ToolCall
     tool: Tool
+    arguments: Mapping[str, Any]
     facts: CallFacts
     context: CallContext
 
 
 class Hook(Protocol):
-    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and the
+    """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and
+    the
       tool does not run;
     - `after_call` sees the answer before it is committed and returns it or another one;
     - hooks run in their order, both ways."""

@@ -1,4 +1,5 @@
-"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for them."""
+"""Taking mail: messages and steering become part of the conversation, answers reach the question that waits for
+them."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from hermes_agent.core.messages import Message, Role, said
 async def take_inbox(session: Session, journal: Journal) -> None:
     """Put the mail that waits into the conversation, in the order of arrival, each message once.
 
-    `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words only
-    where nobody would speak otherwise.
+    `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words
+    only where nobody would speak otherwise.
     """
     mail = await journal.read_mail()
     now = [letter for letter in mail if not (letter.inbound.busy is Busy.QUEUE and session.awaits_reply)]

@@ -56,7 +56,8 @@ class Journal:
         async with self._turn_taking:
             now, first, session = self._clock.now(), self.session.number + 1, self.session
             entries = tuple(
-                Entry(number=first + offset, run=session.run, at=now, event=event) for offset, event in enumerate(events)
+                Entry(number=first + offset, run=session.run, at=now, event=event)
+                for offset, event in enumerate(events)
             )
 
             async def write(tx: Transaction) -> None:
@@ -69,12 +70,14 @@ class Journal:
                 session.apply(entry)
                 self._show(Seen(session=session.id, number=entry.number, run=entry.run, at=now, event=entry.event))
 
+    def alive(self) -> None:
+        """Raise `LostLease` where this process was away for too long; asked right before an effect."""
+        self._store.workers.alive(self._lease)
+
     def live(self, event: Live) -> None:
         """Show an event that is not kept."""
         session = self.session
-        self._show(
-            Seen(session=session.id, number=session.number, run=session.run, at=self._clock.now(), event=event)
-        )
+        self._show(Seen(session=session.id, number=session.number, run=session.run, at=self._clock.now(), event=event))
 
     def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as part of a commit."""
@@ -111,7 +114,8 @@ class Journal:
         return change
 
     def settle_mail(self, outcome: str) -> Change:
-        """The end of every message that this run took, as part of the run's end; gives the lane back unless mail waits."""
+        """The end of every message that this run took, as part of the run's end; gives the lane back unless mail
+        waits."""
 
         async def change(tx: Transaction) -> None:
             self.released = await self._store.inbox.finish(tx, self._lease, self.taken, outcome)

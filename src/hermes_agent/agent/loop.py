@@ -14,6 +14,7 @@ from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, Run
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
+from hermes_agent.store import Ending
 
 MAX_CONTINUATIONS = 3
 """How often a reply that was cut at the length limit is asked to go on."""
@@ -21,16 +22,25 @@ MAX_CONTINUATIONS = 3
 MAX_MISSES = 3
 """Turns in a row whose calls were all for unknown tools or with arguments that do not fit."""
 
+ENDINGS = {
+    Outcome.ANSWERED: Ending.ANSWERED,
+    Outcome.LIMIT: Ending.WAITING,
+    Outcome.STOPPED: Ending.REFUSED,
+    Outcome.FAILED: Ending.REFUSED,
+}
+
 GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
-SUM_UP = "The limit of model calls for this run is reached. Without using tools, say briefly what is done and what is left."
+SUM_UP = (
+    "The limit of model calls for this run is reached. Without using tools, say briefly what is done and what is left."
+)
 
 
 async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwitch) -> RunEnded:
     """Work on a session until there is nothing left to do, and return how it ended.
 
     Continues where the log stands, so the same call serves a new message and the rest of a run that was killed. Raises
-    `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be taken
-    up again from the log.
+    `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be
+    taken up again from the log.
     """
     await begin(agent, session, journal)
     try:
@@ -128,13 +138,12 @@ async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
         )
         message = Message(role=Role.TOOL, parts=(result,))
         closing.append(
-            ToolEnded(
-                turn=session.turn, call_id=call.id, tool=call.name, message=message, is_error=True, seconds=0.0
-            )
+            ToolEnded(turn=session.turn, call_id=call.id, tool=call.name, message=message, is_error=True, seconds=0.0)
         )
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
-    outcome = "answered" if ended.outcome is Outcome.ANSWERED else f"{ended.outcome}: {ended.reason or ended.text}"
-    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(outcome)])
+    ending = ENDINGS[ended.outcome]
+    reason = "" if ending is Ending.ANSWERED else ended.text
+    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(ending, reason)])
     return ended
 
 

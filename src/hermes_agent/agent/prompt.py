@@ -72,7 +72,9 @@ class SessionPrompt:
     async def _stored(self, session: Session) -> Prefix:
         frozen = await self._store.prefixes.get(session.prefix_hash)
         if frozen is None:
-            raise StoreError(f"The prompt of session {session.id} is missing from the database; `hermes doctor` says more.")
+            raise StoreError(
+                f"The prompt of session {session.id} is missing from the database; `hermes doctor` says more."
+            )
         return frozen.prefix
 
     async def _new(self, journal: Journal) -> Prefix:

@@ -60,29 +60,35 @@ class Session:
         """Fold one event into the view. Results appear in the order asked, whatever the order they came in."""
         self.number = entry.number
         match entry.event:
-            case RunStarted():
-                self.run, self.running, self.turn = entry.run, True, 0
-            case RunEnded():
-                self.running = False
-                self.started.clear()
-            case PrefixFrozen(hash=hash_):
-                self.prefix_hash = hash_
             case MessageTaken(message=message):
                 self._say(entry.number, message)
             case Replied(message=message, turn=turn):
                 self.turn = turn
                 self._say(entry.number, message)
                 self._waiting = list(message.tool_calls)
-            case ToolStarted(call_id=call_id, effect=effect):
-                self.started[call_id] = effect
             case ToolEnded(message=message):
                 self._answer(entry.number, message)
+            case Undone(to=to):
+                self._undo(to)
+            case _:
+                self._note(entry)
+
+    def _note(self, entry: Entry) -> None:
+        """Fold an event that says no words."""
+        match entry.event:
+            case RunStarted():
+                self.run, self.running, self.turn = entry.run, True, 0
+            case RunEnded():
+                self.running = False
+                self.started.clear()
+            case PrefixFrozen(hash=prefix_hash):
+                self.prefix_hash = prefix_hash
+            case ToolStarted(call_id=call_id, effect=effect):
+                self.started[call_id] = effect
             case Asked(question=question):
                 self.asked.add(question)
             case Answered(question=question, answer=answer):
                 self.answers[question] = answer
-            case Undone(to=to):
-                self._undo(to)
             case _:
                 pass
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, Seen, is_live
@@ -62,26 +62,26 @@ class Bus:
             reader.failure = failure
             reader.offer(None)
 
-    async def watch(self, session: str, after: int = 0) -> AsyncIterator[Seen]:
+    async def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """Every durable event of the session with a number above `after`, each once and in order, and the live ones
         between them as long as the reader keeps up. Ends only when the reader leaves."""
         reader = Reader()
         self._readers[session].add(reader)
         number = after
+        # A reader that lost its place reads the log again from the last number it saw.
         try:
             async for seen in self._from_log(session, number):
                 number = seen.number
                 yield seen
             while True:
                 seen = await reader.take()
-                if (reader.lost and reader.empty) or (is_live(seen.event) and seen.number > number):
+                live = is_live(seen.event)
+                if (reader.lost and reader.empty) or (live and seen.number > number):
                     reader.lost = False
                     async for missed in self._from_log(session, number):
                         number = missed.number
                         yield missed
-                if is_live(seen.event) and seen.number == number:
-                    yield seen
-                elif not is_live(seen.event) and seen.number > number:
+                if seen.number == number if live else seen.number > number:
                     number = seen.number
                     yield seen
         finally:
@@ -89,7 +89,6 @@ class Bus:
             if not self._readers[session]:
                 del self._readers[session]
 
-    async def _from_log(self, session: str, after: int) -> AsyncIterator[Seen]:
+    async def _from_log(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
         for entry in await self._read_log(session, after):
             yield Seen(session=session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
-

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 
 from hermes_agent.agent.agent import Agent
@@ -15,23 +15,28 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import HermesError, LostLease, StoreError
+from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.host.tasks import spawn
-from hermes_agent.store import Lease, SessionRecord, Store
+from hermes_agent.store import Lease, Store, Transaction
+from hermes_agent.store import Session as SessionRecord
 
 log = logging.getLogger(__name__)
 
-APOLOGY = "Something in this program broke; the log (`hermes logs`) has the details. Nothing that was done is lost: try again."
+APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+SHORTEST_PAUSE = 0.01
+"""Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
 BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitted:
-    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there already)."""
+    """What became of a message: the session that it belongs to, and its row in the inbox (None: it was there
+    already)."""
 
     session: str
     inbox: int | None
@@ -74,6 +79,7 @@ class Hermes:
         self._own: set[str] | None = set() if own_only else None
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
 
     async def open_session(
         self, conversation: Conversation, principal: Principal, *, workspace: str, model: str = "", new: bool = False
@@ -92,8 +98,19 @@ class Hermes:
             created=now,
             updated=now,
         )
-        await self.store.write(lambda tx: self.store.sessions.create(tx, record))
+        await self._create(record)
         return record
+
+    async def _create(self, record: SessionRecord) -> None:
+        async def change(tx: Transaction) -> None:
+            await self.store.sessions.create(tx, record)
+            await self.store.sessions.set_current(tx, record.conversation, record.id)
+
+        await self.store.write(change)
+
+    async def make_current(self, conversation: Conversation, session: str) -> None:
+        """The next message of this conversation belongs to that session."""
+        await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
         """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
@@ -113,7 +130,10 @@ class Hermes:
         """Work on a session that a crash left in the middle of a run. False where nothing is open."""
         if self._own is not None:
             self._own.add(session)
-        lease = await self._claim(session)
+        if session in self._running:
+            return True
+        await self.store.workers.reap()
+        lease = await self.store.lanes.claim([self._queue], session)
         if lease is not None:
             self._start(lease)
         return lease is not None
@@ -121,31 +141,38 @@ class Hermes:
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
         if running := self._running.get(session):
-            running.switch.stop(reason)
+            self.stop_now(session, reason)
             await running.ended.wait()
             return True
-        return await self.store.inbox.stop(session)
+        return await self.store.lanes.stop(session)
 
-    def watch(self, session: str, after: int = 0) -> AsyncIterator[Seen]:
+    def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; see `Bus.watch`."""
         return self.bus.watch(session, after)
 
-    async def finished(self, session: str, after: int) -> RunEnded:
-        """Wait for the end of the run that is under way or comes next, counting from the event `after`."""
-        async for seen in self.watch(session, after):
-            if isinstance(seen.event, RunEnded):
-                return seen.event
-        raise HermesError("The session's events ended without a result.")
+    async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
+        """The session's events from a number on, up to the end of the run that is under way or comes next."""
+        async with aclosing(self.bus.watch(session, after)) as events:
+            async for seen in events:
+                yield seen
+                if isinstance(seen.event, RunEnded):
+                    return
+
+    def stop_now(self, session: str, reason: str = "stopped") -> None:
+        """End the session's run in this process without waiting for its end; for signal handlers."""
+        if running := self._running.get(session):
+            running.switch.stop(reason)
 
     @asynccontextmanager
     async def holding(self, session: str) -> AsyncIterator[Journal]:
-        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if busy."""
+        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
+        busy."""
         lease = await self._hold(session)
         view = await self.view(session)
         try:
             yield Journal(self.store, lease, view, self._clock, self.bus.publish)
         finally:
-            await self.store.inbox.release(lease)
+            await self.store.lanes.release(lease)
             self._look()
 
     async def log(self, session: str, *events: Durable) -> None:
@@ -159,10 +186,10 @@ class Hermes:
         now = self._clock.now()
         name = title or (f"{source.title} (branch)" if source.title else "")
         record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
-        await self.store.write(lambda tx: self.store.sessions.create(tx, record))
+        await self._create(record)
         lease = await self._hold(record.id)
         await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
-        await self.store.inbox.release(lease)
+        await self.store.lanes.release(lease)
         await self.log(record.id, Branched(session=source.id, upto=number))
         return record
 
@@ -177,32 +204,54 @@ class Hermes:
         await self.store.close()
 
     async def _hold(self, session: str) -> Lease:
-        lease = await self.store.inbox.hold(session, self._queue)
+        lease = await self.store.lanes.hold(session, self._queue)
         if lease is None:
             raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
         return lease
 
     def _look(self) -> None:
         """See to it that ready lanes are claimed."""
+        self._wanted.set()
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
-        self.store.doorbell.ring()
 
     async def _work(self) -> None:
-        """Claim what is ready, start it, sleep until the doorbell."""
+        """Claim what is ready, start it, sleep until somebody rings."""
         while True:
+            self._wanted.clear()
+            pause = await self.store.workers.tend(self._running.keys())
             while (lease := await self._claim()) is not None:
                 self._start(lease)
-            await self.store.doorbell.wait()
-            for running in self._running.values():
-                running.journal.ring()
-            for session in await self.store.inbox.stops():
-                if running := self._running.get(session):
-                    running.switch.stop()
+            next_ready = await self.store.lanes.next_ready([self._queue])
+            if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
+                await self._heed()
 
-    async def _claim(self, session: str | None = None) -> Lease | None:
-        lanes = None if self._own is None else sorted(self._own - self._running.keys())
-        return await self.store.inbox.claim([self._queue], lanes=[session] if session else lanes)
+    async def _rung(self, seconds: float) -> bool:
+        """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
+        async with asyncio.TaskGroup() as group:
+            outside = group.create_task(self.store.workers.wait(seconds))
+            inside = group.create_task(self._wanted.wait())
+            await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
+            rung = outside.done() and outside.result()
+            outside.cancel()
+            inside.cancel()
+        return rung
+
+    async def _heed(self) -> None:
+        """After a ring: there may be mail for a run under way, or an order to stop one."""
+        for running in self._running.values():
+            running.journal.ring()
+        for session in await self.store.lanes.stops():
+            self.stop_now(session)
+
+    async def _claim(self) -> Lease | None:
+        """The next lane that is ready, of all of the queue or of the sessions that are this process's own."""
+        if self._own is None:
+            return await self.store.lanes.claim([self._queue])
+        for session in sorted(self._own - self._running.keys()):
+            if lease := await self.store.lanes.claim([self._queue], session):
+                return lease
+        return None
 
     def _start(self, lease: Lease) -> None:
         view = Session(id=lease.lane)
@@ -220,6 +269,8 @@ class Hermes:
             log.warning("session %s was taken over by another process", lane)
         except StoreError as error:
             log.exception("session %s cannot be written", lane)
+            with suppress(StoreError):
+                await self.store.lanes.release(running.lease, error=str(error))
             self.bus.fail(lane, error)
         finally:
             del self._running[lane]
@@ -228,7 +279,7 @@ class Hermes:
     async def _rounds(self, running: Running) -> None:
         """Run until the lane was given back; mail that came too late for one run begins the next."""
         view, journal = running.journal.session, running.journal
-        record = await self.store.sessions.get(view.id)
+        record = await self.record(view.id)
         view.workspace = record.workspace
         fold(view, await self.store.history.entries(view.id))
         while not journal.released:
@@ -246,7 +297,14 @@ class Hermes:
                 await give_up(view, journal, self._ids, HermesError(APOLOGY))
             running.switch = StopSwitch()
 
+    async def record(self, session: str) -> SessionRecord:
+        """The session's row. Raises `UnknownSession`."""
+        record = await self.store.sessions.get(session)
+        if record is None:
+            raise UnknownSession(f"There is no session {session}.")
+        return record
+
     async def view(self, session: str) -> Session:
         """The session as the log has it."""
-        record = await self.store.sessions.get(session)
+        record = await self.record(session)
         return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 class Tool:
     """A function that the model may call.
 
-    `function` may be `def` (it then runs in a thread) or `async def`; its signature becomes the schema. `capabilities` says what
-    it needs (`network`, `fs.read`, `fs.write`, `exec`, ...); an agent that was not granted them refuses the call.
+    `function` may be `def` (it then runs in a thread) or `async def`; its signature becomes the schema. `capabilities`
+    says what it needs (`network`, `fs.read`, `fs.write`, `exec`, ...); an agent that was not granted them refuses the
+    call.
     """
 
     name: str
@@ -71,10 +72,10 @@ class RunResult(str):
 class Agent:
     """An agent for use in a program: one conversation, continued with each `run`.
 
-    Works with the tools that are registered and with the built-in `toolsets` named (`files`, `shell`, ...); `capabilities`
-    grants what tools may need (None: whatever the registered tools declare). `model` is `vendor/model`, empty for the configured
-    one. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is asked: what would need a
-    person's yes is refused.
+    Works with the tools that are registered and with the built-in `toolsets` named (`files`, `shell`, ...);
+    `capabilities` grants what tools may need (None: whatever the registered tools declare). `model` is `vendor/model`,
+    empty for the configured one. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is
+    asked: what would need a person's yes is refused.
     """
 
     def __init__(
@@ -98,14 +99,16 @@ class Agent:
         self._inputs: dict[str, dict[str, Any]] = {}
 
     def register_tool(self, tool: Tool) -> None:
-        """Let the model call a function. A name that is taken raises `HermesError`; so does a signature without a schema."""
+        """Let the model call a function. A name that is taken raises `HermesError`; so does a signature without a
+        schema."""
         if tool.name in self._tools:
             raise HermesError(f"A tool called `{tool.name}` is registered already.")
         from_function(tool.name, tool.function, tool.description, tool.capabilities)
         self._tools[tool.name] = tool
 
     def run(self, prompt: str) -> RunResult:
-        """Say something and wait for the reply. Raises `HermesError` where there is none. Not for use in an event loop."""
+        """Say something and wait for the reply. Raises `HermesError` where there is none. Not for use in an event
+        loop."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -114,15 +117,15 @@ class Agent:
 
     async def arun(self, prompt: str) -> RunResult:
         """Say something and await the reply. Raises `HermesError` where there is none."""
+        ended = None
         async with aclosing(self.stream(prompt)) as events:
             async for event in events:
-                if isinstance(event, RunEnded):
-                    if event.outcome is Outcome.FAILED:
-                        raise HermesError(event.text)
-                    return RunResult.of(event)
-        raise HermesError("The run ended without a result.")
+                ended = event
+        if not isinstance(ended, RunEnded) or ended.outcome is Outcome.FAILED:
+            raise HermesError(ended.text if isinstance(ended, RunEnded) else "The run ended without a result.")
+        return RunResult.of(ended)
 
-    async def stream(self, prompt: str) -> AsyncIterator[Event]:
+    async def stream(self, prompt: str) -> AsyncGenerator[Event, None]:
         """Say something and watch: every event of the run, `RunEnded` last."""
         options = Options(
             model=self._model,
@@ -131,17 +134,16 @@ class Agent:
             toolsets=self._toolsets,
             capabilities=self._granted(),
             extra_tools=tuple(
-                from_function(tool.name, tool.function, tool.description, tool.capabilities) for tool in self._tools.values()
+                from_function(tool.name, tool.function, tool.description, tool.capabilities)
+                for tool in self._tools.values()
             ),
         )
         async with open_runtime(self._home.ensure(), options) as runtime:
             session, after = await self._begin(runtime, prompt)
-            async with aclosing(runtime.hermes.watch(session, after)) as seen:
+            async with aclosing(runtime.hermes.follow(session, after)) as seen:
                 async for each in seen:
                     self._remember(each.event)
                     yield each.event
-                    if isinstance(each.event, RunEnded):
-                        return
 
     async def _begin(self, runtime: Runtime, prompt: str) -> tuple[str, int]:
         conversation = Conversation(platform="library", chat=self.name)

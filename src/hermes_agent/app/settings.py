@@ -15,7 +15,9 @@ class StoreSettings:
 
     url: str = field(
         default="",
-        metadata={"doc": "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."},
+        metadata={
+            "doc": "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
+        },
     )
 
 
@@ -26,6 +28,10 @@ class Settings:
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Limits and habits of a run."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
-    tool_output: ToolOutputSettings = field(default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."})
-    approvals: ApprovalSettings = field(default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."})
+    tool_output: ToolOutputSettings = field(
+        default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
+    )
+    approvals: ApprovalSettings = field(
+        default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
+    )
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import getpass
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from hermes_agent.agent.agent import Agent
-from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.guards import Guards
-from hermes_agent.app.runtime import Runtime, route_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.surroundings import surroundings
-from hermes_agent.core.budget import Budget, Limits
-from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.tool import Tool
-from hermes_agent.host.config import Loaded, load
+from hermes_agent.host.config import load
 from hermes_agent.host.http import close_clients
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
-from hermes_agent.host.secrets import Secrets, open_secrets
-from hermes_agent.providers.broker import Broker
-from hermes_agent.store import SessionRecord, Store, open_store
-from hermes_agent.tools.toolbox import Toolbox
+from hermes_agent.host.secrets import open_secrets
+from hermes_agent.store import open_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How one process uses the system.
 
-    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`). `attended` says
-    whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent has (None: all of
-    it); `extra_tools` are added.
+    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
+    `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
+    has (None: all of it); `extra_tools` are added.
     """
 
     model: str = ""

@@ -18,13 +18,13 @@ from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import find_home
-from hermes_agent.store import SessionRecord
+from hermes_agent.store import Session as SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the command line says. `resume` is an id or title; `go_on` continues the folder's latest session; an empty `prompt`
-    with one of them takes up a run that was interrupted."""
+    """What the command line says. `resume` is an id or title; `go_on` continues the folder's latest session; an empty
+    `prompt` with one of them takes up a run that was interrupted."""
 
     prompt: str = ""
     json: bool = False
@@ -43,12 +43,12 @@ async def _run(question: Question) -> int:
     home = find_home(question.profile).ensure()
     async with open_runtime(home, Options(model=question.model, attended=False)) as runtime:
         if runtime.loaded.notice:
-            print(runtime.loaded.notice, file=sys.stderr)
+            tell(runtime.loaded.notice)
         session, after, submitted = await _begin(runtime, question)
         if not submitted and not await runtime.hermes.resume(session):
-            print("Nothing to resume: the last run of this session is complete.", file=sys.stderr)
+            tell("Nothing to resume: the last run of this session is complete.")
             return Exit.OK
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _stopper(runtime, session))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.hermes.stop_now, session)
         ended = await _follow(runtime, session, after, as_json=question.json)
         return report(ended, as_json=question.json)
 
@@ -82,23 +82,17 @@ async def session_for(runtime: Runtime, question: Question, conversation: Conver
     )
 
 
-def _stopper(runtime: Runtime, session: str) -> object:
-    def stop() -> None:
-        runtime.hermes.stop_soon(session)
-
-    return stop
-
-
 async def _follow(runtime: Runtime, session: str, after: int, *, as_json: bool) -> RunEnded:
-    async with aclosing(runtime.hermes.watch(session, after)) as events:
+    ended = None
+    async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:
+            ended = seen.event
             if as_json:
-                print(line_of(seen), flush=True)
-            elif isinstance(seen.event, Notice):
-                print(seen.event.text, file=sys.stderr)
-            if isinstance(seen.event, RunEnded):
-                return seen.event
-    raise AssertionError("watching ends with the run")
+                say(line_of(seen))
+            elif isinstance(ended, Notice):
+                tell(ended.text)
+    assert isinstance(ended, RunEnded)
+    return ended
 
 
 def line_of(seen: Seen) -> str:
@@ -107,12 +101,23 @@ def line_of(seen: Seen) -> str:
     return msgspec.json.encode(plain).decode()
 
 
+def say(text: str) -> None:
+    """A line on standard output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    """A line beside the output."""
+    sys.stderr.write(f"{text}\n")
+
+
 def report(ended: RunEnded, *, as_json: bool) -> int:
     """Print the reply where it belongs, and say by the exit code how the run ended."""
     if ended.outcome is Outcome.ANSWERED:
         if not as_json:
-            print(ended.text)
+            say(ended.text)
         return Exit.OK
     if not as_json:
-        print(ended.text, file=sys.stdout if ended.outcome is Outcome.LIMIT else sys.stderr)
+        (say if ended.outcome is Outcome.LIMIT else tell)(ended.text)
     return Exit.of(ended)

@@ -11,8 +11,8 @@ from hermes_agent.core.errors import LimitReached
 class Limits:
     """The limits of one run.
 
-    `turns` counts model calls. `deadline` is a moment of `Clock.monotonic`, in seconds. `money` is in US dollars, `tokens`
-    counts input and output together. None means no limit.
+    `turns` counts model calls. `deadline` is a moment of `Clock.monotonic`, in seconds. `money` is in US dollars,
+    `tokens` counts input and output together. None means no limit.
     """
 
     turns: int = 90

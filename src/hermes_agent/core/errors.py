@@ -1,24 +1,24 @@
 """Every failure that this program names, as one tree; its text is a sentence for a person and says what to do.
 
-    HermesError
-    ├── ConfigError                     a setting is wrong: file, line, nearest key
-    ├── HomeError                       HERMES_HOME cannot be used
-    ├── StoreError
-    │   ├── LostLease                   somebody else owns the session now; stop writing
-    │   ├── DatabaseTooNew              made by a later version
-    │   ├── DatabaseUnreachable         no connection, locked for too long, or a network file system
-    │   ├── DatabaseDamaged             not a database, or it fails its own check
-    │   ├── DiskFull
-    │   └── UnknownSession
-    ├── ProviderError                   a model call failed: provider, model, route
-    │   ├── AuthRefused · OutOfCredit · RateLimited · Overloaded · ServerFailed · Unreachable · TimedOut · Stalled
-    │   ├── ContextTooLong · PayloadTooLarge · ModelNotFound · ContentRefused
-    │   └── MalformedReply · EmptyReply · BadRequest
-    ├── NoModel                         nothing to ask: no key, no local server
-    ├── LimitReached                    turns, time, money or tokens; the run can be continued
-    ├── ToolError                       an answer for the model
-    │   ├── UnknownTool · BadArguments · Refused · StaleWrite
-    └── Stopped                         a person said stop
+HermesError
+├── ConfigError                     a setting is wrong: file, line, nearest key
+├── HomeError                       HERMES_HOME cannot be used
+├── StoreError
+│   ├── LostLease                   somebody else owns the session now; stop writing
+│   ├── DatabaseTooNew              made by a later version
+│   ├── DatabaseUnreachable         no connection, locked for too long, or a network file system
+│   ├── DatabaseDamaged             not a database, or it fails its own check
+│   ├── DiskFull
+│   └── UnknownSession
+├── ProviderError                   a model call failed: provider, model, route
+│   ├── AuthRefused · OutOfCredit · RateLimited · Overloaded · ServerFailed · Unreachable · TimedOut · Stalled
+│   ├── ContextTooLong · PayloadTooLarge · ModelNotFound · ContentRefused
+│   └── MalformedReply · EmptyReply · BadRequest
+├── NoModel                         nothing to ask: no key, no local server
+├── LimitReached                    turns, time, money or tokens; the run can be continued
+├── ToolError                       an answer for the model
+│   ├── UnknownTool · BadArguments · Refused · StaleWrite
+└── Stopped                         a person said stop
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class UnknownSession(StoreError):
 class ProviderError(HermesError):
     """A model call failed.
 
-    `provider`, `model` name the route that failed; `status` is the HTTP status or 0; `retry_after` is in seconds where the
-    provider gave one. `partial` is the text that had arrived before a stream broke.
+    `provider`, `model` name the route that failed; `status` is the HTTP status or 0; `retry_after` is in seconds where
+    the provider gave one. `partial` is the text that had arrived before a stream broke.
     """
 
     retryable = False

@@ -45,7 +45,8 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTaken:
-    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the conversation."""
+    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the
+    conversation."""
 
     message: Message
     inbox: int = 0
@@ -217,8 +218,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """An event as a reader gets it. A live event carries the number of the durable one that it follows, so that a reader
-    who returns with the last number it saw misses nothing."""
+    """An event as a reader gets it. A live event carries the number of the durable one that it follows, so that a
+    reader who returns with the last number it saw misses nothing."""
 
     session: str
     number: int

@@ -33,7 +33,8 @@ class Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """Where words are exchanged. `participant` is set where a group is kept per user; `topic` where one chat holds several."""
+    """Where words are exchanged. `participant` is set where a group is kept per user; `topic` where one chat holds
+    several."""
 
     platform: str
     chat_kind: str = "dm"
@@ -68,8 +69,8 @@ class Inbound:
     """One message from outside, on its way to a session.
 
     `source` and `source_id` together are the platform's own identity of the message and make it count once. `parts`
-    carry the origin that access control gave the sender. `resumes` marks mail that asks a stopped run to go on; `answers`
-    holds the id of the question that this message answers.
+    carry the origin that access control gave the sender. `resumes` marks mail that asks a stopped run to go on;
+    `answers` holds the id of the question that this message answers.
     """
 
     source: str

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 
 class Origin(StrEnum):
-    """Who or what produced a part; text of an outside origin (`tool`, `web`, `file`, `guest`) is never an instruction."""
+    """Who or what produced a part; text of an outside origin (`tool`, `web`, `file`, `guest`) is never an
+    instruction."""
 
     OWNER = "owner"
     MEMBER = "member"

@@ -107,12 +107,12 @@ Delta = TextDelta | ThinkingDelta | CallDelta | Retrying
 class ModelRequest:
     """One question to a model.
 
-    `call_id` names the call in the usage ledger, whose row the broker commits before this request is sent; `session`, `run`,
-    `turn` and `purpose` (`chat`, `title`, `compression`, ...) say whose and what for. `messages` is a sequence that only
-    grows within a run, so that what was compiled of it for the last request can be kept. `deadline` is a moment of
-    `Clock.monotonic`; `money` is what may still be spent, in US dollars; None means no limit. `max_output` caps the reply
-    in tokens; None leaves it to the model's own limit. `use_tools` False offers the tools but forbids their use, so that
-    the prefix stays byte-identical.
+    `call_id` names the call in the usage ledger, whose row the broker commits before this request is sent; `session`,
+    `run`, `turn` and `purpose` (`chat`, `title`, `compression`, ...) say whose and what for. `messages` is a sequence
+    that only grows within a run, so that what was compiled of it for the last request can be kept. `deadline` is a
+    moment of `Clock.monotonic`; `money` is what may still be spent, in US dollars; None means no limit. `max_output`
+    caps the reply in tokens; None leaves it to the model's own limit. `use_tools` False offers the tools but forbids
+    their use, so that the prefix stays byte-identical.
     """
 
     call_id: str

@@ -6,14 +6,15 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import lru_cache
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-T = TypeVar("T")
-Reviver = Callable[[Any], Any]
+Kind = Any  # a class, or a union of classes
+Plain = Any  # what JSON gives
+Reviver = Callable[[Plain], Any]
 
 
-def revive(kind: type[T] | Any, plain: Any) -> Any:
+def revive(kind: Kind, plain: Plain) -> Any:  # noqa: ANN401 - the type is an argument
     """The value of type `kind` that was written as `plain` (dicts, lists, strings, numbers).
 
     A union of dataclasses is told apart by the `kind` field. A field that is missing takes its default; one that the
@@ -26,16 +27,16 @@ def revive(kind: type[T] | Any, plain: Any) -> Any:
         raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
 
 
-def _same(plain: Any) -> Any:
+def _same(plain: Plain) -> Plain:
     return plain
 
 
-def _reviver(kind: Any) -> Reviver:
+def _reviver(kind: Kind) -> Reviver:
     return _made(kind)
 
 
-@lru_cache(maxsize=None)
-def _made(kind: Any) -> Reviver:
+@cache
+def _made(kind: Kind) -> Reviver:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _union(kind)
@@ -49,7 +50,7 @@ def _made(kind: Any) -> Reviver:
     return _same
 
 
-def _union(kind: Any) -> Reviver:
+def _union(kind: Kind) -> Reviver:
     members = [member for member in get_args(kind) if member is not type(None)]
     records = {_tag(member): _reviver(member) for member in members if is_dataclass(member)}
     if not records:
@@ -60,19 +61,21 @@ def _union(kind: Any) -> Reviver:
     return lambda plain: None if plain is None else records[plain["kind"]](plain)
 
 
-def _tag(record: Any) -> str:
+def _tag(record: Kind) -> str:
     hint = get_type_hints(record).get("kind")
     return str(get_args(hint)[0]) if get_origin(hint) is Literal else ""
 
 
-def _record(record: Any) -> Reviver:
+def _record(record: Kind) -> Reviver:
     hints = get_type_hints(record)
     revivers = {entry.name: _reviver(hints[entry.name]) for entry in fields(record) if entry.init}
     required = [
-        entry.name for entry in fields(record) if entry.init and entry.default is MISSING and entry.default_factory is MISSING
+        entry.name
+        for entry in fields(record)
+        if entry.init and entry.default is MISSING and entry.default_factory is MISSING
     ]
 
-    def build(plain: Mapping[str, Any]) -> Any:
+    def build(plain: Mapping[str, Plain]) -> Plain:
         missing = [name for name in required if name not in plain]
         if missing:
             raise KeyError(missing[0])

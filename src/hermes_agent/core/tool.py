@@ -36,8 +36,10 @@ class Question:
 class CallContext(Protocol):
     """What a running call may use of its run.
 
-    - `key` is the idempotency key `session/call id`, the same when the call is made again after a crash; filesystem-safe;
-    - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they start);
+    - `key` is the idempotency key `session/call id`, the same when the call is made again after a crash;
+      filesystem-safe;
+    - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
+      start);
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and the absolute folder where it works;
@@ -119,10 +121,10 @@ def tool(
 ) -> Callable[[Method], Method]:
     """Mark an async method as a tool.
 
-    The method's name, docstring and signature are the tool (`name` overrides). A parameter called `context` receives the
-    `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, for writes that may run
-    side by side. `reads_when` names a boolean parameter that turns this call into a `reads`. A tool that is not `core`
-    is left out of the prompt and found with `find_tools`.
+    The method's name, docstring and signature are the tool (`name` overrides). A parameter called `context` receives
+    the `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, for writes that may
+    run side by side. `reads_when` names a boolean parameter that turns this call into a `reads`. A tool that is not
+    `core` is left out of the prompt and found with `find_tools`.
     """
 
     def mark(method: Method) -> Method:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hermes_agent.core.model import Usage
@@ -70,7 +71,11 @@ class Wire(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """One request as it arrived, and what became of it. Times are of `time.monotonic`."""
+    """One request as it arrived, and what became of it.
+
+    Times are of `time.monotonic`. `events` counts those that were sent, without what a fault added.
+    `abandoned` says that the client left before the end; `over` is set once nothing more will be sent.
+    """
 
     request: Request
     heard: Heard | None = None
@@ -78,12 +83,18 @@ class Exchange:
     events: int = 0
     ended: float = 0.0
     abandoned: bool = False
+    over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def body(self) -> dict[str, Any]:
         """The parsed JSON of the request."""
         parsed: dict[str, Any] = json.loads(self.request.body)
         return parsed
+
+    def end(self) -> None:
+        """Note that nothing more will be sent."""
+        self.ended = time.monotonic()
+        self.over.set()
 
     @property
     def arrived(self) -> float:
@@ -132,7 +143,7 @@ class ModelServer:
             response = _json(self._wire.refusal(refused), refused.status)
         exchange.status = response.status
         if isinstance(response.body, bytes):
-            exchange.ended = time.monotonic()
+            exchange.end()
         return response
 
     async def _response(self, request: Request, exchange: Exchange) -> Response:
@@ -201,7 +212,7 @@ class ModelServer:
             exchange.abandoned = False
             raise
         finally:
-            exchange.ended = time.monotonic()
+            exchange.end()
 
     async def _sent(self, events: list[bytes], answer: Answer, exchange: Exchange) -> AsyncGenerator[bytes, None]:
         for event in events:
@@ -236,7 +247,7 @@ class ModelServer:
         try:
             await asyncio.Event().wait()
         finally:
-            exchange.ended = time.monotonic()
+            exchange.end()
         return Response()
 
 

@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.late import late
-from hermes_agent.store import SessionRecord
+from hermes_agent.store import Session as SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,8 @@ class Command:
 
 
 def find_command(line: str) -> tuple[Command, str] | None:
-    """The command of a line and the rest of it; None where the line is no command. Raises `HermesError` for an unknown one.
+    """The command of a line and the rest of it; None where the line is no command. Raises `HermesError` for an unknown
+    one.
 
     A line is a command when it begins with a slash and a word without another slash (`/etc/hosts` is a path).
     """
@@ -69,7 +70,9 @@ def find_command(line: str) -> tuple[Command, str] | None:
         return None
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, n=1)
-        raise HermesError(f"There is no command `/{name}`." + (f" Did you mean `/{near[0]}`?" if near else " See `/help`."))
+        raise HermesError(
+            f"There is no command `/{name}`." + (f" Did you mean `/{near[0]}`?" if near else " See `/help`.")
+        )
     command: Command = late(COMMANDS[name])
     return command, rest.strip()
 

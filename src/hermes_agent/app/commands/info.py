@@ -9,13 +9,15 @@ from hermes_agent.core.section import estimate_tokens
 from hermes_agent.host.late import late
 
 
-async def show_help(desk: Desk, rest: str) -> Done:
+async def show_help(_: Desk, rest: str) -> Done:
     """List the commands, or show one."""
     names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else list(COMMANDS)
     commands: list[Command] = [late(COMMANDS[name]) for name in names]
     uses = [f"/{command.name} {command.arguments}".rstrip() for command in commands]
     width = max(map(len, uses))
-    return Done(text="\n".join(f"{use:<{width}}  {command.summary}" for use, command in zip(uses, commands, strict=True)))
+    return Done(
+        text="\n".join(f"{use:<{width}}  {command.summary}" for use, command in zip(uses, commands, strict=True))
+    )
 
 
 async def model(desk: Desk, rest: str) -> Done:
@@ -27,13 +29,15 @@ async def model(desk: Desk, rest: str) -> Done:
     return Done(text=f"This session now asks {route.name}.")
 
 
-async def tools(desk: Desk, rest: str) -> Done:
+async def tools(desk: Desk, _: str) -> Done:
     """List the tools that this agent has."""
-    lines = [f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in desk.runtime.toolbox.every_schema()]
+    lines = [
+        f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in desk.runtime.toolbox.every_schema()
+    ]
     return Done(text="\n".join(lines))
 
 
-async def status(desk: Desk, rest: str) -> Done:
+async def status(desk: Desk, _: str) -> Done:
     """Where this session stands."""
     number = await desk.hermes.store.history.last_number(desk.record.id)
     lines = [
@@ -48,17 +52,20 @@ async def status(desk: Desk, rest: str) -> Done:
     return Done(text="\n".join(lines))
 
 
-async def cost(desk: Desk, rest: str) -> Done:
+async def cost(desk: Desk, _: str) -> Done:
     """What this session has used."""
     totals = await desk.hermes.store.usage.totals(by="session", session=desk.record.id)
     if not totals:
         return Done(text="Nothing used yet.")
     total = totals[0]
     price = f"${total.cost:.4f}" + (f" and {total.unpriced} call(s) of unknown price" if total.unpriced else "")
-    return Done(text=f"{total.calls} model calls, {total.input:,} tokens in ({total.cached:,} cached), {total.output:,} out, {price}.")
+    return Done(
+        text=f"{total.calls} model calls, {total.input:,} tokens in ({total.cached:,} cached), "
+        f"{total.output:,} out, {price}."
+    )
 
 
-async def context(desk: Desk, rest: str) -> Done:
+async def context(desk: Desk, _: str) -> Done:
     """What fills the model's window: the prefix by section, then the messages."""
     view = await desk.hermes.view(desk.record.id)
     entries = await desk.hermes.store.history.entries(desk.record.id)

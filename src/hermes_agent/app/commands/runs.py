@@ -9,7 +9,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Busy
 
 
-async def stop(desk: Desk, rest: str) -> Done:
+async def stop(desk: Desk, _: str) -> Done:
     """End the run at once."""
     stopped = await desk.hermes.stop(desk.record.id)
     return Done(text="Stopped." if stopped else "Nothing is running.")
@@ -37,6 +37,20 @@ def _words(rest: str) -> str:
 
 
 STOP = Command(name="stop", summary="End the run at once.", act=stop, while_running=True)
-CONTINUE = Command(name="continue", summary="Go on with a run that was stopped or reached a limit.", arguments="[words]", act=go_on)
-STEER = Command(name="steer", summary="Say something the model reads at its next turn.", arguments="WORDS", act=steer, while_running=True)
-QUEUE = Command(name="queue", summary="Say something that is read when the run is over.", arguments="WORDS", act=queue, while_running=True)
+CONTINUE = Command(
+    name="continue", summary="Go on with a run that was stopped or reached a limit.", arguments="[words]", act=go_on
+)
+STEER = Command(
+    name="steer",
+    summary="Say something the model reads at its next turn.",
+    arguments="WORDS",
+    act=steer,
+    while_running=True,
+)
+QUEUE = Command(
+    name="queue",
+    summary="Say something that is read when the run is over.",
+    arguments="WORDS",
+    act=queue,
+    while_running=True,
+)

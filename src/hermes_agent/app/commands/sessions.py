@@ -10,10 +10,19 @@ from hermes_agent.core.events import Entry, MessageTaken, Undone
 from hermes_agent.core.messages import Role
 
 
+def local_time(at: float) -> datetime:
+    """A moment of the log on this machine's clock."""
+    return datetime.fromtimestamp(at, UTC).astimezone()
+
+
 async def new(desk: Desk, rest: str) -> Done:
     """Begin another session in the same conversation."""
     record = await desk.hermes.open_session(
-        desk.inbound.conversation, desk.inbound.principal, workspace=desk.record.workspace, model=desk.record.model, new=True
+        desk.inbound.conversation,
+        desk.inbound.principal,
+        workspace=desk.record.workspace,
+        model=desk.record.model,
+        new=True,
     )
     if rest:
         await desk.hermes.store.sessions.rename(record.id, rest)
@@ -25,16 +34,18 @@ async def resume(desk: Desk, rest: str) -> Done:
     if not rest:
         return await sessions(desk, rest)
     record = await desk.hermes.store.sessions.find(rest)
-    await desk.hermes.store.sessions.set_current(desk.inbound.conversation.key, record.id)
+    await desk.hermes.make_current(desk.inbound.conversation, record.id)
     await desk.hermes.resume(record.id)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
 
 
 async def sessions(desk: Desk, rest: str) -> Done:
     """List the latest sessions of this principal."""
-    records = await desk.hermes.store.sessions.list(principal=desk.inbound.principal.key, limit=int(rest) if rest.isdigit() else 15)
+    records = await desk.hermes.store.sessions.list(
+        principal=desk.inbound.principal.key, limit=int(rest) if rest.isdigit() else 15
+    )
     lines = [
-        f"{record.id}  {datetime.fromtimestamp(record.updated, UTC).astimezone():%Y-%m-%d %H:%M}  {record.title or '(untitled)'}"
+        f"{record.id}  {local_time(record.updated):%Y-%m-%d %H:%M}  {record.title or '(untitled)'}"
         for record in records
     ]
     return Done(text="\n".join(lines) or "No sessions yet.")
@@ -91,8 +102,12 @@ async def _said(desk: Desk) -> list[Entry]:
 
 NEW = Command(name="new", summary="Begin a new session.", arguments="[title]", act=new)
 RESUME = Command(name="resume", summary="Go on with an earlier session.", arguments="[id or title]", act=resume)
-SESSIONS = Command(name="sessions", summary="List the latest sessions.", arguments="[how many]", act=sessions, while_running=True)
+SESSIONS = Command(
+    name="sessions", summary="List the latest sessions.", arguments="[how many]", act=sessions, while_running=True
+)
 BRANCH = Command(name="branch", summary="Copy this session and go on in the copy.", arguments="[title]", act=branch)
-TITLE = Command(name="title", summary="Show or set the session's title.", arguments="[title]", act=title, while_running=True)
+TITLE = Command(
+    name="title", summary="Show or set the session's title.", arguments="[title]", act=title, while_running=True
+)
 UNDO = Command(name="undo", summary="Take back the last exchange.", arguments="[how many]", act=undo)
 RETRY = Command(name="retry", summary="Ask again, with other words if given.", arguments="[words]", act=retry)

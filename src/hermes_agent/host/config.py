@@ -1,0 +1,141 @@
+"""The settings of one home: read from config.yaml, checked, the last good ones kept, each value's source known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from hermes_agent.core.errors import ConfigError, HomeError
+from hermes_agent.host.checked import Checked, Problem
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.schema import Plain, PlainMap, build, find, fingerprint
+
+S = TypeVar("S")
+Basis = Literal["file", "last good", "defaults"]
+OVERRIDES = {"HERMES_MODEL": "model.default"}
+"""The settings that the environment may say instead of the file; everything else has one home."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded(Generic[S]):
+    """Settings that can be used, whatever the file looks like.
+
+    `sources` names where each value that is no default comes from (`config.yaml:12`). `basis` says what `value` is made
+    of: the file as it stands, the last one that was right, or the defaults. With `problems` every surface shows
+    `notice`.
+    """
+
+    value: S
+    sources: Mapping[str, str]
+    problems: tuple[Problem, ...]
+    basis: Basis
+    plain: PlainMap
+
+    @property
+    def notice(self) -> str:
+        """What is wrong with the file and what is used instead, as a sentence; empty where all is well."""
+        if not self.problems:
+            return ""
+        more = f" (and {len(self.problems) - 1} more: `hermes config check`)" if len(self.problems) > 1 else ""
+        used = "The last good settings are used." if self.basis == "last good" else "The default settings are used."
+        return f"{self.problems[0]}{more} {used}"
+
+    def strict(self) -> Loaded[S]:
+        """The same, for those who want no other settings than the written ones. Raises `ConfigError`."""
+        if self.problems:
+            raise ConfigError("\n".join(str(problem) for problem in self.problems))
+        return self
+
+
+def load(home: Home, schema: type[S], variables: Mapping[str, str] | None = None) -> Loaded[S]:
+    """Read the settings; never raises for what config.yaml is or holds.
+
+    A file whose text is the one read last is not parsed again: its values stand in `cache/config.last-good.json`.
+    """
+    remembered = _remembered(home)
+    try:
+        content = read_small(home.config_file)
+    except HomeError as error:
+        problem = Problem(file=str(home.config_file), line=0, text=str(error))
+        return _fallback(home, schema, (problem,), remembered, variables)
+    if content is None:
+        return _loaded(schema, Checked(values={}, lines={}, problems=()), "defaults", variables)
+    if remembered.get("text") == content.decode("utf-8", "replace") and remembered.get("schema") == fingerprint(schema):
+        known = Checked(values=remembered["values"], lines=remembered["lines"], problems=())
+        return _loaded(schema, known, "file", variables)
+    checked: Checked = late("hermes_agent.host.yaml_check:check")(content, schema, str(home.config_file))
+    if checked.problems:
+        return _fallback(home, schema, checked.problems, remembered, variables)
+    remember(home, schema, content, checked)
+    return _loaded(schema, checked, "file", variables)
+
+
+def remember(home: Home, schema: type[Any], content: bytes, checked: Checked) -> None:
+    """Keep what was read as the last good settings; a home that cannot be written forgets them."""
+    kept = {
+        "schema": fingerprint(schema),
+        "text": content.decode("utf-8", "replace"),
+        "values": checked.values,
+        "lines": checked.lines,
+    }
+    with suppress(HomeError):
+        write_private(home.last_good_config, json.dumps(kept).encode(), durable=False)
+
+
+def _fallback(
+    home: Home,
+    schema: type[S],
+    problems: tuple[Problem, ...],
+    remembered: Mapping[str, Any],
+    variables: Mapping[str, str] | None,
+) -> Loaded[S]:
+    if not remembered:
+        return _loaded(schema, Checked(values={}, lines={}, problems=problems), "defaults", variables)
+    values: PlainMap = remembered["values"]
+    if remembered.get("schema") != fingerprint(schema):
+        kept = str(home.last_good_config)
+        values = late("hermes_agent.host.yaml_check:check")(remembered["text"].encode(), schema, kept).values
+    return _loaded(schema, Checked(values=values, lines={}, problems=problems), "last good", variables)
+
+
+def _loaded(schema: type[S], checked: Checked, basis: Basis, variables: Mapping[str, str] | None) -> Loaded[S]:
+    values, sources = checked.values, {key: f"config.yaml:{line}" for key, line in checked.lines.items()}
+    if basis == "last good":
+        sources = dict.fromkeys(_leaves(values), "the last good config.yaml")
+    for name, key in OVERRIDES.items():
+        said = (environment() if variables is None else variables).get(name, "")
+        if said and find(schema, key) is not None:
+            values = with_value(values, key, said)
+            sources[key] = f"environment ({name})"
+    return Loaded(value=build(schema, values), sources=sources, problems=checked.problems, basis=basis, plain=values)
+
+
+def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
+    """A copy of the values with one more under its dotted key."""
+    name, _, rest = key.partition(".")
+    if not rest:
+        return {**values, name: value}
+    below = values.get(name)
+    return {**values, name: with_value(below if isinstance(below, dict) else {}, rest, value)}
+
+
+def _leaves(values: PlainMap, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name, value in values.items():
+        found += _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
+    return found
+
+
+def _remembered(home: Home) -> Mapping[str, Any]:
+    """The last good settings as they were kept; empty where there are none or somebody damaged them."""
+    try:
+        kept = json.loads(read_small(home.last_good_config) or b"{}")
+    except (HomeError, ValueError):
+        return {}
+    whole = isinstance(kept, dict) and all(isinstance(kept.get(name), dict) for name in ("values", "lines"))
+    return kept if whole and isinstance(kept.get("text"), str) else {}

@@ -1,0 +1,123 @@
+"""Changing single settings in config.yaml: comments stay, and nothing that would not load is written."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.checked import Checked
+from hermes_agent.host.config import remember
+from hermes_agent.host.explain import known
+from hermes_agent.host.files import locked, read_small, write_private
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import Home
+from hermes_agent.host.schema import Plain
+from hermes_agent.host.yaml_check import check, parse_value
+
+
+def set_value(home: Home, schema: type[Any], key: str, text: str) -> Plain:
+    """Write one setting as a person typed it, and return its value.
+
+    A list is `a, b` or `[a, b]`, a table `{name: text}`. Raises `ConfigError` for an unknown key, for a value that does
+    not fit, and where the file would still be wrong after the change; the file is untouched then.
+    """
+    value, problem = parse_value(text, known(schema, key), key)
+    if problem:
+        raise ConfigError(problem)
+
+    def put(document: Any) -> None:  # noqa: ANN401 - a ruamel document has no type of its own
+        below = document
+        *path, last = key.split(".")
+        for name in path:
+            if not isinstance(below.get(name), dict):
+                below[name] = {}
+            below = below[name]
+        below[last] = value
+
+    _edit(home, schema, put)
+    return value
+
+
+def unset(home: Home, schema: type[Any], key: str) -> bool:
+    """Take one setting or section out of the file, so that its default holds; False where it was not there.
+
+    A key that no schema knows can be taken out too. Raises `ConfigError` where the file is not YAML.
+    """
+    removed = False
+
+    def take(document: Any) -> None:  # noqa: ANN401 - a ruamel document has no type of its own
+        nonlocal removed
+        *path, last = key.split(".")
+        below = document
+        for name in path:
+            below = below.get(name) if isinstance(below, dict) else None
+        if isinstance(below, dict) and last in below:
+            del below[last]
+            removed = True
+
+    _edit(home, schema, take)
+    if not removed:
+        known(schema, key)
+    return removed
+
+
+def replace_text(home: Home, schema: type[Any], content: bytes) -> Checked:
+    """Put a whole new text in place if it is right; otherwise nothing is written and the problems come back."""
+    checked = check(content, schema, str(home.config_file))
+    if not checked.problems:
+        home.ensure()
+        with locked(home.locks / "config.lock"):
+            write_private(home.config_file, content)
+            remember(home, schema, content, checked)
+    return checked
+
+
+def _edit(home: Home, schema: type[Any], change: Any) -> None:  # noqa: ANN401 - a callable over a ruamel document
+    home.ensure()
+    with locked(home.locks / "config.lock"):
+        before = read_small(home.config_file) or b""
+        after = _changed(home, before, change)
+        if after == before:
+            return
+        checked = check(after, schema, str(home.config_file))
+        if checked.problems:
+            lines = "\n".join(str(problem) for problem in checked.problems)
+            raise ConfigError(f"Nothing was changed, because config.yaml would not be right:\n{lines}")
+        write_private(home.config_file, after)
+        remember(home, schema, after, checked)
+
+
+def _changed(home: Home, before: bytes, change: Any) -> bytes:  # noqa: ANN401 - a callable over a ruamel document
+    ruamel = late("ruamel.yaml")
+    yaml = ruamel.YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    try:
+        document = yaml.load(before.decode("utf-8-sig"))
+    except (ruamel.error.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{home.config_file}:{mark.line + 1}" if mark else str(home.config_file)
+        message = f"{place}: the file cannot be read as YAML, so nothing was changed. `hermes config edit` opens it."
+        raise ConfigError(message) from error
+    if document is None:
+        document, before = ruamel.comments.CommentedMap(), _with_newline(before)
+        change(document)
+        return before + _dumped(yaml, document) if document else before
+    if not isinstance(document, dict):
+        raise ConfigError(
+            f"{home.config_file} holds no settings, so nothing was changed. `hermes config edit` opens it."
+        )
+    change(document)
+    return _dumped(yaml, document)
+
+
+def _with_newline(text: bytes) -> bytes:
+    """A file of comments alone keeps them above what is written first."""
+    return text if not text or text.endswith(b"\n") else text + b"\n"
+
+
+def _dumped(yaml: Any, document: Any) -> bytes:  # noqa: ANN401 - ruamel's own objects
+    out = io.BytesIO()
+    yaml.dump(document, out)
+    return out.getvalue()

@@ -1,0 +1,82 @@
+"""Single settings as a person asks for them: value, source, default, meaning, and their place in the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.config import Loaded
+from hermes_agent.host.nearest import nearest_key
+from hermes_agent.host.schema import Plain, PlainMap, Setting, find, sections, walk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All there is to know about one setting."""
+
+    key: str
+    value: Plain
+    source: str
+    default: Plain
+    expected: str
+    doc: str
+
+
+def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> Explanation:
+    """Value, source, default and meaning of one setting or section. Raises `ConfigError` for an unknown key."""
+    entry = known(schema, key)
+    value = plain_at(plain_of(loaded.value), key)
+    return Explanation(
+        key=key,
+        value=value,
+        source=source_of(loaded, key),
+        default=_plain(entry.default),
+        expected=entry.expected,
+        doc=entry.doc,
+    )
+
+
+def source_of(loaded: Loaded[Any], key: str) -> str:
+    """Where the value of a key, or of the settings below it, comes from."""
+    if key in loaded.sources:
+        return loaded.sources[key]
+    below = [source for name, source in loaded.sources.items() if name.startswith(f"{key}.")]
+    return below[0] if below else "default"
+
+
+def known(schema: type[Any], key: str) -> Setting:
+    """The setting of this key. Raises `ConfigError` with the nearest known key."""
+    entry = find(schema, key) if key else None
+    if entry is None:
+        names = [*(name for name, _ in walk(schema)), *sections(schema)]
+        near = nearest_key(key, names)
+        meant = f"Did you mean `{near}`?" if near else "`hermes config show` lists the settings."
+        raise ConfigError(f"There is no setting `{key}`. {meant}")
+    return entry
+
+
+def plain_of(value: object) -> PlainMap:
+    """All settings of a settings object as plain values, defaults included, in the order of its class."""
+    return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}  # type: ignore[arg-type]
+
+
+def plain_at(plain: Plain, key: str) -> Plain:
+    """What stands under a dotted key; None where nothing does."""
+    for name in key.split("."):
+        if not isinstance(plain, dict) or name not in plain:
+            return None
+        plain = plain[name]
+    return plain
+
+
+def _plain(value: object) -> Plain:
+    if is_dataclass(value):
+        return plain_of(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, str):
+        return str(value)
+    return value if isinstance(value, int | float) else None

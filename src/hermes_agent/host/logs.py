@@ -1,0 +1,125 @@
+"""The log of one home: a JSON object per line, without secrets, in a file that is turned over in time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hermes_agent.host.files import PRIVATE_FILE
+
+LARGEST = 5 * 1024 * 1024
+KEPT = 3
+ROOT = "hermes_agent"
+LONGEST_TEXT = 20_000
+
+
+class LogFile(logging.Handler):
+    """Writes records as lines; several processes may share the file.
+
+    Opens nothing before the first record. At `largest` bytes the file becomes `.1`, that one `.2`, up to `kept`. A disk
+    that is full or gone loses log lines, never a run.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        redact: Callable[[str], str],
+        *,
+        largest: int = LARGEST,
+        kept: int = KEPT,
+        level: int = logging.INFO,
+    ) -> None:
+        super().__init__(level)
+        self._path = path
+        self._redact = redact
+        self._largest = largest
+        self._kept = kept
+        self._handle: int | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = (self._redact(_line(record)) + "\n").encode("utf-8", "backslashreplace")
+        with suppress(OSError):
+            os.write(self._current(len(line)), line)
+
+    def close(self) -> None:
+        self._release()
+        super().close()
+
+    def _current(self, more: int) -> int:
+        """The open file, which is the one under the path even where another process turned it over."""
+        handle = self._open()
+        if os.fstat(handle).st_size + more <= self._largest:
+            return handle
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if self._is_current(handle) and os.fstat(handle).st_size + more > self._largest:
+            self._turn_over()
+        self._release()
+        return self._open()
+
+    def _open(self) -> int:
+        if self._handle is not None and not self._is_current(self._handle):
+            self._release()
+        if self._handle is None:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            self._handle = os.open(self._path, flags, PRIVATE_FILE)
+        return self._handle
+
+    def _is_current(self, handle: int) -> bool:
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(os.fstat(handle), there)
+
+    def _turn_over(self) -> None:
+        for number in range(self._kept - 1, 0, -1):
+            with suppress(FileNotFoundError):
+                self._numbered(number).replace(self._numbered(number + 1))
+        self._path.replace(self._numbered(1))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}")
+
+    def _release(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+def open_log(path: Path, redact: Callable[[str], str], *, level: int = logging.INFO) -> LogFile:
+    """Send everything logged below `hermes_agent` to this file, in place of the one before; costs no disk access."""
+    logger = logging.getLogger(ROOT)
+    for old in [handler for handler in logger.handlers if isinstance(handler, LogFile)]:
+        logger.removeHandler(old)
+        old.close()
+    handler = LogFile(path, redact, level=level)
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    logger.propagate = False
+    return handler
+
+
+def log_of(name: str, *, session: str = "", run: str = "") -> logging.LoggerAdapter[logging.Logger]:
+    """A logger whose lines carry these ids."""
+    return logging.LoggerAdapter(logging.getLogger(f"{ROOT}.{name}"), {"session": session, "run": run})
+
+
+def _line(record: logging.LogRecord) -> str:
+    facts = {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname.lower(),
+        "part": record.name.removeprefix(f"{ROOT}."),
+        "session": getattr(record, "session", ""),
+        "run": getattr(record, "run", ""),
+        "process": record.process,
+        "text": record.getMessage()[:LONGEST_TEXT],
+    }
+    if record.exc_info:
+        facts["error"] = logging.Formatter().formatException(record.exc_info)[-LONGEST_TEXT:]
+    return json.dumps({name: value for name, value in facts.items() if value}, ensure_ascii=False)

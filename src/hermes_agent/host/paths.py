@@ -1,0 +1,124 @@
+"""Where everything of one Hermes lives: HERMES_HOME, its profiles, and the paths below it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes_agent.core.errors import HomeError
+from hermes_agent.host.files import PRIVATE_FOLDER, reason, way_out
+
+PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def environment() -> Mapping[str, str]:
+    """The process environment, for whoever is handed it by the wiring; read-only by agreement."""
+    return os.environ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """One home: `root` is the profile's own folder, `base` the home that all profiles share (the same without one)."""
+
+    root: Path
+    base: Path
+    profile: str = ""
+
+    @property
+    def config_file(self) -> Path:
+        return self.root / "config.yaml"
+
+    @property
+    def last_good_config(self) -> Path:
+        return self.cache / "config.last-good.json"
+
+    @property
+    def env_file(self) -> Path:
+        return self.root / ".env"
+
+    @property
+    def soul_file(self) -> Path:
+        return self.root / "SOUL.md"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "hermes.db"
+
+    @property
+    def index(self) -> Path:
+        return self.root / "index.db"
+
+    @property
+    def memories(self) -> Path:
+        return self.root / "memories"
+
+    @property
+    def skills(self) -> Path:
+        return self.root / "skills"
+
+    @property
+    def tools(self) -> Path:
+        return self.root / "tools"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def log_file(self) -> Path:
+        return self.logs / "hermes.log"
+
+    @property
+    def locks(self) -> Path:
+        return self.root / "locks"
+
+    @property
+    def chat_history(self) -> Path:
+        return self.root / "chat_history"
+
+    def ensure(self) -> Home:
+        """Make the home and its working folders, for their owner alone; what is there already keeps its mode.
+
+        Raises `HomeError` where the home cannot be read or written.
+        """
+        try:
+            self.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            for folder in (self.cache, self.logs, self.locks):
+                folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        except OSError as error:
+            message = f"The home {self.root} cannot be used ({reason(error)}): {way_out(error, self.root)}"
+            raise HomeError(message) from error
+        if not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
+            raise HomeError(
+                f"The home {self.root} cannot be read and written by you: make it yours (`chown -R $USER {self.root}`, "
+                f"`chmod u+rwx {self.root}`), mount it writable, or set HERMES_HOME to a folder of yours."
+            )
+        return self
+
+
+def find_home(profile: str = "", variables: Mapping[str, str] | None = None) -> Home:
+    """The home of this process: HERMES_HOME, otherwise `~/.hermes`, and the profile's folder in it. Touches no disk.
+
+    Raises `HomeError` for a profile name outside `[a-z0-9][a-z0-9_-]{0,63}`.
+    """
+    named = (environment() if variables is None else variables).get("HERMES_HOME") or "~/.hermes"
+    if "\0" in named or "\0" in profile:
+        raise HomeError("HERMES_HOME holds a NUL character: set it to the path of a folder.")
+    try:
+        base = Path(named).expanduser().absolute()
+    except RuntimeError as error:
+        raise HomeError("No home folder is known for you: set HERMES_HOME to a folder of yours.") from error
+    if not profile:
+        return Home(root=base, base=base)
+    if not PROFILE.fullmatch(profile):
+        raise HomeError(
+            f"`{profile}` is no profile name: at most 64 of a-z, 0-9, `-` and `_`, a letter or digit first."
+        )
+    return Home(root=base / "profiles" / profile, base=base, profile=profile)

@@ -1,0 +1,165 @@
+"""Keys and tokens: from `.env` and the process environment, kept private, hidden in every text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from hermes_agent.core.errors import ConfigError, HomeError
+from hermes_agent.host.files import locked, read_small, write_private
+from hermes_agent.host.paths import Home, environment
+
+SHORTEST_HIDDEN = 8
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
+TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+SHAPES = (
+    r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}",
+    r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+    r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    r"(?<![A-Za-z0-9])xox[abeoprs]-[A-Za-z0-9-]{10,}",
+    r"(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{30,}",
+    r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----",
+)
+"""What keys of well-known services look like: a hint on top of the known values, never the only guard."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Secrets:
+    """The secrets of one home.
+
+    `.env` comes before the process environment. What is hidden in texts: every value of `.env`, every value that was
+    asked for, and the variables of the environment whose names say that they are secret. `warnings` says what is wrong
+    with the file (a line that is no `NAME=value`, a mode that lets others read it).
+    """
+
+    home: Home
+    variables: Mapping[str, str] = field(default_factory=environment, repr=False)
+    warnings: tuple[str, ...] = ()
+    _kept: dict[str, str] = field(default_factory=dict, repr=False)
+    _asked: set[str] = field(default_factory=set, repr=False)
+
+    def get(self, name: str) -> str:
+        """The value under this name, empty where there is none."""
+        self._asked.add(name)
+        return self._kept.get(name) or self.variables.get(name, "")
+
+    def source(self, name: str) -> str:
+        """Where the value comes from: `.env`, `environment`, or empty where there is none."""
+        if self._kept.get(name):
+            return ".env"
+        return "environment" if self.get(name) else ""
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names that have a value in `.env`."""
+        return tuple(name for name, value in self._kept.items() if value)
+
+    def set(self, name: str, value: str) -> None:
+        """Write one secret into `.env`; other lines stay as they are. Raises `ConfigError`, `HomeError`."""
+        if not NAME.fullmatch(name):
+            raise ConfigError(f"`{name}` cannot name a secret: use letters, digits and `_`.")
+        if any(sign in value for sign in "\0\n\r"):
+            raise ConfigError(f"The value of {name} goes over more than one line; a key stands on one.")
+        self._rewrite(name, f"{name}={_quoted(value)}\n")
+        self._kept[name] = value
+
+    def unset(self, name: str) -> bool:
+        """Take one secret out of `.env`; False where it was not there."""
+        if name not in self._kept:
+            return False
+        self._rewrite(name, "")
+        del self._kept[name]
+        return True
+
+    def redact(self, text: str) -> str:
+        """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
+        outside = (name for name in self.variables if name in self._asked or TELLING.search(name))
+        values = {self.get(name): name for name in (*outside, *self.kept)}
+        for value in sorted(values, key=len, reverse=True):
+            if len(value) >= SHORTEST_HIDDEN:
+                text = text.replace(value, f"[secret {values[value]}]")
+        return _shapes().sub("[secret]", text)
+
+    def _rewrite(self, name: str, line: str) -> None:
+        self.home.ensure()
+        with locked(self.home.locks / "env.lock"):
+            before = _text(self.home) or ""
+            after: list[str] = []
+            written = False
+            for old in before.splitlines(keepends=True):
+                found = LINE.fullmatch(old.rstrip("\r\n"))
+                if found is None or found["name"] != name:
+                    after.append(old if old.endswith("\n") else f"{old}\n")
+                elif not written:
+                    after.append(line)
+                    written = True
+            content = "".join(after) + ("" if written else line)
+            write_private(self.home.env_file, content.encode())
+
+
+def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secrets:
+    """The secrets of a home. Raises `HomeError`."""
+    kept: dict[str, str] = {}
+    warnings: list[str] = []
+    for number, line in enumerate((_text(home) or "").splitlines(), 1):
+        found = LINE.fullmatch(line)
+        if found:
+            kept[found["name"]] = _unquoted(found["value"])
+        elif line.strip() and not line.lstrip().startswith("#"):
+            warnings.append(f"{home.env_file}:{number}: this line is not NAME=value; it is skipped.")
+    warnings += _wide_mode(home)
+    return Secrets(
+        home=home,
+        variables=environment() if variables is None else variables,
+        warnings=tuple(warnings),
+        _kept=kept,
+    )
+
+
+def _text(home: Home) -> str | None:
+    content = read_small(home.env_file)
+    try:
+        return None if content is None else content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise HomeError(f"{home.env_file} is not UTF-8: save it as UTF-8.") from error
+
+
+def _wide_mode(home: Home) -> list[str]:
+    try:
+        mode = home.env_file.stat().st_mode & 0o777
+    except OSError:
+        return []
+    if not mode & 0o077:
+        return []
+    return [f"{home.env_file} can be read by others (mode {mode:o}): `chmod 600 {home.env_file}`."]
+
+
+def _unquoted(value: str) -> str:
+    for quote in ('"', "'"):
+        if value.startswith(quote):
+            end = value.find(quote, 1)
+            while quote == '"' and end > 0 and value[end - 1] == "\\":
+                end = value.find(quote, end + 1)
+            if end > 0:
+                inside = value[1:end]
+                return re.sub(r"\\([\"\\$`])", r"\1", inside) if quote == '"' else inside
+    return re.split(r"\s#", value, maxsplit=1)[0].rstrip()
+
+
+def _quoted(value: str) -> str:
+    """The value so that this program and a shell both read it back as it is."""
+    if re.fullmatch(r"[A-Za-z0-9_./:@%+=,-]*", value):
+        return value
+    if "'" not in value:
+        return f"'{value}'"
+    escaped = re.sub(r"([\"\\$`])", r"\\\1", value)
+    return f'"{escaped}"'
+
+
+@cache
+def _shapes() -> re.Pattern[str]:
+    return re.compile("|".join(SHAPES))

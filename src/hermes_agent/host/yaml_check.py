@@ -1,0 +1,321 @@
+"""A settings text in YAML, checked against a schema; each problem has its line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+import yaml
+from yaml.events import CollectionEndEvent, CollectionStartEvent
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from hermes_agent.host.checked import Checked, Problem
+from hermes_agent.host.nearest import nearest_key
+from hermes_agent.host.schema import (
+    Choice,
+    Free,
+    ListOf,
+    MapOf,
+    Plain,
+    PlainMap,
+    Scalar,
+    Section,
+    Setting,
+    Table,
+    describe,
+    sections,
+    walk,
+)
+
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DEEPEST = 20
+SUSPICIOUS = 500
+MOST_NODES = 20_000
+QUOTES = ("'", '"')
+LONGEST_NUMBER = 18
+TAG = "tag:yaml.org,2002:"
+_scalars = yaml.constructor.SafeConstructor()
+MAKERS: Mapping[str, Callable[[ScalarNode], Plain]] = {
+    "int": _scalars.construct_yaml_int,
+    "float": _scalars.construct_yaml_float,
+    "bool": _scalars.construct_yaml_bool,
+    "null": lambda _: None,
+}
+
+
+def check(content: bytes, schema: type[Any], file: str) -> Checked:
+    """Read a YAML text of settings; never raises for what is in it."""
+    text, problem = _decode(content, file)
+    if problem:
+        return Checked(values={}, lines={}, problems=(problem,))
+    try:
+        root = _compose(text)
+    except _TooDeep as error:
+        return Checked(values={}, lines={}, problems=(Problem(file=file, line=error.line, text="nested too deeply."),))
+    except yaml.YAMLError as error:
+        return Checked(values={}, lines={}, problems=(_syntax(error, file),))
+    reader = _Reader(schema=schema, file=file)
+    values: PlainMap = {}
+    if root is not None and not _is_null(root):
+        values = reader.section(root, schema, "")
+        reader.refuse_later_version(root, values)
+    return Checked(values=values, lines=reader.lines, problems=tuple(reader.problems))
+
+
+def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
+    """What a person typed for one setting as a plain value, and why it does not fit (empty where it does)."""
+    if isinstance(entry.kind, Section | Table):
+        return None, f"`{key}` is a section; set one of the settings in it."
+    if isinstance(entry.kind, Scalar) and entry.kind.of is str:
+        return text, ""
+    if isinstance(entry.kind, ListOf) and not text.lstrip().startswith("["):
+        items: list[Plain] = [item.strip() for item in text.split(",") if item.strip()]
+        return items, ""
+    try:
+        node = _compose(text)
+    except yaml.YAMLError:
+        return None, f"`{key}` takes {entry.expected}; `{text}` cannot be read as that."
+    reader = _Reader(schema=object, file="")
+    value = None if node is None else reader.leaf(node, entry, key)
+    if node is None or reader.problems:
+        return None, f"`{key}` takes {entry.expected}, not `{text}`."
+    return value, ""
+
+
+class _TooDeep(yaml.YAMLError):
+    """Deeper than any settings are."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__("nested too deeply")
+        self.line = line
+
+
+def _compose(text: str) -> Node | None:
+    """The nodes of a text. The C composer recurses without a limit, so a text that could be deep is measured first."""
+    opened = text.count("[") + text.count("{")
+    if opened > SUSPICIOUS or any(len(line) > SUSPICIOUS for line in text.splitlines()):
+        depth = 0
+        for event in yaml.parse(text, Loader=Loader):
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if depth > SUSPICIOUS:
+                raise _TooDeep(event.start_mark.line + 1 if event.start_mark else 0)
+    return yaml.compose(text, Loader=Loader)
+
+
+def _decode(content: bytes, file: str) -> tuple[str, Problem | None]:
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "", Problem(file=file, line=0, text="this is UTF-16; save it as UTF-8.")
+    try:
+        return content.decode("utf-8-sig"), None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return "", Problem(file=file, line=line, text="a byte here is not UTF-8; save the file as UTF-8.")
+
+
+def _syntax(error: yaml.YAMLError, file: str) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    said = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).splitlines()[0]
+    return Problem(file=file, line=mark.line + 1 if mark else 0, text=f"not valid YAML: {said}.")
+
+
+def _is_null(node: Node) -> bool:
+    return bool(node.tag == f"{TAG}null")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """One pass over the nodes; collects problems instead of stopping at the first."""
+
+    schema: type[Any]
+    file: str
+    lines: dict[str, int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    nodes: int = 0
+
+    def problem(self, node: Node, text: str) -> None:
+        self.problems.append(Problem(file=self.file, line=node.start_mark.line + 1, text=text))
+
+    def refuse_later_version(self, root: Node, values: PlainMap) -> None:
+        """A schema with a field `version` has as its default the number that it knows."""
+        entry, said = describe(self.schema).get("version"), values.get("version")
+        if entry and isinstance(said, int) and isinstance(entry.default, int) and said > entry.default:
+            words = f"written for version {said} of the settings, this program knows {entry.default}: update it."
+            self.problem(root, words)
+
+    def entries(self, node: Node, key: str, expected: str) -> Mapping[str, tuple[Node, Node]]:
+        """The entries of a mapping by name; a name that stands twice is a problem at its second place."""
+        found: dict[str, tuple[Node, Node]] = {}
+        if not isinstance(node, MappingNode):
+            self.problem(node, f"{_where(key)} is {expected}, but {_shown(node)} stands here.")
+            return found
+        for name, value in node.value:
+            if not isinstance(name, ScalarNode):
+                self.problem(name, f"{_where(key)} has a name that is not a plain word.")
+            elif name.value in found:
+                first = found[name.value][0].start_mark.line + 1
+                self.problem(name, f"`{_join(key, name.value)}` stands twice, first in line {first}.")
+            else:
+                found[name.value] = (name, value)
+        return found
+
+    def section(self, node: Node, schema: type[Any], key: str) -> PlainMap:
+        known = describe(schema)
+        values: PlainMap = {}
+        for name, (place, value) in self.entries(node, key, "a section").items():
+            entry = known.get(name)
+            if entry is None:
+                self.unknown(place, _join(key, name))
+                continue
+            before = len(self.problems)
+            read = self.value(value, entry, _join(key, name))
+            if read is not None or (entry.optional and len(self.problems) == before):
+                values[name] = read
+        return values
+
+    def unknown(self, place: Node, key: str) -> None:
+        near = nearest_key(key, [*(known for known, _ in walk(self.schema)), *sections(self.schema)])
+        meant = f" Did you mean `{near}`?" if near else " `hermes config show` lists the settings."
+        self.problem(place, f"unknown setting `{key}`.{meant}")
+
+    def value(self, node: Node, entry: Setting, key: str) -> Plain:
+        match entry.kind:
+            case Section(schema=schema):
+                return {} if _is_null(node) else self.section(node, schema, key)
+            case Table(schema=schema):
+                return {} if _is_null(node) else self.table(node, schema, key)
+            case _:
+                self.lines[key] = node.start_mark.line + 1
+                return self.leaf(node, entry, key)
+
+    def table(self, node: Node, schema: type[Any], key: str) -> PlainMap:
+        rows: PlainMap = {}
+        for name, (_, row) in self.entries(node, key, "names with a section each").items():
+            rows[name] = {} if _is_null(row) else self.section(row, schema, _join(key, name))
+        return rows
+
+    def leaf(self, node: Node, entry: Setting, key: str) -> Plain:
+        """A value, or None with a problem noted (or None where nothing is meant)."""
+        if _is_null(node):
+            if not entry.optional:
+                self.problem(node, f"`{key}` is empty; it takes {entry.expected}. Take the line out for the default.")
+            return None
+        match entry.kind:
+            case ListOf():
+                value = self.texts(node)
+            case MapOf():
+                value = self.map_of_texts(node, key)
+            case Free():
+                free = self.free(node, key, 0)
+                if self.nodes > MOST_NODES:
+                    self.problem(node, f"`{key}` is nested too deeply or has too many entries.")
+                return free
+            case _:
+                value = _scalar(node, entry)
+        if value is None:
+            self.problem(node, f"`{key}` takes {entry.expected}, but {_shown(node)} stands here.")
+        return value
+
+    def texts(self, node: Node) -> Plain:
+        if not isinstance(node, SequenceNode) or not all(_is_text(item) for item in node.value):
+            return None
+        return [item.value for item in node.value]
+
+    def map_of_texts(self, node: Node, key: str) -> Plain:
+        if not isinstance(node, MappingNode):
+            return None
+        texts: PlainMap = {}
+        for name, (_, value) in self.entries(node, key, "names with a text each").items():
+            if not _is_text(value):
+                self.problem(value, f"`{key}.{name}` takes a text, but {_shown(value)} stands here.")
+            else:
+                texts[name] = value.value
+        return texts
+
+    def free(self, node: Node, key: str, depth: int) -> Plain:
+        """Whatever stands there; an alias that repeats itself without end is cut off by depth and count."""
+        self.nodes += 1
+        if depth > DEEPEST:
+            self.nodes = MOST_NODES + 1
+        if self.nodes > MOST_NODES:
+            return None
+        if isinstance(node, MappingNode):
+            found = self.entries(node, key, "a section")
+            return {name: self.free(value, key, depth + 1) for name, (_, value) in found.items()}
+        if isinstance(node, SequenceNode):
+            return [self.free(item, key, depth + 1) for item in node.value]
+        return _guess(node) if isinstance(node, ScalarNode) else None
+
+
+def _scalar(node: Node, entry: Setting) -> Plain:
+    """The value where it fits kind and bounds, otherwise None."""
+    if not _is_text(node):
+        return None
+    if isinstance(entry.kind, Choice):
+        return str(node.value) if node.value in entry.kind.values else None
+    assert isinstance(entry.kind, Scalar)  # `leaf` reads the other kinds
+    if entry.kind.of is str:
+        return str(node.value)
+    value = _typed(node, entry.kind.of)
+    if value is None or isinstance(value, bool):
+        return value
+    if not math.isfinite(value) or not (
+        (entry.least is None or value >= entry.least) and (entry.most is None or value <= entry.most)
+    ):
+        return None
+    return value
+
+
+def _typed(node: ScalarNode, of: type) -> int | float | None:
+    guessed = _guess(node)
+    if of is bool:
+        return guessed if isinstance(guessed, bool) else None
+    if isinstance(guessed, bool) or not isinstance(guessed, int | float):
+        return None
+    if isinstance(guessed, int):
+        return (float(guessed) if of is float else guessed) if _is_decimal(node) else None
+    return guessed if of is float else None
+
+
+def _is_decimal(node: ScalarNode) -> bool:
+    """Whether a whole number means what a person reads: `010` is 8 and `1:30` is 90 to YAML, so neither is taken."""
+    digits = node.value.lstrip("+-").replace("_", "")
+    return bool(digits.isdecimal() and (digits == "0" or digits[0] != "0"))
+
+
+def _is_text(node: Node) -> TypeGuard[ScalarNode]:
+    return isinstance(node, ScalarNode) and not _is_null(node)
+
+
+def _guess(node: ScalarNode) -> Plain:
+    """The value as YAML would resolve it; its text where it is no number or truth value that can be kept."""
+    maker = MAKERS.get(node.tag.removeprefix(TAG))
+    if maker is None or len(node.value) > LONGEST_NUMBER:
+        return str(node.value)
+    try:
+        value = maker(node)
+    except (ValueError, KeyError):
+        return str(node.value)
+    return str(node.value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _shown(node: Node) -> str:
+    match node:
+        case MappingNode():
+            return "a section"
+        case SequenceNode():
+            return "a list"
+        case ScalarNode() if not _is_null(node):
+            shown = node.value if len(node.value) <= 40 else node.value[:39] + "…"
+            return f"the text `{shown}`" if node.style in QUOTES else f"`{shown}`"
+        case _:
+            return "nothing"
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name
+
+
+def _where(key: str) -> str:
+    return f"`{key}`" if key else "the file"

@@ -1,0 +1,32 @@
+"""Typed values as the JSON text that a column holds, and back; any text survives, also lone surrogates and NULs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def written(value: object) -> str:
+    """The value (dataclasses, enums, containers, numbers, text) as JSON."""
+    try:
+        return _encoder.encode(value).decode()
+    except UnicodeEncodeError:  # A lone surrogate cannot be UTF-8: every odd character is escaped instead.
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+
+
+def plain(body: str) -> Any:  # noqa: ANN401  the caller's `revive` gives it its type
+    """What `written` wrote, as dicts, lists, strings and numbers."""
+    try:
+        return _decoder.decode(body)
+    except msgspec.DecodeError:
+        return json.loads(body)
+
+
+def storable(text: str) -> str:
+    """Free text as every database takes it in a column: no NUL, no lone surrogate."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,89 @@
+"""The store: every table family over one database, opened by its URL."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote
+
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.store.effects import Effects
+from hermes_agent.store.history import History
+from hermes_agent.store.inbox import Inbox
+from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.prefixes import Prefixes
+from hermes_agent.store.sessions import Sessions
+from hermes_agent.store.transaction import Change, Dialect, Engine
+from hermes_agent.store.usage import Ledger
+from hermes_agent.store.workers import Presence, Timings, Workers
+
+T = TypeVar("T")
+# Each dialect's own way in, loaded when its URL is used: (place, clock, timings) -> (engine, presence).
+DIALECTS = {
+    Dialect.SQLITE: "hermes_agent.store.sqlite.dialect:open_sqlite",
+    Dialect.POSTGRES: "hermes_agent.store.postgres.dialect:open_postgres",
+}
+
+
+class Store:
+    """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
+
+    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, worker_name: str) -> None:
+        self._engine = engine
+        self.workers = Workers(engine, presence, clock, timings, worker_name)
+        self.sessions = Sessions(engine, clock)
+        self.prefixes = Prefixes(engine)
+        self.history = History(engine)
+        self.effects = Effects(engine, clock)
+        self.usage = Ledger(engine)
+        self.inbox = Inbox(engine, clock)
+        self.lanes = Lanes(engine, clock, self.workers, timings)
+
+    @property
+    def dialect(self) -> Dialect:
+        """Which database this is."""
+        return self._engine.dialect
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:
+        """Commit a change (see `Engine`): it awaits only its transaction, and may run more than once."""
+        return await self._engine.write(change, durable=durable)
+
+    async def read(self, query: Change[T]) -> T:
+        """Run a query on one state of the database, beside the writers."""
+        return await self._engine.read(query)
+
+    async def close(self) -> None:
+        """Leave the workers and close the connections; what was begun before is committed."""
+        await self.workers.leave()
+        await self._engine.close()
+
+
+async def open_store(
+    url: str | Path, *, clock: Clock | None = None, worker_name: str = "", timings: Timings | None = None
+) -> Store:
+    """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none.
+
+    Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable` or `DiskFull`; never falls back to another
+    database.
+    """
+    dialect, place = _parsed(url)
+    clock, timings = clock or SystemClock(), timings or Timings()
+    module, name = DIALECTS[dialect].split(":")
+    open_dialect: Any = getattr(importlib.import_module(module), name)
+    engine, presence = await open_dialect(place, clock, timings)
+    return Store(engine, presence, clock, timings, worker_name)
+
+
+def _parsed(url: str | Path) -> tuple[Dialect, str]:
+    text = str(url)
+    if text.startswith("sqlite:///"):
+        return Dialect.SQLITE, unquote(text.removeprefix("sqlite:///"))
+    if text.startswith(("postgresql://", "postgres://")):
+        return Dialect.POSTGRES, text
+    if "://" in text:
+        raise DatabaseUnreachable(
+            f"store.url is neither sqlite:///PATH nor postgresql://...: {text.split('://')[0]}://"
+        )
+    return Dialect.SQLITE, text

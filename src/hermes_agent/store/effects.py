@@ -1,0 +1,83 @@
+"""Effect records: the intent of a call before it acts, its handle while it runs, its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.effects import Effect, EffectState
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.transaction import Engine, Row, Transaction
+
+INTEND = (
+    "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8) ON CONFLICT (session, call_id) DO NOTHING"
+)
+RUNNING = "UPDATE effect SET state = $3, handle = $4 WHERE session = $1 AND call_id = $2 AND state <> 'done'"
+FINISH = "UPDATE effect SET state = $3 WHERE session = $1 AND call_id = $2"
+OPEN = (
+    "SELECT call_id, tool, effect, key, summary, state, handle, at FROM effect "
+    "WHERE session = $1 AND state <> 'done' ORDER BY at, call_id"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What a call is about to do: its tool, effect class, idempotency key and one line for a person."""
+
+    call_id: str
+    tool: str
+    effect: Effect
+    key: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRecord:
+    """Where one call stands. `handle` is what a running effect is attached to again by; `at` is when it was
+    intended."""
+
+    intent: Intent
+    state: EffectState
+    handle: str
+    at: float
+
+
+class Effects:
+    """One record per call of a session; written under the session's lease."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def intend(self, tx: Transaction, lease: Lease, intent: Intent) -> None:
+        """Record the intent. A call that was intended before an interruption keeps its record. Raises `LostLease`."""
+        await fence(tx, lease)
+        state, now = EffectState.INTENT.value, self._clock.now()
+        facts = (intent.call_id, intent.tool, intent.effect.value, intent.key, storable(intent.summary))
+        await tx.run(INTEND, lease.lane, *facts, state, now)
+
+    async def running(self, tx: Transaction, lease: Lease, call_id: str, handle: str) -> None:
+        """The effect has begun; `handle` finds it again. Raises `LostLease`."""
+        await fence(tx, lease)
+        await tx.run(RUNNING, lease.lane, call_id, EffectState.RUNNING.value, handle)
+
+    async def finish(self, tx: Transaction, lease: Lease, call_id: str) -> None:
+        """The result is known (and in the log, in the same transaction). Raises `LostLease`."""
+        await fence(tx, lease)
+        await tx.run(FINISH, lease.lane, call_id, EffectState.DONE.value)
+
+    async def open(self, session: str) -> list[EffectRecord]:
+        """The effects without a result, oldest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(OPEN, session)
+
+        return [_record(row) for row in await self._engine.read(query)]
+
+
+def _record(row: Row) -> EffectRecord:
+    call_id, tool, effect, key, summary, state, handle, at = row
+    intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary)
+    return EffectRecord(intent=intent, state=EffectState(state), handle=handle, at=at)

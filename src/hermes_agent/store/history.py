@@ -1,0 +1,63 @@
+"""The log of each session: durable events, appended under a lease, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hermes_agent.core.events import Durable, Entry
+from hermes_agent.core.records import revive
+from hermes_agent.store.bodies import plain, written
+from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.transaction import Engine, Row, Transaction
+
+INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
+SELECT = "SELECT number, run, at, body FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
+LAST = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1"
+COPY = (
+    "INSERT INTO entry (session, number, run, at, kind, body) "
+    "SELECT CAST($1 AS TEXT), number, run, at, kind, body FROM entry "
+    "WHERE session = $2 AND number <= $3 ORDER BY number"
+)
+EVERYTHING = 2**62
+
+
+class History:
+    """`number` counts from 1 within a session; a number is written once, by whoever holds the session's lane."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
+        """Add to the log of the lease's session. Raises `LostLease`."""
+        await fence(tx, lease)
+        for entry in entries:
+            event = entry.event
+            await tx.run(INSERT, lease.lane, entry.number, entry.run, entry.at, event.kind, written(event))
+
+    async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
+        """The entries that follow number `after`, in order; at most `limit`."""
+        sql_limit = EVERYTHING if limit is None else limit
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(SELECT, session, after, sql_limit)
+
+        return [_entry(row) for row in await self._engine.read(query)]
+
+    async def last_number(self, session: str) -> int:
+        """The number of the newest entry, 0 where there is none."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(LAST, session)
+
+        row = await self._engine.read(query)
+        return int(row[0]) if row else 0
+
+    async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
+        """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""
+        await fence(tx, lease)
+        return await tx.run(COPY, lease.lane, source, upto)
+
+
+def _entry(row: Row) -> Entry:
+    number, run, at, body = row
+    return Entry(number=number, run=run, at=at, event=revive(Durable, plain(body)))

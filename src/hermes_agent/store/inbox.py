@@ -1,0 +1,156 @@
+"""The inbox: mail is durable before it is acknowledged, counts once, and ends exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import LostLease
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.records import revive
+from hermes_agent.store.bodies import plain, storable, written
+from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.transaction import Engine, Row, Transaction, marks
+
+ACCEPT = (
+    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, epoch, token) "
+    "VALUES ($1, $2, $3, $4, 'new', '', $5, 0, $6) ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
+)
+ACCEPTED = "SELECT id FROM inbox WHERE source = $1 AND source_id = $2 AND token = $3"
+# Mail that comes while a lane waits (for a back-off, or for more mail) does not shorten the wait.
+COUNT = (
+    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    "VALUES ($1, $2, 1, $3, $4, 0, 0, 0, 0, '') ON CONFLICT (id) DO UPDATE SET "
+    "pending = lane.pending + 1, "
+    "queue = CASE WHEN lane.pending = 0 THEN excluded.queue ELSE lane.queue END, "
+    "queued = CASE WHEN lane.pending = 0 THEN excluded.queued ELSE lane.queued END, "
+    "ready_at = CASE WHEN lane.pending = 0 OR excluded.ready_at > 0 THEN excluded.ready_at ELSE lane.ready_at END "
+    "RETURNING owner, pending"
+)
+WAITING = "SELECT id, body FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'new' ORDER BY id"
+TAKE = (
+    "UPDATE inbox SET state = 'taken', epoch = $2 WHERE lane = $1 AND ended IS NULL "
+    "AND (state = 'new' OR epoch = $2) AND id IN ({ids})"
+)
+END = (
+    "UPDATE inbox SET state = $2, reason = $3, ended = $4, epoch = $5 "
+    "WHERE lane = $1 AND ended IS NULL AND id IN ({ids})"
+)
+ENDED_BY_ME = "SELECT count(*) FROM inbox WHERE lane = $1 AND epoch = $2 AND ended IS NOT NULL AND id IN ({ids})"
+SETTLE = (
+    "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, error = '', ready_at = 0, "
+    "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
+)
+FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
+
+
+class Ending(StrEnum):
+    """How mail ends: answered, refused with a reason, or waiting with a reason for something that other mail will
+    bring."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """Where one message stands: `state` is `new`, `taken` (part of the log) or the name of an `Ending`."""
+
+    id: int
+    session: str
+    state: str
+    reason: str
+
+
+class Inbox:
+    """Mail for sessions. Reading and ending it needs the session's lease."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._ids = RandomIds()
+
+    async def accept(
+        self, inbound: Inbound, session: str, queue: str, ready_at: float | None = None, tx: Transaction | None = None
+    ) -> int | None:
+        """Make the message durable and ready for a worker; its id, or None where it was accepted before.
+
+        `ready_at` (seconds since 1970, at most an hour ahead) is when to begin, so that messages that follow each other
+        quickly are read together. Within `tx` where one is given.
+        """
+        token, now, body = self._ids.short(), self._clock.now(), written(inbound)
+        identity = (inbound.source, inbound.source_id)
+
+        async def change(tx: Transaction) -> int | None:
+            row = await tx.row(ACCEPT, *identity, session, body, now, token)
+            if row is None:
+                row = await tx.row(ACCEPTED, *identity, token)
+                return None if row is None else int(row[0])
+            lane = await tx.row(COUNT, session, queue, row[0], ready_at or 0.0)
+            _ring(tx, lane)
+            return int(row[0])
+
+        return await (self._engine.write(change) if tx is None else change(tx))
+
+    async def waiting(self, lease: Lease) -> list[tuple[int, Inbound]]:
+        """The mail of the lane that no run has taken yet, in order."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(WAITING, lease.lane)
+
+        return [(row[0], revive(Inbound, plain(row[1]))) for row in await self._engine.read(query)]
+
+    async def take(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> int:
+        """Mark mail as part of the log (which it becomes in the same transaction); how many. Raises `LostLease`."""
+        await fence(tx, lease)
+        return await tx.run(TAKE.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids) if ids else 0
+
+    async def finish(
+        self, tx: Transaction, lease: Lease, ids: Sequence[int], ending: Ending, *, reason: str = ""
+    ) -> bool:
+        """End mail, each row once, and give the lane back unless it has more: then True, and the lease goes on.
+
+        May be called again after its commit's acknowledgement was lost. Raises `LostLease`.
+        """
+        try:
+            await fence(tx, lease)
+        except LostLease:
+            if await self._ended_by(tx, lease, ids):
+                return False
+            raise
+        ended = 0
+        if ids:
+            facts = (ending.value, storable(reason), self._clock.now(), lease.epoch)
+            ended = await tx.run(END.format(ids=marks(len(ids), 6)), lease.lane, *facts, *ids)
+        row = await tx.row(SETTLE, lease.lane, ended)
+        assert row is not None  # The fence has seen and locked it.
+        return bool(row[0] > 0)
+
+    async def find(self, source: str, source_id: str) -> Mail | None:
+        """Where the message of that identity stands."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(FIND, source, source_id)
+
+        row = await self._engine.read(query)
+        return None if row is None else Mail(id=row[0], session=row[1], state=row[2], reason=row[3])
+
+    async def _ended_by(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> bool:
+        if not ids:
+            return False
+        row = await tx.row(ENDED_BY_ME.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids)
+        return row is not None and row[0] == len(ids)
+
+
+def _ring(tx: Transaction, lane: Row | None) -> None:
+    # A lane that was already ready has rung; an owned one concerns its owner alone.
+    assert lane is not None  # RETURNING gives the row that was inserted or updated.
+    owner, pending = lane
+    if owner is not None:
+        tx.rings.add(owner)
+    elif pending == 1:
+        tx.rings.add("")

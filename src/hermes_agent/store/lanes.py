@@ -1,0 +1,141 @@
+"""Lanes: one per session; whoever owns it works on the session's mail, in order, until it is done, dead or stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.leases import Lease, fence
+from hermes_agent.store.transaction import Change, Dialect, Engine, Row, Transaction, marks
+from hermes_agent.store.workers import Timings, Workers
+
+# A time more than an hour ahead was written before the clock was set back: it has come.
+READY = "owner IS NULL AND pending > 0 AND (ready_at <= $1 OR ready_at > $1 + 3600)"
+PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}) LIMIT 1"
+PROBE_ONE = f"SELECT 1 FROM lane WHERE {READY} AND id = $2 AND queue IN ({{queues}})"
+CLAIM = (
+    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
+    f"(SELECT id FROM lane WHERE {READY} AND queue IN ({{queues}}) ORDER BY queued LIMIT 1 "
+    "FOR NO KEY UPDATE SKIP LOCKED) RETURNING id, epoch, attempts, crashes, error"
+)
+CLAIM_ONE = (
+    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
+    f"(SELECT id FROM lane WHERE {READY} AND id = $3 AND queue IN ({{queues}}) FOR NO KEY UPDATE SKIP LOCKED) "
+    "RETURNING id, epoch, attempts, crashes, error"
+)
+MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
+RELEASE = (
+    "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
+)
+STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
+STOPS = "SELECT id FROM lane WHERE owner = $1 AND stop_epoch = epoch ORDER BY id"
+NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues})"
+LONGEST_PAUSE = 300.0
+
+
+class Lanes:
+    """Claims are leases: each has a higher epoch than the one before, and every later write of its holder carries
+    it."""
+
+    def __init__(self, engine: Engine, clock: Clock, workers: Workers, timings: Timings) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._workers = workers
+        self._timings = timings
+
+    async def claim(self, queues: Sequence[str], lane: str | None = None) -> Lease | None:
+        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done."""
+        await self._workers.freshen()
+        now, generation = self._clock.now(), self._workers.generation
+        one = () if lane is None else (lane,)
+        if self._engine.dialect is Dialect.SQLITE and not await self._engine.read(_probe(queues, now, one)):
+            return None  # Looking costs no write lock.
+        sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)))
+
+        async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
+            row = await tx.row(sql, now, self._workers.id, *one, *queues)
+            # A statement of its own: one that claims and reads would see mail that another worker has just ended.
+            return None if row is None else (row, await tx.rows(MAIL, row[0]))
+
+        try:
+            claimed = await self._engine.write(change, durable=False)
+        except asyncio.CancelledError:
+            self._workers.look_again()
+            raise
+        return None if claimed is None else self._lease(*claimed, generation)
+
+    async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
+        """Give the lane back with its mail. With an `error` that counts as a failed attempt, and the next one comes
+        after `delay` seconds (doubling from 1 without it); False where that was the last attempt. Raises `LostLease`."""
+        now, failed = self._clock.now(), 1 if error else 0
+        pause = delay if delay is not None else min(LONGEST_PAUSE, 2.0**lease.attempts) * failed
+        again = now + min(pause, LONGEST_PAUSE) if pause else 0.0
+
+        async def change(tx: Transaction) -> int:
+            await fence(tx, lease)
+            row = await tx.row(RELEASE, lease.lane, again, failed, storable(error))
+            tx.rings.add("")
+            return 0 if row is None else int(row[0])
+
+        return await self._engine.write(change) < self._timings.attempts
+
+    async def stop(self, session: str) -> bool:
+        """Tell whoever works on the session to stop; False where nobody does."""
+
+        async def change(tx: Transaction) -> bool:
+            row = await tx.row(STOP, session)
+            if row is not None:
+                tx.rings.add(row[0])
+            return row is not None
+
+        return await self._engine.write(change)
+
+    async def stops(self) -> list[str]:
+        """The lanes of this worker that were told to stop; asked after a ring."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(STOPS, self._workers.id)
+
+        return [row[0] for row in await self._engine.read(query)]
+
+    async def next_ready(self, queues: Sequence[str]) -> float | None:
+        """Seconds until the first waiting lane may be claimed; None where none waits."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(NEXT.format(queues=marks(len(queues), 1)), *queues)
+
+        row = await self._engine.read(query)
+        if row is None or row[0] is None:
+            return None
+        seconds = row[0] - self._clock.now()
+        return max(0.0, seconds) if seconds <= LONGEST_PAUSE * 12 else 0.0
+
+    def _lease(self, row: Row, mail: list[Row], generation: int) -> Lease:
+        lane, epoch, attempts, crashes, error = row
+        poison = ""
+        if attempts >= self._timings.attempts:
+            poison = f"Given up after {attempts} failed attempts: {error}"
+        elif crashes >= self._timings.crashes:
+            poison = f"Given up: the program died {crashes} times while it worked on this."
+        return Lease(
+            lane=lane,
+            worker=self._workers.id,
+            epoch=epoch,
+            waiting=tuple(row[0] for row in mail if row[1] == "new"),
+            taken=tuple(row[0] for row in mail if row[1] != "new"),
+            attempts=attempts,
+            crashes=crashes,
+            poison=poison,
+            generation=generation,
+        )
+
+
+def _probe(queues: Sequence[str], now: float, one: tuple[str, ...]) -> Change[bool]:
+    sql = (PROBE_ONE if one else PROBE).format(queues=marks(len(queues), 2 + len(one)))
+
+    async def query(tx: Transaction) -> bool:
+        return await tx.row(sql, now, *one, *queues) is not None
+
+    return query

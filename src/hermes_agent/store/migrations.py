@@ -1,0 +1,25 @@
+"""Numbered migrations: `sql/<dialect>/NNNN_name.sql`, each a step to the next format of the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One migration: its number and its statements."""
+
+    number: int
+    sql: str
+
+
+def newest(folder: Path) -> int:
+    """The number of the last migration in `folder`."""
+    return max(int(path.name[:4]) for path in folder.iterdir() if path.suffix == ".sql")
+
+
+def steps_after(folder: Path, number: int) -> list[Step]:
+    """The migrations of `folder` that follow `number`, in order."""
+    files = sorted(path for path in folder.iterdir() if path.suffix == ".sql" and int(path.name[:4]) > number)
+    return [Step(number=int(path.name[:4]), sql=path.read_text(encoding="utf-8")) for path in files]

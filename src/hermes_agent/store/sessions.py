@@ -1,0 +1,244 @@
+"""Sessions as rows: who talks where, under which title, and which one is current in a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import UnknownSession
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
+
+FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix"
+CREATE = (
+    f"INSERT INTO session ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING"
+)
+GET = f"SELECT {FIELDS} FROM session WHERE id = $1 AND deleted IS NULL"
+CURRENT = (
+    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL "
+    "AND id = (SELECT session FROM current_session WHERE conversation = $1)"
+)
+SET_CURRENT = (
+    "INSERT INTO current_session (conversation, session) VALUES ($1, $2) "
+    "ON CONFLICT (conversation) DO UPDATE SET session = excluded.session"
+)
+LIST_ALL = (
+    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (updated, id) < ($1, $2) "
+    "ORDER BY updated DESC, id DESC LIMIT $3"
+)
+LIST_OWN = (
+    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND principal = $4 AND (updated, id) < ($1, $2) "
+    "ORDER BY updated DESC, id DESC LIMIT $3"
+)
+BY_TITLE = (
+    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND lower(title) = lower($1) "
+    "AND (CAST($2 AS TEXT) = '' OR principal = $2) ORDER BY updated DESC LIMIT 1"
+)
+BY_PREFIX = (
+    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (CAST($2 AS TEXT) = '' OR principal = $2) "
+    "AND (substr(id, 1, $3) = $1 OR substr(lower(title), 1, $3) = lower($1)) ORDER BY updated DESC LIMIT 4"
+)
+NAMES = (
+    "SELECT id, title FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1) "
+    "ORDER BY updated DESC LIMIT 1000"
+)
+RENAME = "UPDATE session SET title = $2, updated = $3 WHERE id = $1 AND deleted IS NULL"
+TOUCH = "UPDATE session SET updated = $2 WHERE id = $1"
+SET_PREFIX = "UPDATE session SET prefix = $2 WHERE id = $1"
+SET_MODEL = "UPDATE session SET model = $2 WHERE id = $1"
+DELETE = (
+    "UPDATE session SET deleted = $2, title = '' WHERE id = $1 AND deleted IS NULL",
+    "INSERT INTO removal (session) VALUES ($1)",
+    "DELETE FROM current_session WHERE session = $1",
+    "DELETE FROM entry WHERE session = $1",
+    "DELETE FROM effect WHERE session = $1",
+    "DELETE FROM lane WHERE id = $1",
+    # The identity of each message stays, so that one that is delivered again still counts once.
+    "UPDATE inbox SET state = 'refused', reason = 'The session was deleted.', ended = $2 "
+    "WHERE lane = $1 AND ended IS NULL",
+    "UPDATE inbox SET body = '' WHERE lane = $1",
+)
+IDLE = (
+    "SELECT id FROM session WHERE deleted IS NULL AND updated < $1 AND (CAST($2 AS TEXT) = '' OR principal = $2) "
+    "AND NOT EXISTS (SELECT 1 FROM lane WHERE lane.id = session.id AND (owner IS NOT NULL OR pending > 0)) ORDER BY id"
+)
+COUNTS = "SELECT surface, count(*) FROM session WHERE deleted IS NULL GROUP BY surface ORDER BY surface"
+ENTRIES = "SELECT count(*) FROM entry"
+SIZE = {
+    Dialect.SQLITE: "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+    Dialect.POSTGRES: "SELECT pg_database_size(current_database())",
+}
+LAST_TIME = 1e300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation's row. `principal` and `conversation` are their keys; times are seconds since 1970; `parent`
+    is the session that it was branched from; `prefix` the hash of what its requests begin with."""
+
+    id: str
+    principal: str
+    conversation: str
+    surface: str
+    created: float
+    updated: float
+    title: str = ""
+    model: str = ""
+    workspace: str = ""
+    parent: str = ""
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """How much is kept: sessions (also per surface), entries of all logs, and the database's size in bytes."""
+
+    sessions: int
+    entries: int
+    bytes: int
+    surfaces: Mapping[str, int]
+
+
+class Sessions:
+    """Rows of sessions. A deleted session is not found by any of these; its usage rows stay."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+
+    async def create(self, tx: Transaction, session: Session) -> None:
+        """Add the row; an id that exists keeps its row."""
+        place = (session.id, session.principal, session.conversation, session.surface)
+        facts = (storable(session.title), session.model, session.workspace, session.created, session.updated)
+        await tx.run(CREATE, *place, *facts, session.parent, session.prefix)
+
+    async def get(self, session: str) -> Session | None:
+        """The session of that id."""
+        return await self._one(GET, session)
+
+    async def current(self, conversation: str) -> Session | None:
+        """The session that the next message of this conversation belongs to."""
+        return await self._one(CURRENT, conversation)
+
+    async def set_current(self, tx: Transaction, conversation: str, session: str) -> None:
+        """The next message of this conversation belongs to `session`."""
+        await tx.run(SET_CURRENT, conversation, session)
+
+    async def list(self, principal: str | None = None, limit: int = 50, before: Session | None = None) -> list[Session]:
+        """The most recently used first; `before` is the last one of the page before."""
+        updated, last = (before.updated, before.id) if before else (LAST_TIME, "")
+
+        async def query(tx: Transaction) -> list[Row]:
+            if principal is None:
+                return await tx.rows(LIST_ALL, updated, last, limit)
+            return await tx.rows(LIST_OWN, updated, last, limit, principal)
+
+        return [_session(row) for row in await self._engine.read(query)]
+
+    async def find(self, name: str, principal: str | None = None) -> Session:
+        """The session with that id or title, or the only one that begins so. Raises `UnknownSession`, naming the
+        nearest."""
+        owner = principal or ""
+
+        async def query(tx: Transaction) -> list[Row]:
+            row = await tx.row(GET, name)
+            if row is not None and owner in ("", row[1]):
+                return [row]
+            row = await tx.row(BY_TITLE, name, owner)
+            return [row] if row is not None else await tx.rows(BY_PREFIX, name, owner, len(name))
+
+        rows = await self._engine.read(query) if name else []
+        if len(rows) == 1:
+            return _session(rows[0])
+        if rows:
+            several = ", ".join(_label(row[0], row[4]) for row in rows)
+            raise UnknownSession(f'Several sessions begin with "{name}": {several}. Give more of the id.')
+        raise UnknownSession(await self._nobody(name, owner))
+
+    async def rename(self, session: str, title: str) -> None:
+        """Give it another title. Raises `UnknownSession`."""
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(RENAME, session, storable(title), now)
+
+        if not await self._engine.write(change):
+            raise UnknownSession(await self._nobody(session, ""))
+
+    async def touch(self, tx: Transaction, session: str) -> None:
+        """It was used now."""
+        await tx.run(TOUCH, session, self._clock.now())
+
+    async def set_prefix(self, tx: Transaction, session: str, prefix_hash: str) -> None:
+        """Its requests begin with this prefix from now on."""
+        await tx.run(SET_PREFIX, session, prefix_hash)
+
+    async def set_model(self, tx: Transaction, session: str, model: str) -> None:
+        """Its requests go to this model from now on."""
+        await tx.run(SET_MODEL, session, model)
+
+    async def delete(self, session: str) -> bool:
+        """Remove the log, the effects and the mail; whoever works on it loses the lease. False where there is none."""
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> bool:
+            return await _delete(tx, session, now)
+
+        return await self._engine.write(change)
+
+    async def prune(self, unused_since: float, principal: str | None = None) -> tuple[str, ...]:
+        """Delete what was last used before that time and has no mail or run; returns the ids."""
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> tuple[str, ...]:
+            rows = await tx.rows(IDLE, unused_since, principal or "")
+            return tuple([row[0] for row in rows if await _delete(tx, row[0], now)])
+
+        return await self._engine.write(change)
+
+    async def stats(self) -> Stats:
+        """Counts over everything that is kept."""
+
+        async def query(tx: Transaction) -> Stats:
+            surfaces = {row[0]: row[1] for row in await tx.rows(COUNTS)}
+            entries, size = await tx.rows(ENTRIES), await tx.rows(SIZE[tx.dialect])
+            return Stats(sessions=sum(surfaces.values()), entries=entries[0][0], bytes=size[0][0], surfaces=surfaces)
+
+        return await self._engine.read(query)
+
+    async def _one(self, sql: str, key: str) -> Session | None:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(sql, key)
+
+        row = await self._engine.read(query)
+        return None if row is None else _session(row)
+
+    async def _nobody(self, name: str, owner: str) -> str:
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(NAMES, owner)
+
+        rows = await self._engine.read(query)
+        labels = {key: _label(row[0], row[1]) for row in rows for key in (row[1].lower(), row[0]) if key}
+        near = list(dict.fromkeys(labels[key] for key in get_close_matches(name.lower(), labels, n=3, cutoff=0.5)))
+        hint = f" Did you mean {' or '.join(near)}?" if near else " See: hermes sessions list"
+        return f'No session has the id or title "{name}".{hint}'
+
+
+async def _delete(tx: Transaction, session: str, now: float) -> bool:
+    mark, *rest = DELETE
+    if not await tx.run(mark, session, now):
+        return False
+    for sql in rest:
+        await tx.run(sql, *((session, now) if "$2" in sql else (session,)))
+    return True
+
+
+def _label(session: str, title: str) -> str:
+    return f'{session} ("{title}")' if title else session
+
+
+def _session(row: Row) -> Session:
+    names = FIELDS.split(", ")
+    return Session(**dict(zip(names, row, strict=True)))

@@ -1,0 +1,1 @@
+"""SQLite through apsw: one file, one writer thread per process, readers beside it."""

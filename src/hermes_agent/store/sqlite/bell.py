@@ -1,0 +1,72 @@
+"""Waking other processes on the same machine: one UNIX datagram socket per worker, and whoever has news sends to it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+LONGEST_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the closing NUL
+NAME = len("/0123456789ab.sock")
+
+
+def bell_folder(home: Path) -> Path:
+    """Where the sockets of all processes that share `home` are: `run/` in it, or a short name where that is too
+    long."""
+    folder = home.absolute() / "run"
+    if len(os.fsencode(folder)) + NAME <= LONGEST_PATH:
+        return folder
+    mark = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"hermes-{os.getuid()}-{mark}"
+
+
+class Bell:
+    """Sends an empty message to the socket of a worker; one that is gone or already rung is no error."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._socket: socket.socket | None = None
+
+    def ring(self, workers: Iterable[str]) -> None:
+        """Wake these workers; "" is all."""
+        names = set(workers)
+        for path in self._all() if "" in names else [self._folder / f"{name}.sock" for name in names]:
+            self._send(path)
+
+    def close(self) -> None:
+        """Give back the sending socket."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _all(self) -> list[Path]:
+        with suppress(FileNotFoundError):
+            return [path for path in self._folder.iterdir() if path.suffix == ".sock"]
+        return []
+
+    def _send(self, path: Path) -> None:
+        if self._socket is None:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
+        try:
+            self._socket.sendto(b"", os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)  # Its process died without taking the name away.
+        except (FileNotFoundError, BlockingIOError):
+            return
+
+
+def listen(folder: Path, worker: str) -> socket.socket:
+    """The socket of this worker; it must be made before the worker's first look for mail, so that no ring is lost."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to another user")
+    path = folder / f"{worker}.sock"
+    bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    bell.bind(os.fspath(path))
+    bell.setblocking(False)
+    return bell

@@ -1,0 +1,22 @@
+"""The way into SQLite: the engine and the presence of one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.store.sqlite.engine import SqliteEngine
+from hermes_agent.store.sqlite.presence import SqlitePresence
+from hermes_agent.store.workers import Timings
+
+
+async def open_sqlite(place: str, clock: Clock, timings: Timings) -> tuple[SqliteEngine, SqlitePresence]:
+    """Open (or make) the file at `place`. Raises a `StoreError`."""
+    path = _absolute(place)
+    engine = SqliteEngine(path, busy_seconds=timings.busy)
+    await engine.start()
+    return engine, SqlitePresence(path.parent, clock)
+
+
+def _absolute(place: str) -> Path:
+    return Path(place).absolute()

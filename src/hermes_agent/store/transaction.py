@@ -1,0 +1,74 @@
+"""What a table family sees of a database: a transaction to ask, and an engine that runs changes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Value = str | int | float | bytes | None
+Row = tuple[Any, ...]
+
+
+class Dialect(StrEnum):
+    """Which database answers."""
+
+    SQLITE = "sqlite"
+    POSTGRES = "postgres"
+
+
+class Transaction(Protocol):
+    """One transaction, while it is open.
+
+    - SQL has `$1` parameters; a text that both dialects understand is written once;
+    - `rows` and `row` return what a query or a `RETURNING` gives; `run` returns the number of rows changed;
+    - `fenced` holds the leases whose ownership was checked in this transaction, where it cannot change any more;
+    - `rings` takes the ids of the workers to wake once this is committed; "" wakes all.
+    """
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    @property
+    def fenced(self) -> set[object]: ...
+
+    @property
+    def rings(self) -> set[str]: ...
+
+    async def rows(self, sql: str, *params: Value) -> list[Row]: ...
+
+    async def row(self, sql: str, *params: Value) -> Row | None: ...
+
+    async def run(self, sql: str, *params: Value) -> int: ...
+
+    async def many(self, sql: str, seq_of_params: Sequence[Sequence[Value]]) -> None: ...
+
+
+Change = Callable[[Transaction], Coroutine[Any, Any, T] | Awaitable[T]]
+
+
+class Engine(Protocol):
+    """Runs changes and queries against one database, from any thread and event loop.
+
+    - a change commits as a whole or not at all, and sees nobody else's half-done work;
+    - a change may be run more than once before it is committed once: it awaits only its transaction, decides on rows
+    and   changes nothing outside;
+    - `durable` False commits what may be lost in a power failure (never in the death of a process);
+    - cancelling a `write` leaves open whether it is committed;
+    - raises `DatabaseUnreachable`, `DatabaseDamaged` or `DiskFull`, or what the change raised.
+    """
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T: ...
+
+    async def read(self, query: Change[T]) -> T: ...
+
+    async def close(self) -> None: ...
+
+
+def marks(count: int, first: int) -> str:
+    """`count` parameters from `$first` on, for an IN list."""
+    return ", ".join(f"${number}" for number in range(first, first + count))

@@ -1,0 +1,256 @@
+"""Workers: who is alive, whose lanes are free again, and whether this process may still act on its leases."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import LostLease
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.transaction import Engine, Row, Transaction
+
+REGISTER = (
+    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, $3, $4, $5) "
+    "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+)
+BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
+PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
+LEAVE = "DELETE FROM worker WHERE id = $1"
+STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
+FREE = (
+    "UPDATE lane SET owner = NULL, crashes = crashes + 1, error = 'The worker died.', "
+    "ready_at = CASE WHEN crashes < $2 THEN 0 ELSE $3 END WHERE owner = $1 RETURNING id"
+)
+MINE = "SELECT id, epoch FROM lane WHERE owner = $1"
+LET_ALL_GO = "UPDATE lane SET owner = NULL WHERE owner = $1"
+LET_GO = "UPDATE lane SET owner = NULL WHERE id = $1 AND owner = $2 AND epoch = $3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Seconds and counts of the lanes.
+
+    A worker that was not heard of for `ttl` is given up; it gives itself up after half of that. `grace` is how long
+    after a PostgreSQL server's start its missing locks mean nothing, `blink` how long a worker's lock there may be
+    missing. `look` overrides how often the dead are looked for, `sweep` is how often lanes are that nobody runs. Mail
+    that failed `attempts` times, or was worked on in `crashes` deaths, is refused instead of tried again; after that
+    many deaths, `crash_pause` passes first. `busy` is how long a locked SQLite file is waited for.
+    """
+
+    ttl: float = 30.0
+    sweep: float = 5.0
+    grace: float = 10.0
+    blink: float = 0.3
+    look: float | None = None
+    attempts: int = 5
+    crashes: int = 3
+    crash_pause: float = 30.0
+    busy: float = 30.0
+
+
+class Presence(Protocol):
+    """How one worker is noticed by the others, and wakes.
+
+    - from `arrive` until `leave`, or the death of the process, others find it alive; `key` is a number of its own;
+    - a ring that comes after `arrive` ends the next `wait`, which returns whether there was one; one waiter at a time;
+    - `now` is a clock that all workers of the database share;
+    - `suspicious` is true where a death was noticed; `look` is false while the absence of a sign proves nothing;
+    - `dead` names those workers that are certainly gone; `buried` removes what one left behind.
+    """
+
+    @property
+    def look_seconds(self) -> float: ...
+
+    async def arrive(self, worker: str, key: int) -> None: ...
+
+    async def leave(self) -> None: ...
+
+    async def wait(self, seconds: float) -> bool: ...
+
+    async def now(self) -> float: ...
+
+    async def look(self) -> bool: ...
+
+    def suspicious(self) -> bool: ...
+
+    async def dead(self, workers: Collection[tuple[str, int]]) -> list[str]: ...
+
+    async def buried(self, worker: str) -> None: ...
+
+
+class Workers:
+    """This process among the workers of its database; it registers when it first claims a lane or waits for one."""
+
+    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, name: str) -> None:
+        self._engine = engine
+        self._presence = presence
+        self._clock = clock
+        self._timings = timings
+        self._name = name
+        self._key = random.SystemRandom().getrandbits(62)
+        self._arriving = asyncio.Lock()
+        self._present = False
+        self._beaten = clock.monotonic()
+        self._looked = self._swept = self._beaten
+        self._idle: set[tuple[str, int]] = set()
+        self._void = False
+        self.id = RandomIds().short()
+        self.generation = 0
+
+    async def register(self) -> None:
+        """Be there for the others. Called again, does nothing."""
+        if self._present:
+            return
+        async with self._arriving:
+            if not self._present:
+                await self._presence.arrive(self.id, self._key)
+                await self._enter()
+                self._present = True
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for a ring: new mail, a stop, a dead worker. False where none came in that time."""
+        await self.register()
+        return await self._presence.wait(seconds)
+
+    def alive(self, lease: Lease) -> None:
+        """Raise `LostLease` where this process was away for so long that others may have given it up; asked right
+        before an effect, since a stopped process cannot know that it was stopped."""
+        self._notice_gap()
+        if lease.generation != self.generation:
+            raise LostLease(f"This process was stopped for too long; another worker may continue session {lease.lane}.")
+
+    async def beat(self) -> None:
+        """Tell that this worker lives. Needed every few seconds while it works on lanes; `tend` does it."""
+        self._notice_gap()
+        started, now = self._clock.monotonic(), await self._presence.now()
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(BEAT, self.id, now)
+
+        if not await self._engine.write(change, durable=False):
+            self.generation += 1  # Given up by the others: what it held is theirs.
+            await self._enter()
+        self._beaten, self._void = started, False
+
+    async def freshen(self) -> None:
+        """Be heard of before a lane is claimed."""
+        await self.register()
+        if self._since(self._beaten) >= self._pace:
+            await self.beat()
+
+    def look_again(self) -> None:
+        """A claim was cancelled and may have been committed: the next `tend` looks for what it left."""
+        self._swept = -self._timings.ttl
+
+    async def tend(self, running: Collection[str]) -> float:
+        """Heartbeat, take away the lanes of the dead, let go of lanes that are not in `running`; each when it is due.
+
+        Call it before every claim. Returns the seconds after which it wants to be called again.
+        """
+        await (self.freshen() if running else self.register())
+        if self._presence.suspicious() or self._since(self._looked) >= self._look_seconds:
+            await self.reap()
+        if self._since(self._swept) >= self._sweep_seconds(running):
+            await self.sweep(running)
+        next_look = self._look_seconds - self._since(self._looked)
+        next_sweep = self._sweep_seconds(running) - self._since(self._swept)
+        return max(0.0, min(next_look, next_sweep, self._pace if running else next_look))
+
+    async def reap(self) -> list[str]:
+        """Free the lanes of workers that are dead or silent for longer than the TTL; returns the lanes."""
+        await self.register()
+        self._looked = self._clock.monotonic()
+        if not await self._presence.look():
+            return []
+        now = await self._presence.now()
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(PEERS, self.id)
+
+        peers = {row[0]: (row[1], row[2]) for row in await self._engine.read(query)}
+        gone = set(await self._presence.dead([(worker, key) for worker, (key, _seen) in peers.items()]))
+        silent = {worker for worker, (_key, seen) in peers.items() if seen < now - self._timings.ttl}
+        freed: list[str] = []
+        for worker in gone | silent:
+            freed += await self._bury(worker, None if worker in gone else peers[worker][1])
+        return freed
+
+    async def sweep(self, running: Collection[str]) -> list[str]:
+        """Let go of lanes that this worker owns without running them (its claim was never answered), at the second
+        look."""
+        self._swept = self._clock.monotonic()
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(MINE, self.id)
+
+        idle = {(row[0], row[1]) for row in await self._engine.read(query) if row[0] not in running}
+        lost, self._idle = idle & self._idle, idle
+
+        async def change(tx: Transaction) -> list[str]:
+            tx.rings.add("")
+            return [lane for lane, epoch in sorted(lost) if await tx.run(LET_GO, lane, self.id, epoch)]
+
+        return await self._engine.write(change) if lost else []
+
+    async def leave(self) -> None:
+        """Be gone for the others, at the end of the program."""
+        if not self._present:
+            return
+        self._present = False
+
+        async def change(tx: Transaction) -> None:
+            if await tx.run(LET_ALL_GO, self.id):
+                tx.rings.add("")
+            await tx.run(LEAVE, self.id)
+
+        await self._engine.write(change, durable=False)
+        await self._presence.leave()
+
+    @property
+    def _look_seconds(self) -> float:
+        return self._presence.look_seconds if self._timings.look is None else self._timings.look
+
+    @property
+    def _pace(self) -> float:
+        return self._timings.ttl / 6
+
+    def _sweep_seconds(self, running: Collection[str]) -> float:
+        return self._timings.sweep if running or self._idle else self._timings.ttl
+
+    def _since(self, moment: float) -> float:
+        return self._clock.monotonic() - moment
+
+    def _notice_gap(self) -> None:
+        if not self._void and self._since(self._beaten) > self._timings.ttl / 2:
+            self.generation += 1
+            self._void = True
+
+    async def _enter(self) -> None:
+        started, now = self._clock.monotonic(), await self._presence.now()
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(REGISTER, self.id, self._key, self._name, self._clock.now(), now)
+
+        await self._engine.write(change, durable=False)
+        self._beaten, self._void = started, False
+
+    async def _bury(self, worker: str, seen: float | None) -> list[str]:
+        again = self._clock.now() + self._timings.crash_pause
+
+        async def change(tx: Transaction) -> list[str]:
+            if seen is not None and await tx.row(STILL_SILENT, worker, seen) is None:
+                return []
+            rows = await tx.rows(FREE, worker, self._timings.crashes, again)
+            await tx.run(LEAVE, worker)
+            tx.rings.add("")
+            return [row[0] for row in rows]
+
+        freed = await self._engine.write(change)
+        if seen is None:
+            await self._presence.buried(worker)
+        return freed

@@ -1,0 +1,119 @@
+"""The log file: what a line holds, and how the file is turned over."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.host.logs import LogFile, log_of, open_log
+from hermes_agent.host.secrets import open_secrets
+from tests.host.settings_for_tests import home_at
+
+
+@pytest.fixture(autouse=True)
+def no_log_left_behind() -> Iterator[None]:
+    yield
+    logger = logging.getLogger("hermes_agent")
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+        handler.close()
+    logger.propagate = True
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_line_says_what_where_and_in_which_run(tmp_path: Path) -> None:
+    open_log(tmp_path / "hermes.log", str)
+
+    log_of("agent.loop", session="s1", run="r1").warning("stopped after %d", 3)
+
+    (line,) = lines(tmp_path / "hermes.log")
+    assert {name: line[name] for name in ("level", "part", "session", "run", "text")} == {
+        "level": "warning",
+        "part": "agent.loop",
+        "session": "s1",
+        "run": "r1",
+        "text": "stopped after 3",
+    }
+    assert str(line["time"]).endswith("+00:00")
+
+
+def test_nothing_is_opened_before_the_first_line(tmp_path: Path) -> None:
+    open_log(tmp_path / "hermes.log", str)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_is_logged_with_its_traceback_and_without_secrets(tmp_path: Path) -> None:
+    secrets = open_secrets(home_at(tmp_path / "home"), {"KEY": "hidden-value"})
+    open_log(tmp_path / "hermes.log", secrets.redact)
+
+    try:
+        raise ValueError("bad hidden-value")
+    except ValueError:
+        log_of("x").exception("failed with hidden-value")
+
+    (line,) = lines(tmp_path / "hermes.log")
+    assert "hidden-value" not in json.dumps(line)
+    assert "ValueError: bad [secret KEY]" in str(line["error"])
+    assert (tmp_path / "hermes.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_file_is_turned_over_and_only_so_many_are_kept(tmp_path: Path) -> None:
+    handler = LogFile(tmp_path / "log", str, largest=1000, kept=2)
+    logger = logging.getLogger("hermes_agent")
+    logger.addHandler(handler)
+
+    for number in range(100):
+        logger.warning("line %d", number)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "log.1", "log.2"]
+    assert all(path.stat().st_size <= 1000 for path in tmp_path.iterdir())
+    assert lines(tmp_path / "log")[-1]["text"] == "line 99"
+
+
+WRITER = """
+import logging, sys
+from pathlib import Path
+from hermes_agent.host.logs import LogFile
+logger = logging.Logger("x")
+logger.addHandler(LogFile(Path(sys.argv[1]), str, largest=20_000, kept=9))
+for number in range(300):
+    logger.warning("%s %d", sys.argv[2], number)
+"""
+
+
+def test_several_processes_share_a_file_and_lose_no_line(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "log")]
+    running = [subprocess.Popen([*command, name], env={"PYTHONPATH": f"{root}/src"}) for name in "abc"]
+
+    codes = [process.wait() for process in running]
+
+    texts = [line["text"] for path in tmp_path.iterdir() for line in lines(path)]
+    assert codes == [0, 0, 0]
+    assert len(list(tmp_path.iterdir())) > 3
+    assert sorted(map(str, texts)) == sorted(f"{name} {number}" for name in "abc" for number in range(300))
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    open_log(tmp_path / "gone" / "hermes.log", str)
+
+    log_of("x").error("nobody reads this")
+
+
+def test_opening_again_replaces_the_file_before(tmp_path: Path) -> None:
+    open_log(tmp_path / "one", str)
+    open_log(tmp_path / "two", str)
+
+    log_of("x").warning("here")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["two"]

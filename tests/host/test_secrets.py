@@ -1,0 +1,167 @@
+"""Where keys are kept, and that no text shows them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes_agent.core.errors import ConfigError, HomeError
+from hermes_agent.host.secrets import open_secrets
+from tests.host.settings_for_tests import home_at
+
+ENV = """\
+# keys
+export OPENAI_API_KEY="a b\\"c"   # quoted
+EMPTY=
+PLAIN=value # comment
+HASH=a#b
+SINGLE='$x "y" #z'
+no equals here
+"""
+
+
+def test_the_usual_ways_of_writing_are_read(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_text(ENV)
+    home.env_file.chmod(0o600)
+
+    secrets = open_secrets(home, {})
+
+    found = {name: secrets.get(name) for name in secrets.kept}
+    assert found == {"OPENAI_API_KEY": 'a b"c', "PLAIN": "value", "HASH": "a#b", "SINGLE": '$x "y" #z'}
+    assert secrets.warnings == (f"{home.env_file}:7: this line is not NAME=value; it is skipped.",)
+
+
+def test_the_file_comes_before_the_environment(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_text("A=file\n")
+
+    secrets = open_secrets(home, {"A": "outside", "B": "outside"})
+
+    assert [secrets.get(name) for name in "ABC"] == ["file", "outside", ""]
+    assert [secrets.source(name) for name in "ABC"] == [".env", "environment", ""]
+    assert secrets.kept == ("A",)
+
+
+def test_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_text("A=1\n")
+    home.env_file.chmod(0o644)
+
+    assert "can be read by others (mode 644)" in open_secrets(home).warnings[0]
+
+
+def test_writing_keeps_the_other_lines_and_closes_the_file(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_text("# mine\nA=1\nB=2\nA=3")
+    home.env_file.chmod(0o644)
+    secrets = open_secrets(home, {})
+
+    secrets.set("A", "new value")
+    secrets.set("C", "x")
+
+    assert home.env_file.read_text() == "# mine\nA='new value'\nB=2\nC=x\n"
+    assert home.env_file.stat().st_mode & 0o777 == 0o600
+    assert secrets.get("A") == "new value"
+    assert secrets.unset("B")
+    assert not secrets.unset("B")
+    assert open_secrets(home, {}).kept == ("A", "C")
+
+
+@settings(max_examples=40, deadline=None)
+@given(value=st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])))
+def test_any_value_is_read_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
+    home = home_at(tmp_path_factory.mktemp("home"))
+
+    open_secrets(home, {}).set("A", value)
+
+    assert open_secrets(home, {}).get("A") == value
+
+
+def test_a_shell_reads_the_same_value(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    value = 'it\'s "quoted" $HOME `x` \\ #1'
+    open_secrets(home, {}).set("A", value)
+
+    done = subprocess.run(
+        ["sh", "-c", f'. {home.env_file}; printf %s "$A"'], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == value
+
+
+@pytest.mark.parametrize(("name", "value"), [("a b", "x"), ("1A", "x"), ("", "x"), ("A", "x\ny"), ("A", "x\0")])
+def test_what_no_env_file_can_hold_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    home = home_at(tmp_path)
+
+    with pytest.raises(ConfigError):
+        open_secrets(home, {}).set(name, value)
+
+    assert not home.env_file.exists()
+
+
+def test_a_file_that_is_no_text_is_told_and_not_written(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_bytes(b"A=\xff")
+
+    with pytest.raises(HomeError, match="not UTF-8"):
+        open_secrets(home, {})
+
+
+def test_known_values_are_hidden_the_longest_first(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_text("LONG=abcdefgh-more\nSHORT=abcdefgh\nTINY=yes\n")
+    secrets = open_secrets(home, {})
+
+    hidden = secrets.redact("say abcdefgh-more, abcdefgh and yes")
+
+    assert hidden == "say [secret LONG], [secret SHORT] and yes"
+
+
+def test_values_of_the_environment_are_hidden_where_their_name_tells_or_they_were_asked_for(tmp_path: Path) -> None:
+    variables = {"SOME_API_KEY": "told-by-name", "ODD": "asked-for-value", "PATH": "/usr/bin:/bin"}
+    secrets = open_secrets(home_at(tmp_path), variables)
+    secrets.get("ODD")
+
+    hidden = secrets.redact("told-by-name asked-for-value /usr/bin:/bin")
+
+    assert hidden == "[secret SOME_API_KEY] [secret ODD] /usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-" + "a1B2" * 6,
+        "sk-ant-api03-" + "x" * 20,
+        "ghp_" + "a" * 36,
+        "github_pat_" + "a" * 30,
+        "AKIA" + "ABCDEFGH12345678",
+        "xoxb-123456789012-abc",
+        "AIza" + "b" * 35,
+        "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeKKF2QT4",
+        "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_what_looks_like_a_key_is_hidden(tmp_path: Path, key: str) -> None:
+    secrets = open_secrets(home_at(tmp_path), {})
+
+    assert secrets.redact(f"key={key}.") == "key=[secret]."
+
+
+def test_ordinary_words_are_left_alone(tmp_path: Path) -> None:
+    secrets = open_secrets(home_at(tmp_path), {})
+    text = "risk-assessment-of-the-large-system task-sk-1 AKIA ghp_x commit 4f1e2d3c4b5a69788796a5b4c3d2e1f0a9b8c7d6"
+
+    assert secrets.redact(text) == text
+
+
+def test_the_values_are_not_in_its_own_description(tmp_path: Path) -> None:
+    secrets = open_secrets(home_at(tmp_path), {"A": "very-secret-value"})
+    secrets.set("B", "another-secret")
+
+    assert "secret-value" not in repr(secrets)
+    assert "another-secret" not in repr(secrets)
