@@ -125,8 +125,7 @@ class Journal:
         waits."""
 
         async def change(tx: Transaction) -> None:
-            more = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
-            self.released = not more
+            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
 
         return change
 
