@@ -12,7 +12,10 @@ from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.section import Section
-from hermes_agent.store import Intent, Lease, Store, Transaction
+from hermes_agent.store.database import Store
+from hermes_agent.store.effects import Intent
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.transaction import Transaction
 
 Change = Callable[[Transaction], Awaitable[object]]
 
@@ -113,12 +116,13 @@ class Journal:
         self.taken.extend(ids)
         return change
 
-    def settle_mail(self, outcome: str) -> Change:
+    def settle_mail(self, ending: Ending, reason: str = "") -> Change:
         """The end of every message that this run took, as part of the run's end; gives the lane back unless mail
         waits."""
 
         async def change(tx: Transaction) -> None:
-            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, outcome)
+            more = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
+            self.released = not more
 
         return change
 

@@ -19,7 +19,7 @@ from hermes_agent.host.http import close_clients
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import open_secrets
-from hermes_agent.store import open_store
+from hermes_agent.store.database import open_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import find_home
-from hermes_agent.store import Session as SessionRecord
+from hermes_agent.store.sessions import Session as SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
