@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from conftest import Context, words
 from msgspec import Meta
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments
 from hermes_agent.core.tool import CallContext, Tool, tool
 from hermes_agent.tools.schema import Unusable, collect, from_function
+from tests.tools.bench import Context, words
 
 
 @dataclass
@@ -90,7 +90,7 @@ def test_the_signature_and_docstring_are_the_schema() -> None:
 async def test_arguments_reach_the_method_as_the_types_it_names(tmp_path: Path) -> None:
     answer = await plan().run({"stops": [{"name": "Ulm"}]}, Context(str(tmp_path)))
 
-    assert words(answer) == "['Ulm'] 80 [] 20260101_000000_abcdef/call_1"
+    assert words(answer) == "['Ulm'] 80 [] 20260101_000000_abcdef-call_1"
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from conftest import Context, words
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, UnknownTool
-from hermes_agent.core.messages import Text
-from hermes_agent.core.tool import Answer, tool
+from hermes_agent.core.tool import tool
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.toolbox import Toolbox
+from tests.tools.bench import Context, words
 
 
 class Kitchen:
@@ -87,15 +84,3 @@ def test_use_tool_by_itself_needs_all_that_its_tools_need() -> None:
 def test_wrong_arguments_inside_use_tool_are_answered_with_the_path() -> None:
     with pytest.raises(BadArguments, match=r"order_pizza.*`\$`"):
         kitchen().get("use_tool").facts({"name": "order_pizza", "arguments": {}}, "/")
-
-
-async def test_answers_are_fitted_but_for_tools_that_page_by_themselves(tmp_path: Path) -> None:
-    async def fit(answer: Answer, key: str) -> Answer:
-        return Answer(parts=(Text(text=f"fitted {key}"),), is_error=answer.is_error)
-
-    box = Toolbox(collect([Kitchen()])[0], fit=fit, whole=frozenset({"taste"}))
-    context = Context(str(tmp_path), session="s", call="c")
-
-    assert words(await box.get("taste").run({"dish": "soup"}, context)) == "soup is salty"
-    assert words(await box.get("read_mail").run({}, context)) == "fitted s/c"
-    assert [schema.name for schema in box.offered] == ["taste", "find_tools", "use_tool"]

@@ -116,12 +116,13 @@ class Journal:
         self.taken.extend(ids)
         return change
 
-    def settle_mail(self, outcome: str) -> Change:
+    def settle_mail(self, ending: Ending, reason: str = "") -> Change:
         """The end of every message that this run took, as part of the run's end; gives the lane back unless mail
         waits."""
 
         async def change(tx: Transaction) -> None:
-            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, outcome)
+            more = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
+            self.released = not more
 
         return change
 

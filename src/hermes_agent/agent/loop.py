@@ -95,7 +95,9 @@ async def work(agent: Agent, session: Session, journal: Journal) -> RunEnded:
         pieces.append(reply.message.text)
         if reply.stop is StopReason.LENGTH and len(pieces) <= MAX_CONTINUATIONS:
             await journal.commit(MessageTaken(message=said(GO_ON, Origin.RUNTIME)))
-        elif not journal.has_mail:
+        elif journal.has_mail:
+            pieces.clear()
+        else:
             return done(session, pieces)
 
 

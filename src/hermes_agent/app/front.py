@@ -197,12 +197,13 @@ class Hermes:
 
     async def close(self) -> None:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
-        if self._worker is not None:
-            self._worker.cancel()
-        for running in list(self._running.values()):
-            if running.task is not None:
-                running.task.cancel()
-            await running.ended.wait()
+        tasks = [self._worker, *(running.task for running in self._running.values())]
+        for task in tasks:
+            if task is not None:
+                task.cancel()
+        for task in tasks:
+            if task is not None:
+                await asyncio.wait((task,))
         await self.store.close()
 
     async def _hold(self, session: str) -> Lease:
@@ -273,6 +274,7 @@ class Hermes:
     async def _run(self, running: Running) -> None:
         """Everything that happens under one lease."""
         lane = running.lease.lane
+        # Boundary: one conversation.
         try:
             await self._rounds(running)
         except LostLease:
@@ -282,6 +284,9 @@ class Hermes:
             with suppress(StoreError):
                 await self.store.lanes.release(running.lease, error=str(error))
             self.bus.fail(lane, error)
+        except Exception:
+            log.exception("session %s: the run could not be ended", lane)
+            self.bus.fail(lane, HermesError(APOLOGY))
         finally:
             del self._running[lane]
             running.ended.set()
@@ -300,11 +305,11 @@ class Hermes:
                 await run(await self._build(record), view, journal, running.switch)
             except StoreError:
                 raise
-            except HermesError as error:
+            except Exception as error:
+                if not isinstance(error, HermesError):
+                    log.exception("session %s: the run failed", view.id)
+                    error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
-            except Exception:
-                log.exception("session %s: the run failed", view.id)
-                await give_up(view, journal, self._ids, HermesError(APOLOGY))
             running.switch = StopSwitch()
 
     async def record(self, session: str) -> SessionRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess  # noqa: TID251 - the one place
+import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

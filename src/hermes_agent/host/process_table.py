@@ -70,8 +70,8 @@ def is_alive(who: Identity) -> bool:
 
 
 def family(leader: Identity, mark: bytes) -> list[Row]:
-    """Live processes that belong to `leader`: its group, its session, its descendants, and whoever carries `mark` in its
-    environment (so also a daemon that left group, session and parents). Never this process itself. Blocks."""
+    """Live processes that belong to `leader`: its group, its session, its descendants, and whoever carries `mark` in
+    its environment (so also a daemon that left group, session and parents). Never this process itself. Blocks."""
     rows = {row.pid: row for row in _rows()}
     now = rows.get(leader.pid)
     reused = now is not None and leader.started not in (0, now.started)

@@ -17,7 +17,7 @@ def spawn(work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
 
     `name` is what a log line and a debugger show, e.g. `"review 20260101_120000_ab12cd"`.
     """
-    task = asyncio.create_task(work, name=name)  # noqa: TID251 - the one place
+    task = asyncio.create_task(work, name=name)
     _kept.add(task)
     task.add_done_callback(_ended)
     return task

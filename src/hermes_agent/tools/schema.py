@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ def from_function(
     name: str,
     function: Callable[..., object],
     description: str = "",
-    capabilities: Sequence[str] = (),
+    capabilities: Iterable[str] = (),
     *,
     effect: Effect = Effect.WRITES,
 ) -> Tool:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from textwrap import dedent
 from typing import Any, get_type_hints
 
 import msgspec
@@ -163,7 +164,7 @@ def _docstring(text: str) -> tuple[str, dict[str, str]]:
     head, _, tail = text.partition("\nArgs:\n")
     described: dict[str, str] = {}
     current = ""
-    for line in inspect.cleandoc(tail).splitlines():
+    for line in dedent(tail).splitlines():
         if line[:1] not in ("", " "):
             current, _, first = line.partition(":")
             described[current] = first.strip()

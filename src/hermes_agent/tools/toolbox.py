@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -18,7 +18,6 @@ from hermes_agent.tools.search import ranked
 
 FIND, USE = "find_tools", "use_tool"
 FOUND_AT_ONCE = 5
-Fit = Callable[[Answer, str], Awaitable[Answer]]
 
 
 class Toolbox:
@@ -26,15 +25,13 @@ class Toolbox:
 
     `offered` is what a prompt holds: the core tools as they were given and, where there are others, `find_tools` and
     `use_tool` that lead to them. `resolve` gives the tool that a call really means, so that permission, journal and
-    guardrails never see `use_tool` in place of what it uses. `fit` (see `Spill.fit`) shortens what is too large to
-    answer with; `whole` names the tools that page by themselves.
+    guardrails never see `use_tool` in place of what it uses.
     """
 
-    def __init__(self, tools: Iterable[Tool], *, fit: Fit | None = None, whole: frozenset[str] = frozenset()) -> None:
+    def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
-            name = tool.schema.name
-            self._tools.setdefault(name, _Fitted(tool, fit) if fit and name not in whole else tool)
+            self._tools.setdefault(tool.schema.name, tool)
         self._deferred = tuple(tool for tool in self._tools.values() if not _is_core(tool))
         self._doors: dict[str, Tool] = {FIND: _FindTools(self._deferred), USE: _UseTool(self)}
 
@@ -72,32 +69,6 @@ class Toolbox:
         if isinstance(inner, str):
             inner = _json_object(inner)
         return self.get(str(arguments.get("name", ""))), inner if isinstance(inner, Mapping) else {}
-
-
-class _Fitted:
-    """A tool whose answers are shortened to what a model should be given at once."""
-
-    def __init__(self, tool: Tool, fit: Fit) -> None:
-        self._tool = tool
-        self._fit = fit
-
-    @property
-    def core(self) -> bool:
-        return _is_core(self._tool)
-
-    @property
-    def schema(self) -> ToolSchema:
-        return self._tool.schema
-
-    @property
-    def needs(self) -> frozenset[Capability]:
-        return self._tool.needs
-
-    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
-        return self._tool.facts(arguments, workspace)
-
-    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        return await self._fit(await self._tool.run(arguments, context), context.key)
 
 
 @dataclass(frozen=True, slots=True)

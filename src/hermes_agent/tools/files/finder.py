@@ -13,19 +13,21 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-SKIPPED = frozenset((
-    ".git",
-    ".hg",
-    ".svn",
-    ".jj",
-    "node_modules",
-    "__pycache__",
-    ".venv",
-    "venv",
-    ".tox",
-    ".nox",
-    ".cache",
-))
+SKIPPED = frozenset(
+    (
+        ".git",
+        ".hg",
+        ".svn",
+        ".jj",
+        "node_modules",
+        "__pycache__",
+        ".venv",
+        "venv",
+        ".tox",
+        ".nox",
+        ".cache",
+    )
+)
 MOST_FILE_BYTES = 20 << 20
 SNIFFED = 8192
 
