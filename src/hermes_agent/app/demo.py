@@ -1,4 +1,4 @@
-"""What `hermes demo` stands on: a temporary home, the broken project, the scripted model on loopback, and the log after."""
+"""What `hermes demo` stands on: a temporary home, the broken project, the scripted model on loopback, the log."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from hermes_agent.store.database import open_store
 REPAIR = "Find out which test fails, and fix it."
 EXTEND = "Add total_by_category with a test and a line in the changelog."
 SLOW_COMMAND = "inventory.stocktake"
+"""The second task runs this module, which takes about a second."""
 SLOW_LOG = "stocktake.log"
-"""The second task runs this command, which takes about a second and writes this file: a line at its start and its end."""
+"""What that module writes: a line when it begins and a line when it ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,8 +38,10 @@ async def check_project(project: Path, variables: Mapping[str, str]) -> list[Che
     added = all((project / name).read_text("utf-8").count(text) == 1 for name, text in ADDED)
     return [
         Check(claim=f"the project's tests pass now ({ran.split(' in ')[0]})", holds=tests.code == 0),
-        Check(claim=f"the command that ran when the program was killed (`{SLOW_COMMAND}`) ran once, to its end",
-              holds=walked == WALKED_ONCE),
+        Check(
+            claim=f"the command that ran when the program was killed (`{SLOW_COMMAND}`) ran once, to its end",
+            holds=walked == WALKED_ONCE,
+        ),
         Check(claim="function, test and changelog line stand in their files exactly once", holds=added),
     ]
 

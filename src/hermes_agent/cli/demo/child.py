@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Watched:
     """A running child: its events and remarks as they come; the stream ends with the process."""
 
     child: Child
-    lines: AsyncIterator[Seen | Remark]
+    lines: AsyncGenerator[Seen | Remark, None]
 
     def kill(self) -> None:
         """SIGKILL, as the kernel or a power cut would: the process gets no chance to put anything in order."""
@@ -44,18 +44,14 @@ class Watched:
 
 
 @asynccontextmanager
-async def hermes(
-    *arguments: str, home: Home, folder: Path, variables: Mapping[str, str]
-) -> AsyncIterator[Watched]:
+async def hermes(*arguments: str, home: Home, folder: Path, variables: Mapping[str, str]) -> AsyncIterator[Watched]:
     """Run `hermes ARGUMENTS` in a folder on a home; leaving the block ends it. Raises `OSError`."""
     argv = [sys.executable, "-P", "-c", LAUNCH.format(source=SOURCE, run=RUN), *arguments]
     environment = {name: value for name, value in variables.items() if not name.startswith("HERMES_")}
     environment["HERMES_HOME"] = str(home.root)
     reading, writing = os.pipe()
     try:
-        child = await asyncio.to_thread(
-            start_detached, argv, cwd=str(folder), env=environment, stdin=None, out=writing
-        )
+        child = await asyncio.to_thread(start_detached, argv, cwd=str(folder), env=environment, stdin=None, out=writing)
     finally:
         os.close(writing)
     stream = asyncio.StreamReader(limit=LONGEST_LINE)
@@ -72,7 +68,7 @@ async def hermes(
             await child.exited()
 
 
-async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[Seen | Remark]:
+async def _lines(stream: asyncio.StreamReader) -> AsyncGenerator[Seen | Remark, None]:
     while line := await stream.readline():
         plain = _event(line)
         if plain is None:
@@ -86,8 +82,6 @@ def _event(line: bytes) -> Seen | None:
     try:
         plain: dict[str, Any] = json.loads(line)
         event = revive(Event, plain["event"])
-        return Seen(
-            session=plain["session"], number=plain["number"], run=plain["run"], at=plain["at"], event=event
-        )
+        return Seen(session=plain["session"], number=plain["number"], run=plain["run"], at=plain["at"], event=event)
     except (ValueError, TypeError, KeyError):
         return None

@@ -86,17 +86,17 @@ async def follow(watched: Watched, task: Task, kill_in: Path | None = None) -> b
                 continue
             show(seen, task)
             if kill_in is not None and isinstance(seen.event, ToolStarted) and SLOW_COMMAND in seen.event.summary:
-                await made(kill_in)
+                await asyncio.to_thread(wait_for, kill_in)
                 watched.kill()
                 killed = True
     return killed
 
 
-async def made(file: Path) -> None:
-    """Return when the file is there, or after a moment."""
+def wait_for(file: Path) -> None:
+    """Return when the file is there, or after a moment. Blocks: call it in a thread."""
     until = time.monotonic() + PATIENCE
     while not file.exists() and time.monotonic() < until:
-        await asyncio.sleep(GLANCE)
+        time.sleep(GLANCE)
 
 
 def show(seen: Seen, task: Task) -> None:

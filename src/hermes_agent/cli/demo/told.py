@@ -58,25 +58,27 @@ class Tally:
 
 def told(event: Event) -> str:
     """The event in a line; empty for one that says nothing of its own."""
+    words = ""
     match event:
         case RunStarted(resumed=True):
-            return "takes up the interrupted run"
+            words = "takes up the interrupted run"
         case PrefixFrozen(sections=sections):
-            return f"prompt frozen: {len(sections)} sections, {sum(section.tokens for section in sections):,} tokens"
+            size = sum(section.tokens for section in sections)
+            words = f"prompt frozen: {len(sections)} sections, {size:,} tokens"
         case MessageTaken(message=message):
-            return f"heard: {_cut(message.text)}"
+            words = f"heard: {_cut(message.text)}"
         case Replied(message=message, usage=usage, seconds=seconds) if message.tool_calls:
-            return f"model, {seconds:.2f} s, {usage.output} tokens: {_cut(message.text)}"
+            words = f"model, {seconds:.2f} s, {usage.output} tokens: {_cut(message.text)}"
         case ToolStarted(summary=summary):
-            return f"  starts {_cut(summary)}"
-        case ToolEnded(tool=tool, seconds=seconds, is_error=is_error):
-            return f"  {tool} {'failed' if is_error else 'done'}, {seconds:.2f} s: {_cut(_last_line(event))}"
+            words = f"  starts {_cut(summary)}"
+        case ToolEnded():
+            state = "failed" if event.is_error else "done"
+            words = f"  {event.tool} {state}, {event.seconds:.2f} s: {_cut(_last_line(event))}"
         case Notice(text=text):
-            return f"notice: {_cut(text)}"
+            words = f"notice: {_cut(text)}"
         case RunEnded(text=text):
-            return f"answer: {text}"
-        case _:
-            return ""
+            words = f"answer: {text}"
+    return words
 
 
 def _last_line(ended: ToolEnded) -> str:
