@@ -12,7 +12,6 @@ from pathlib import Path
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.guards import PermissionHook
 from hermes_agent.app.ledger import StoredLedger
 from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
@@ -137,7 +136,7 @@ class Builder:
             budget=Budget(limits=self._limits()),
             clock=self.clock,
             ids=self.ids,
-            hooks=(PermissionHook(self.toolkit.permission(self.options.capabilities)),),
+            hooks=(),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
