@@ -17,7 +17,9 @@ KEY = "secret-key-that-is-typed"
 
 def test_the_first_key_that_works_is_taken_without_questions(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
-        said = typed(tmp_path, "setup", "--no-local", "--non-interactive", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
+        said = typed(
+            tmp_path, "setup", "--no-local", "--non-interactive", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url
+        )
 
     assert said.code == 0
     assert said.out == "openai/gpt-5.2 answers from now on. `hermes` begins a chat.\n"
@@ -27,7 +29,9 @@ def test_the_first_key_that_works_is_taken_without_questions(tmp_path: Path) -> 
 
 def test_a_key_that_is_refused_is_told_and_nothing_is_kept(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Say("Hello.")], keys=("another",))) as server:
-        said = typed(tmp_path, "setup", "--no-local", "--non-interactive", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url)
+        said = typed(
+            tmp_path, "setup", "--no-local", "--non-interactive", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=server.url
+        )
 
     assert said.code == 5
     assert "openai/gpt-5.2 at 127.0.0.1" in said.err
