@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.cli.candidates import candidates
+from hermes_agent.cli.candidates import BUILT_IN, candidates
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.providers.demo.script import Say
@@ -21,7 +21,10 @@ async def test_a_server_of_this_machine_offers_its_models(tmp_path: Path) -> Non
         places = (Place(title="vLLM", vendor="custom", base_url=server.url),)
         found = await candidates(surface(tmp_path), places)
 
-    assert [(each.model, each.base_url) for each in found] == [("custom/a/b", server.url), ("custom/c", server.url)]
+    assert [(each.model, each.base_url) for each in found[:-1]] == [
+        ("custom/a/b", server.url),
+        ("custom/c", server.url),
+    ]
     assert found[0].route(surface(tmp_path)).base_url == server.url
 
 
@@ -31,10 +34,10 @@ async def test_what_is_configured_comes_first_and_nothing_twice(tmp_path: Path) 
     found = await candidates(here, ())
 
     assert found[0].model == "openai/gpt-5.2"
-    assert [each.why for each in found] == ["as configured", "OPENROUTER_API_KEY is in the environment"]
+    assert [each.why for each in found] == ["as configured", "OPENROUTER_API_KEY is in the environment", BUILT_IN]
 
 
-async def test_where_nobody_listens_nothing_is_offered(tmp_path: Path) -> None:
+async def test_where_nobody_listens_only_the_built_in_model_is_offered(tmp_path: Path) -> None:
     places = (Place(title="nobody", vendor="custom", base_url="http://127.0.0.1:9/v1"),)
 
-    assert await candidates(surface(tmp_path), places) == []
+    assert [each.model for each in await candidates(surface(tmp_path), places)] == ["demo/scripted"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 
 from hermes_agent.app.ledger import StoredLedger
 from hermes_agent.cli.surface import Surface
@@ -12,6 +13,7 @@ from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest, Reply
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store
@@ -32,27 +34,31 @@ class Answered:
 
 
 async def ask_once(surface: Surface, store: Store, route: Route, principal: str = "cli:setup") -> Answered:
-    """Ask and wait for the whole answer. Raises `ProviderError`."""
-    clock, http = SystemClock(), Http()
-    began = clock.monotonic()
-    call = RandomIds().short()
-    settings = surface.loaded.value.model
-    ledger = StoredLedger(store, clock, principal)
-    broker = Broker(route, ledger=ledger, http=http, clock=clock, settings=settings)
-    request = ModelRequest(
-        call_id=f"test-{call}",
+    """Ask and wait for the whole answer; a vendor that lives in this process is started. Raises `ProviderError`."""
+    clock = SystemClock()
+    async with AsyncExitStack() as closing:
+        if not route.base_url:
+            route = replace(route, base_url=await closing.enter_async_context(late(route.vendor.server)()))
+        http = Http()
+        closing.push_async_callback(http.close)
+        ledger = StoredLedger(store, clock, principal)
+        broker = Broker(route, ledger=ledger, http=http, clock=clock, settings=surface.loaded.value.model)
+        began = clock.monotonic()
+        request = _request(f"test-{RandomIds().short()}", began + PATIENCE)
+        replies = [item async for item in broker.ask(request) if isinstance(item, Reply)]
+        return Answered(route=broker.name, seconds=clock.monotonic() - began, reply=replies[-1])
+
+
+def _request(call_id: str, deadline: float) -> ModelRequest:
+    return ModelRequest(
+        call_id=call_id,
         session="",
         run="",
         turn=1,
         purpose="test",
         prefix=freeze((Section(name="identity", text=SYSTEM),), ()),
         messages=(said(QUESTION),),
-        deadline=began + PATIENCE,
+        deadline=deadline,
         max_output=LONGEST_REPLY,
         effort="low",
     )
-    try:
-        replies = [item async for item in broker.ask(request) if isinstance(item, Reply)]
-    finally:
-        await http.close()
-    return Answered(route=broker.name, seconds=clock.monotonic() - began, reply=replies[-1])

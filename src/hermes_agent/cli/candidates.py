@@ -15,6 +15,7 @@ from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 
 CONFIGURED = "as configured"
+BUILT_IN = "built in and scripted, no real model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class Candidate:
 
 
 async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidate]:
-    """What is there without asking anybody: the configured model, vendors with a key, servers on this machine."""
+    """What is there: the configured model, vendors with a key, servers on this machine, and what is built in."""
     found = []
     configured: ModelSettings = surface.loaded.value.model
     if configured.default:
@@ -67,9 +68,9 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
         found += [
             Candidate(model=f"{server.place.vendor}/{name}", why=where, base_url=address) for name in server.models
         ]
-    return [
-        each for number, each in enumerate(found) if each.model not in {earlier.model for earlier in found[:number]}
-    ]
+    found += [Candidate(model=f"{each.name}/{each.default_model}", why=BUILT_IN) for each in vendors() if each.server]
+    first = {each.model: each for each in reversed(found)}
+    return [each for each in found if first[each.model] is each]
 
 
 def vendors() -> list[Vendor]:

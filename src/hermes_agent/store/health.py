@@ -17,7 +17,7 @@ WELL = "ok"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """`engine` is its name and version; `full_text` whether it can search words; `damage` is empty where all is well."""
+    """`engine` is its name and version, `full_text` whether it can search words, `damage` empty where all is well."""
 
     engine: str
     full_text: bool

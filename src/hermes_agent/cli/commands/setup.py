@@ -7,7 +7,7 @@ import asyncio
 import click
 
 from hermes_agent.cli.asking import Answered, ask_once
-from hermes_agent.cli.candidates import CONFIGURED, Candidate, candidates, vendors, with_key
+from hermes_agent.cli.candidates import BUILT_IN, CONFIGURED, Candidate, candidates, vendors, with_key
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, table
@@ -17,9 +17,9 @@ from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.providers.local import USUAL_PLACES
 from hermes_agent.providers.vendor import Vendor
 
-NOTHING = (
-    "No key and no model server was found. Run `hermes setup` at a terminal to enter a key, or put one into the "
-    "environment (for instance OPENROUTER_API_KEY). `hermes demo` shows how it works without a key."
+SCRIPTED = (
+    "This model is scripted: it shows how the program works and knows nothing. Run `hermes setup` again at a terminal "
+    "to enter a key, or put one into the environment (for instance OPENROUTER_API_KEY)."
 )
 
 
@@ -41,8 +41,8 @@ def first_that_answers(surface: Surface, found: list[Candidate]) -> int:
         if answers(surface, candidate):
             keep(surface, candidate)
             return Exit.OK
-    remark(NOTHING if not found else "None of the models answered; see above.")
-    return Exit.PROVIDER if found else Exit.NO_MODEL
+    remark("None of the models answered; see above.")
+    return Exit.PROVIDER
 
 
 def chosen_by_person(surface: Surface, found: list[Candidate]) -> int:
@@ -99,4 +99,6 @@ def keep(surface: Surface, candidate: Candidate) -> None:
             set_value(surface.home, surface.schema, "model.base_url", candidate.base_url)
         else:
             unset(surface.home, surface.schema, "model.base_url")
+    if candidate.why == BUILT_IN:
+        remark(SCRIPTED)
     say(f"{candidate.model} answers from now on. `hermes` begins a chat.")
