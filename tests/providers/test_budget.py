@@ -17,9 +17,16 @@ FACTS = ModelFacts(window=100_000, output=8_000, price=PRICE)
 
 def request(money: float | None = None, max_output: int | None = None) -> ModelRequest:
     return ModelRequest(
-        call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=[said("hi")],
-        money=money, max_output=max_output,
-    )  # fmt: skip
+        call_id="c",
+        session="s",
+        run="r",
+        turn=1,
+        purpose="chat",
+        prefix=PREFIX,
+        messages=[said("hi")],
+        money=money,
+        max_output=max_output,
+    )
 
 
 def test_without_a_limit_of_money_only_the_caps_count():

@@ -14,9 +14,15 @@ OPUS = "anthropic/claude-opus-5-5"
 
 def body(model: str, messages: list[Message], **changes: object) -> dict:
     request = ModelRequest(
-        call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=messages,
+        call_id="c",
+        session="s",
+        run="r",
+        turn=1,
+        purpose="chat",
+        prefix=PREFIX,
+        messages=messages,
         effort=str(changes.get("effort", "medium")),
-    )  # fmt: skip
+    )
     compiler = DIALECT.compiler(route_to(model))
     compiler.take(request)
     return json.loads(compiler.write(request, changes.get("max_output")).body)

@@ -16,8 +16,14 @@ GPT = "openai/gpt-5.2"
 
 def body(model: str, messages: list[Message], *, quirks: Quirks | None = None, **changes: object) -> dict:
     request = ModelRequest(
-        call_id="c", session="s", run="r", turn=1, purpose="chat", messages=messages, prefix=PREFIX,
-    )  # fmt: skip
+        call_id="c",
+        session="s",
+        run="r",
+        turn=1,
+        purpose="chat",
+        messages=messages,
+        prefix=PREFIX,
+    )
     route = route_to(model)
     if quirks is not None:
         route = replace(route, vendor=replace(route.vendor, quirks=quirks))
