@@ -20,7 +20,7 @@ from hermes_agent.core.errors import BadArguments, HermesError, StoreError, Tool
 from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
-from hermes_agent.store import Intent
+from hermes_agent.store.effects import Intent
 
 log = logging.getLogger(__name__)
 

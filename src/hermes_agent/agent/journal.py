@@ -12,7 +12,10 @@ from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.section import Section
-from hermes_agent.store import Intent, Lease, Store, Transaction
+from hermes_agent.store.database import Store
+from hermes_agent.store.effects import Intent
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.transaction import Transaction
 
 Change = Callable[[Transaction], Awaitable[object]]
 
@@ -50,7 +53,11 @@ class Journal:
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
         """Write the events, and what belongs to them, at once."""
-        await asyncio.shield(self._commit(events, changes))
+        try:
+            await asyncio.shield(self._commit(events, changes))
+        except asyncio.CancelledError:
+            async with self._turn_taking:  # the write that was under way is over
+                raise
 
     async def _commit(self, events: tuple[Durable, ...], changes: Sequence[Change]) -> None:
         async with self._turn_taking:
@@ -113,14 +120,19 @@ class Journal:
         self.taken.extend(ids)
         return change
 
-    def settle_mail(self, outcome: str) -> Change:
+    def settle_mail(self, ending: Ending, reason: str = "") -> Change:
         """The end of every message that this run took, as part of the run's end; gives the lane back unless mail
         waits."""
 
         async def change(tx: Transaction) -> None:
-            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, outcome)
+            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
 
         return change
+
+    def next_run(self) -> None:
+        """The lane was kept because mail came too late for the run that ended: it is looked at anew."""
+        self.taken = []
+        self._rung.set()
 
     def ring(self) -> None:
         """Somebody put mail into the inbox."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.providers.broker import CallOpened, CallSettled
-from hermes_agent.store import Store, UsageRow
+from hermes_agent.store.database import Store
+from hermes_agent.store.usage import UsageRow
 
 
 class StoredLedger:

@@ -29,7 +29,8 @@ SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint
     coalesce(sum(CASE WHEN outcome = '' THEN reserved END), 0.0),
     count(CASE WHEN outcome = '' THEN 1 END), count(CASE WHEN outcome <> '' AND known = 0 THEN 1 END),
     count(CASE WHEN outcome <> '' AND cost IS NULL THEN 1 END)
-FROM usage WHERE at >= $1 GROUP BY 1 ORDER BY 1
+FROM usage WHERE at >= $1 AND (CAST($2 AS TEXT) = '' OR session = $2)
+GROUP BY 1 ORDER BY 1
 """
 DAY = {
     Dialect.SQLITE: "strftime('%Y-%m-%d', at, 'unixepoch')",
@@ -115,12 +116,12 @@ class Ledger:
 
         await self._engine.write(change)
 
-    async def totals(self, by: GroupBy, since: float = 0.0) -> list[Total]:
-        """Sums over the calls since that time, ordered by key."""
+    async def totals(self, by: GroupBy, since: float = 0.0, session: str = "") -> list[Total]:
+        """Sums over the calls since that time (of one session, where it is named), ordered by key."""
 
         async def query(tx: Transaction) -> list[Row]:
             group = DAY[tx.dialect] if by is GroupBy.DAY else by.value
-            return await tx.rows(TOTALS.format(group=group), since)
+            return await tx.rows(TOTALS.format(group=group), since, session)
 
         return [_total(row) for row in await self._engine.read(query)]
 
