@@ -53,7 +53,11 @@ class Journal:
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
         """Write the events, and what belongs to them, at once."""
-        await asyncio.shield(self._commit(events, changes))
+        try:
+            await asyncio.shield(self._commit(events, changes))
+        except asyncio.CancelledError:
+            async with self._turn_taking:  # the write that was under way is over
+                raise
 
     async def _commit(self, events: tuple[Durable, ...], changes: Sequence[Change]) -> None:
         async with self._turn_taking:
@@ -121,10 +125,14 @@ class Journal:
         waits."""
 
         async def change(tx: Transaction) -> None:
-            more = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
-            self.released = not more
+            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, ending, reason=reason)
 
         return change
+
+    def next_run(self) -> None:
+        """The lane was kept because mail came too late for the run that ended: it is looked at anew."""
+        self.taken = []
+        self._rung.set()
 
     def ring(self) -> None:
         """Somebody put mail into the inbox."""

@@ -311,6 +311,7 @@ class Hermes:
                     error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
             running.switch = StopSwitch()
+            journal.next_run()
 
     async def record(self, session: str) -> SessionRecord:
         """The session's row. Raises `UnknownSession`."""

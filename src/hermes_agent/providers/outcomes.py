@@ -29,6 +29,8 @@ from hermes_agent.providers.dialect import Table
 from hermes_agent.providers.route import Route
 
 SHOWN = 300
+NO_STATUS = frozenset({0, 200})
+WORDY_STATUS = NO_STATUS | {400, 403, 404, 413, 422}
 Failure = TypeVar("Failure", bound=ProviderError)
 
 BY_STATUS: Mapping[int, type[ProviderError]] = {
@@ -172,9 +174,11 @@ def _number(said: str | None) -> float | None:
 
 def _kind(errors: Table, detail: _Detail, status: int) -> type[ProviderError]:
     for name in (detail.code, detail.type):
-        if isinstance(name, str) and name in errors:
-            return errors[name]
-    if status in {0, 200, 400, 403, 404, 413, 422}:
+        kind = errors.get(name) if isinstance(name, str) else None
+        # "It failed" says less than an HTTP status does.
+        if kind is not None and (kind is not ServerFailed or status in NO_STATUS):
+            return kind
+    if status in WORDY_STATUS:
         for words, kind in BY_WORDS:
             if words.search(detail.message or ""):
                 return kind

@@ -39,6 +39,7 @@ ERRORS: Table = {
     "invalid_api_key": AuthRefused,
     "model_not_found": ModelNotFound,
     "overloaded": Overloaded,
+    "overloaded_error": Overloaded,
     "rate_limit_exceeded": RateLimited,
     "server_error": ServerFailed,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from hermes_agent.core.clock import Clock
@@ -58,7 +58,7 @@ class _Unknown(Exception):
 
 
 class _Pool:
-    """The connections of one event loop, the last used first."""
+    """The idle connections, the last used first."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -87,10 +87,6 @@ class _Pool:
     async def close(self) -> None:
         while self._idle:
             await unlink(self._idle.pop())
-
-    def terminate(self) -> None:
-        while self._idle:
-            self._idle.pop().terminate()
 
 
 async def commit(connection: Link) -> None:
@@ -122,14 +118,35 @@ class PostgresEngine:
         self._clock = clock
         self._patience = patience
         self._commit = commit
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+        self._home = asyncio.get_running_loop()
+        self._pool = _Pool(url)
         self._closed = False
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
+        return await self._at_home(self._write(change, BEGIN if durable else BEGIN_LAZY))
+
+    async def read(self, query: Change[T]) -> T:
+        return await self._at_home(self._read(query))
+
+    async def close(self) -> None:
+        if not self._closed and not self._home.is_closed():
+            await self._at_home(self._pool.close())
+        self._closed = True
+
+    async def _at_home(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work in the event loop that opened the store, where the connections are."""
+        if self._closed or self._home.is_closed():
+            work.close()
+            raise DatabaseUnreachable("The store is closed.")
+        if asyncio.get_running_loop() is self._home:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
+
+    async def _write(self, change: Change[T], begin: str) -> T:
         deadline = self._clock.monotonic() + self._patience
         while True:
             try:
-                return await self._attempt(change, BEGIN if durable else BEGIN_LAZY)
+                return await self._attempt(change, begin)
             except _Unknown as unknown:
                 if await self._was_committed(unknown, deadline):
                     result: T = unknown.result
@@ -139,7 +156,7 @@ class PostgresEngine:
                     raise explain(error) from error
                 await self._pause(error, deadline)
 
-    async def read(self, query: Change[T]) -> T:
+    async def _read(self, query: Change[T]) -> T:
         deadline = self._clock.monotonic() + self._patience
         while True:
             try:
@@ -149,30 +166,18 @@ class PostgresEngine:
                     raise explain(error) from error
                 await self._pause(error, deadline)
 
-    async def close(self) -> None:
-        self._closed = True
-        here = asyncio.get_running_loop()
-        for loop, pool in self._pools.items():
-            if loop is here:
-                await pool.close()
-            elif not loop.is_closed():
-                loop.call_soon_threadsafe(pool.terminate)
-        self._pools.clear()
-
     async def _query(self, query: Change[T]) -> T:
-        pool = self._pool()
-        connection = await pool.take()
+        connection = await self._pool.take()
         usable = False
         try:
             result = await query(PostgresTransaction(connection))
             usable = True
             return result
         finally:
-            pool.give(connection, usable=usable)
+            self._pool.give(connection, usable=usable)
 
     async def _attempt(self, change: Change[T], begin: str) -> T:
-        pool = self._pool()
-        connection = await pool.take()
+        connection = await self._pool.take()
         usable = False
         try:
             await connection.execute(begin)
@@ -190,7 +195,7 @@ class PostgresEngine:
             usable = True
             return result
         finally:
-            pool.give(connection, usable=usable)
+            self._pool.give(connection, usable=usable)
 
     async def _finish(self, connection: Link, result: object) -> None:
         xid = (await connection.fetch(XID))[0][0]
@@ -209,7 +214,7 @@ class PostgresEngine:
             return await connection.row(XID_STATUS, unknown.xid)
 
         while True:
-            row = await self.read(query)  # type: ignore[arg-type]
+            row = await self._read(query)  # type: ignore[arg-type]
             if row is None or row[0] != "in progress":
                 return row is not None and row[0] == "committed"
             await self._pause(unknown, deadline)
@@ -218,12 +223,3 @@ class PostgresEngine:
         if self._clock.monotonic() >= deadline:
             raise DatabaseUnreachable(f"The PostgreSQL database cannot be reached ({error}).") from error
         await asyncio.sleep(PAUSE)
-
-    def _pool(self) -> _Pool:
-        if self._closed:
-            raise DatabaseUnreachable("The store is closed.")
-        loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            pool = self._pools[loop] = _Pool(self.url)
-        return pool

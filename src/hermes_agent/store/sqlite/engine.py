@@ -166,6 +166,7 @@ class SqliteEngine:
         for reader in self._read_connections:
             reader.close()
         connection.close()
+        self.bell.close()
         _answer([stop.job])
 
     def _serve(self, writing: _Writing) -> _Stop:
