@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from textwrap import indent
 
-from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, one_line, paint
+from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, one_line, paint, wrapped
+from hermes_agent.cli.output import width
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import ToolResult
@@ -31,8 +31,8 @@ class Call:
     progress: str = ""
 
 
-def running_line(call: Call, now: float, width: int) -> str:
-    """What stands on the screen while the call runs, at most `width` cells."""
+def running_line(call: Call, now: float, columns: int) -> str:
+    """What stands on the screen while the call runs, at most `columns` cells."""
     seconds = now - call.began
     slow = seconds >= SOON
     mark = SPINNER[int(seconds * FRAMES_PER_SECOND) % len(SPINNER)] if slow else "•"
@@ -40,22 +40,23 @@ def running_line(call: Call, now: float, width: int) -> str:
     words = call.summary or call.tool
     if call.progress:
         words = f"{words} · {call.progress}"
-    return f"{paint(mark, CYAN)} {one_line(words, max(8, width - len(clock) - 3))}{paint(clock, DIM)}"
+    return f"{paint(mark, CYAN)} {one_line(words, max(8, columns - len(clock) - 3))}{paint(clock, DIM)}"
 
 
-def ended_lines(ended: ToolEnded, call: Call | None, width: int) -> str:
+def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
     """What stays of a call: mark, summary, seconds and a short result; below it the diff, or what went wrong."""
     text = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
     summary = call.summary if call is not None and call.summary else ended.tool
     clock = elapsed(ended.seconds)
     if ended.is_error:
-        head = f"{paint('✗', RED)} {one_line(summary, max(8, width - len(clock) - 3))} {paint(clock, DIM)}"
-        return f"{head}\n{paint(indent(failure(text), '  '), RED)}"
+        head = f"{paint('✗', RED)} {one_line(summary, max(8, columns - len(clock) - 3))} {paint(clock, DIM)}"
+        reason = "\n".join(f"  {line}" for line in wrapped(failure(text), columns - 2))
+        return f"{head}\n{paint(reason, RED)}"
     found = DIFF.search(text)
     brief = one_line(text[: found.start()]) if found else short_result(text, call)
-    words = one_line(summary, max(8, width - len(clock) - 3))
+    words = one_line(summary, max(8, columns - len(clock) - 3))
     line = f"{paint('✓', GREEN)} {words} {paint(clock, DIM)}"
-    room = width - len(words) - len(clock) - 6
+    room = columns - width(words) - len(clock) - 6
     if brief and room >= min(12, len(brief)):
         line += paint(f" · {one_line(brief, room)}", DIM)
     return f"{line}\n{diff_lines(text[found.start() :])}" if found else line

@@ -210,7 +210,8 @@ class Chat:
     def _greet(self) -> None:
         talk = self.talk
         route = talk.runtime.route(talk.record.model if talk.record is not None else "")
-        scripted = " (scripted model)" if route.vendor.scripted else ""
+        # What answers from within this program is no model.
+        scripted = " (scripted model)" if route.vendor.server else ""
         folder = short_path(talk.folder)
         lines = [
             f"{paint('Hermes', BOLD)} {VERSION} · {self.status.model}{scripted}",

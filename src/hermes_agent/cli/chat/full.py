@@ -35,19 +35,18 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
     lines: asyncio.Queue[str] = asyncio.Queue()
     panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
     try:
-        with create_input(sys.stdin) as typed:
-            bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
-            app = panel.application(bindings, typed, colours=colours)
-            chat.changed = lambda: show(chat, screen, app)
-            await chat.begin()
-            async with asyncio.TaskGroup() as group:
-                sending = group.create_task(hand_on(chat, lines))
-                await screen.run(app, lambda: chat.busy)
-                sending.cancel()
+        bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
+        app = panel.application(bindings, create_input(sys.stdin), colours=colours)
+        chat.changed = lambda: show(chat, screen, app)
+        await chat.begin()
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(hand_on(chat, lines))
+            await screen.run(app, lambda: chat.busy)
+            sending.cancel()
     finally:
         chat.close()
     if farewell := chat.farewell():
-        screen.say(farewell)
+        screen.say(f"\n{farewell}")
 
 
 async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:

@@ -17,8 +17,10 @@ MOST_READ = 512 * 1024
 
 
 class ChatHistory(History):
-    """A file with one JSON text per message, the newest last. A message that begins with a space is never written; where
-    the file cannot be read or written, the chat remembers until it ends."""
+    """A file with one JSON text per message, the newest last.
+
+    A message that begins with a space is never written; where the file cannot be used, the chat itself remembers.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -33,21 +33,21 @@ class Keyboard:
         """All of them."""
         keys = KeyBindings()
         keys.add("enter")(self._enter)
-        for name in (("c-j",), ("escape", "enter")):
-            keys.add(*name)(lambda event: event.current_buffer.insert_text("\n"))
+        keys.add("c-j")(new_line)
+        keys.add("escape", "enter")(new_line)
         keys.add("tab")(self._complete)
         keys.add("s-tab")(lambda event: event.current_buffer.complete_previous())
-        for name in ("c-c", Keys.SIGINT):
-            keys.add(name)(self._interrupt)
+        keys.add("c-c")(self._interrupt)
+        keys.add(Keys.SIGINT)(self._interrupt)
         keys.add("c-d", filter=Condition(lambda: not self._panel.buffer.text))(lambda event: event.app.exit())
         keys.add("c-t")(self._toggle_thoughts)
         keys.add("c-l")(lambda event: event.app.renderer.clear())
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
         for key in (*digits, *ascii_lowercase):
-            keys.add(key, filter=Condition(lambda key=key: self._choice(key) is not None))(self._answer)
+            keys.add(key, filter=self._chooses(key))(self._answer)
         return keys
 
-    def _enter(self, event: KeyPressEvent) -> None:
+    def _enter(self, _: KeyPressEvent) -> None:
         buffer = self._panel.buffer
         if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
             buffer.complete_state = None
@@ -101,7 +101,15 @@ class Keyboard:
             return None
         return keys_of(asked.choices).get(key)
 
+    def _chooses(self, key: str) -> Condition:
+        return Condition(lambda: self._choice(key) is not None)
+
     def _answer(self, event: KeyPressEvent) -> None:
         answer = self._choice(event.data)
         if answer is not None:
             spawn(self._chat.answer(answer), name="answer")
+
+
+def new_line(event: KeyPressEvent) -> None:
+    """Go on in another line of the same message."""
+    event.current_buffer.insert_text("\n")

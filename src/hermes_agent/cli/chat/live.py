@@ -1,4 +1,4 @@
-"""What stands between the scrollback and the input: the unfinished words, thoughts, running calls, messages not read."""
+"""What stands between the scrollback and the input: unfinished words, thoughts, calls, messages not read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Live:
 
     def _waiting(self, width: int) -> list[str]:
         texts = list(self._transcript.waiting.values())
-        lines = [f"{paint('›', CYAN)} {paint(one_line(text, max(8, width - 12)), DIM)}" for text in texts]
+        lines = [f"{paint('>', CYAN)} {paint(one_line(text, max(8, width - 12)), DIM)}" for text in texts]
         if not self._transcript.running:
             return lines[-MOST_WAITING:]
         return [f"{line}{paint(' (waits)', DIM)}" for line in lines[-MOST_WAITING:]]

@@ -77,10 +77,13 @@ class Panel:
             dont_extend_height=True,
             get_line_prefix=self._prompt,
         )
+        is_open = Condition(lambda: bool(self._open_lines()))
         asked = Condition(lambda: self._chat.question is not None)
         body = HSplit(
             [
-                Window(FormattedTextControl(self._open_part), dont_extend_height=True, wrap_lines=True),
+                ConditionalContainer(
+                    Window(FormattedTextControl(self._open_part), dont_extend_height=True, wrap_lines=True), is_open
+                ),
                 ConditionalContainer(
                     Window(FormattedTextControl(self._question), dont_extend_height=True, wrap_lines=True), asked
                 ),
@@ -110,10 +113,12 @@ class Panel:
         return self._clock.monotonic() - since if asked is not None and asked.question == shown else 0.0
 
     def _open_part(self) -> ANSI:
+        return ANSI("\n".join(self._open_lines()))
+
+    def _open_lines(self) -> list[str]:
         # Question, input and status need their lines first.
         room = max(1, self._screen.height - 6 - (8 if self._chat.question is not None else 0))
-        lines = self._live.lines(self._clock.monotonic(), self._screen.width, room)
-        return ANSI("\n".join(lines))
+        return self._live.lines(self._clock.monotonic(), self._screen.width, room)
 
     def _question(self) -> ANSI:
         asked = self._chat.question
@@ -124,7 +129,7 @@ class Panel:
         return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1))
 
     def _prompt(self, line: int, wrapped: int) -> StyleAndTextTuples:
-        return [("class:prompt", "› ")] if line == 0 and wrapped == 0 else [("", "  ")]
+        return [("class:prompt", "> ")] if line == 0 and wrapped == 0 else [("", "  ")]
 
     def _status(self) -> AnyFormattedText:
         activity = self.hint or self._live.activity(self._clock.monotonic())

@@ -106,4 +106,6 @@ class Screen:
 
 def terminal(stream: TextIO, variables: Mapping[str, str]) -> Output:
     """The terminal behind a stream. It is never asked where its cursor is: the answer would come as typed keys."""
-    return Vt100_Output.from_pty(stream, term=variables.get("TERM"), enable_cpr=False)
+    output = Vt100_Output.from_pty(stream, term=variables.get("TERM"))
+    output.enable_cpr = False
+    return output

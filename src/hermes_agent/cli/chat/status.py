@@ -13,8 +13,10 @@ GAP = " · "
 
 @dataclass(slots=True, kw_only=True)
 class Status:
-    """What the line says. `window` and `used` are tokens (`used` None: not known), `cost` is in US dollars and leaves out
-    `unpriced` calls."""
+    """What the line says.
+
+    `window` and `used` are tokens (`used` None: not known), `cost` is in US dollars and leaves out `unpriced` calls.
+    """
 
     model: str
     window: int

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.cli.output import shortened
+from hermes_agent.cli.output import shortened, width
 
-# A sequence that moves or colours, or whatever else is no text: also the marks that turn the direction of writing round.
+# A sequence that moves or colours; and whatever else is no text, such as the marks that turn the direction of writing.
 SEQUENCE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?)")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 SGR = re.compile("\x1b\\[[0-9;]*m")
@@ -22,6 +22,21 @@ def clean(text: str) -> str:
 def one_line(text: str, columns: int = 400) -> str:
     """The text on one line with single spaces, in at most so many columns."""
     return shortened(" ".join(clean(text[: columns * 8]).split())[: columns * 2], columns)
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """The words on lines of at most so many columns; a word that is longer has a line of its own."""
+    lines: list[str] = []
+    for paragraph in clean(text).split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            if line and width(line) + 1 + width(word) > columns:
+                lines.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(line)
+    return lines
 
 
 def paint(text: str, *codes: str) -> str:

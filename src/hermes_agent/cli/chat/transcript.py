@@ -197,7 +197,7 @@ class Transcript:
         if len(lines) > MOST_SAID_LINES:
             over = len(lines) - MOST_SAID_LINES
             lines = [*lines[:MOST_SAID_LINES], paint(f"… {over} more lines", DIM)]
-        self._put(Kind.SAID, f"{paint('›', BOLD, CYAN)} " + "\n  ".join(lines))
+        self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(lines))
 
     def reply(self, text: str) -> None:
         """Show a whole reply."""
