@@ -90,8 +90,10 @@ class Lanes:
         return None if claimed is None else self._lease(*claimed, generation)
 
     async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
-        """Give the lane back with its mail. With an `error` that counts as a failed attempt, and the next one comes
-        after `delay` seconds (doubling from 1 without it); False where that was the last attempt. Raises `LostLease`."""
+        """Give the lane back with its mail; with an `error` that is a failed attempt, False if it was the last.
+
+        The next attempt comes after `delay` seconds (doubling from 1 where none is given). Raises `LostLease`.
+        """
         now, failed = self._clock.now(), 1 if error else 0
         pause = delay if delay is not None else min(LONGEST_PAUSE, 2.0**lease.attempts) * failed
         again = now + min(pause, LONGEST_PAUSE) if pause else 0.0
