@@ -29,6 +29,8 @@ KINDS: tuple[Extensions, ...] = (
     Extensions(
         folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
     ),
+    Extensions(folder="providers/dialects", file="providers/dialects/__init__.py", table="DIALECTS"),
+    Extensions(folder="providers/vendors", file="providers/vendors/__init__.py", table="VENDORS"),
 )
 
 

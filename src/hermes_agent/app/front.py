@@ -32,7 +32,7 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
-BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
+BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Hermes:
         elif inbound.busy is Busy.INTERRUPT:
             running.switch.stop("interrupted by a new message")
         else:
-            running.journal.ring()
+            running.journal.mailbox.ring()
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
@@ -172,7 +172,7 @@ class Hermes:
         lease = await self._hold(session)
         view = await self.view(session)
         try:
-            yield Journal(self.store, lease, view, self._clock, self.bus.publish)
+            yield self._journal(lease, view)
         finally:
             await self.store.lanes.release(lease)
             self._look()
@@ -197,12 +197,13 @@ class Hermes:
 
     async def close(self) -> None:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
-        if self._worker is not None:
-            self._worker.cancel()
-        for running in list(self._running.values()):
-            if running.task is not None:
-                running.task.cancel()
-            await running.ended.wait()
+        tasks = [self._worker, *(running.task for running in self._running.values())]
+        for task in tasks:
+            if task is not None:
+                task.cancel()
+        for task in tasks:
+            if task is not None:
+                await asyncio.wait((task,))
         await self.store.close()
 
     async def _hold(self, session: str) -> Lease:
@@ -250,7 +251,7 @@ class Hermes:
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for running in self._running.values():
-            running.journal.ring()
+            running.journal.mailbox.ring()
         for session in await self.store.lanes.stops():
             self.stop_now(session)
 
@@ -263,9 +264,12 @@ class Hermes:
                 return lease
         return None
 
+    def _journal(self, lease: Lease, view: Session) -> Journal:
+        return Journal(self.store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+
     def _start(self, lease: Lease) -> None:
         view = Session(id=lease.lane)
-        journal = Journal(self.store, lease, view, self._clock, self.bus.publish)
+        journal = self._journal(lease, view)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -273,6 +277,7 @@ class Hermes:
     async def _run(self, running: Running) -> None:
         """Everything that happens under one lease."""
         lane = running.lease.lane
+        # Boundary: one conversation.
         try:
             await self._rounds(running)
         except LostLease:
@@ -282,6 +287,9 @@ class Hermes:
             with suppress(StoreError):
                 await self.store.lanes.release(running.lease, error=str(error))
             self.bus.fail(lane, error)
+        except Exception:
+            log.exception("session %s: the run could not be ended", lane)
+            self.bus.fail(lane, HermesError(APOLOGY))
         finally:
             del self._running[lane]
             running.ended.set()
@@ -292,20 +300,21 @@ class Hermes:
         record = await self.record(view.id)
         view.workspace = record.workspace
         fold(view, await self.store.history.entries(view.id))
-        while not journal.released:
+        while not journal.mailbox.released:
             # Boundary: one conversation.
             try:
                 if running.lease.poison:
                     raise HermesError(running.lease.poison)
-                await run(await self._build(record), view, journal, running.switch)
+                await run(await self._build(record, journal), view, journal, running.switch)
             except StoreError:
                 raise
-            except HermesError as error:
+            except Exception as error:
+                if not isinstance(error, HermesError):
+                    log.exception("session %s: the run failed", view.id)
+                    error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
-            except Exception:
-                log.exception("session %s: the run failed", view.id)
-                await give_up(view, journal, self._ids, HermesError(APOLOGY))
             running.switch = StopSwitch()
+            journal.mailbox.next_run()
 
     async def record(self, session: str) -> SessionRecord:
         """The session's row. Raises `UnknownSession`."""
