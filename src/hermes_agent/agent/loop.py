@@ -14,7 +14,7 @@ from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, Run
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
-from hermes_agent.store import Ending
+from hermes_agent.store.inbox import Ending
 
 MAX_CONTINUATIONS = 3
 """How often a reply that was cut at the length limit is asked to go on."""
@@ -95,7 +95,9 @@ async def work(agent: Agent, session: Session, journal: Journal) -> RunEnded:
         pieces.append(reply.message.text)
         if reply.stop is StopReason.LENGTH and len(pieces) <= MAX_CONTINUATIONS:
             await journal.commit(MessageTaken(message=said(GO_ON, Origin.RUNTIME)))
-        elif not journal.has_mail:
+        elif journal.has_mail:
+            pieces.clear()
+        else:
             return done(session, pieces)
 
 

@@ -70,7 +70,7 @@ class Bus:
         number = after
         # A reader that lost its place reads the log again from the last number it saw.
         try:
-            async for seen in self._from_log(session, number):
+            for seen in await self._missed(session, number):
                 number = seen.number
                 yield seen
             while True:
@@ -78,7 +78,7 @@ class Bus:
                 live = is_live(seen.event)
                 if (reader.lost and reader.empty) or (live and seen.number > number):
                     reader.lost = False
-                    async for missed in self._from_log(session, number):
+                    for missed in await self._missed(session, number):
                         number = missed.number
                         yield missed
                 if seen.number == number if live else seen.number > number:
@@ -89,6 +89,8 @@ class Bus:
             if not self._readers[session]:
                 del self._readers[session]
 
-    async def _from_log(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
-        for entry in await self._read_log(session, after):
-            yield Seen(session=session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
+    async def _missed(self, session: str, after: int) -> list[Seen]:
+        return [
+            Seen(session=session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
+            for entry in await self._read_log(session, after)
+        ]

@@ -20,8 +20,10 @@ from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.host.tasks import spawn
-from hermes_agent.store import Lease, Store, Transaction
-from hermes_agent.store import Session as SessionRecord
+from hermes_agent.store.database import Store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
-BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
+BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +172,7 @@ class Hermes:
         lease = await self._hold(session)
         view = await self.view(session)
         try:
-            yield Journal(self.store, lease, view, self._clock, self.bus.publish)
+            yield self._journal(lease, view)
         finally:
             await self.store.lanes.release(lease)
             self._look()
@@ -195,12 +197,13 @@ class Hermes:
 
     async def close(self) -> None:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
-        if self._worker is not None:
-            self._worker.cancel()
-        for running in list(self._running.values()):
-            if running.task is not None:
-                running.task.cancel()
-            await running.ended.wait()
+        tasks = [self._worker, *(running.task for running in self._running.values())]
+        for task in tasks:
+            if task is not None:
+                task.cancel()
+        for task in tasks:
+            if task is not None:
+                await asyncio.wait((task,))
         await self.store.close()
 
     async def _hold(self, session: str) -> Lease:
@@ -216,7 +219,15 @@ class Hermes:
             self._worker = spawn(self._work(), name="worker")
 
     async def _work(self) -> None:
-        """Claim what is ready, start it, sleep until somebody rings."""
+        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told."""
+        try:
+            await self._serve()
+        except StoreError as error:
+            log.exception("the store failed")
+            for session in self._own or self._running:
+                self.bus.fail(session, error)
+
+    async def _serve(self) -> None:
         while True:
             self._wanted.clear()
             pause = await self.store.workers.tend(self._running.keys())
@@ -253,9 +264,12 @@ class Hermes:
                 return lease
         return None
 
+    def _journal(self, lease: Lease, view: Session) -> Journal:
+        return Journal(self.store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+
     def _start(self, lease: Lease) -> None:
         view = Session(id=lease.lane)
-        journal = Journal(self.store, lease, view, self._clock, self.bus.publish)
+        journal = self._journal(lease, view)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -263,6 +277,7 @@ class Hermes:
     async def _run(self, running: Running) -> None:
         """Everything that happens under one lease."""
         lane = running.lease.lane
+        # Boundary: one conversation.
         try:
             await self._rounds(running)
         except LostLease:
@@ -272,6 +287,9 @@ class Hermes:
             with suppress(StoreError):
                 await self.store.lanes.release(running.lease, error=str(error))
             self.bus.fail(lane, error)
+        except Exception:
+            log.exception("session %s: the run could not be ended", lane)
+            self.bus.fail(lane, HermesError(APOLOGY))
         finally:
             del self._running[lane]
             running.ended.set()
@@ -287,15 +305,16 @@ class Hermes:
             try:
                 if running.lease.poison:
                     raise HermesError(running.lease.poison)
-                await run(await self._build(record), view, journal, running.switch)
+                await run(await self._build(record, journal), view, journal, running.switch)
             except StoreError:
                 raise
-            except HermesError as error:
+            except Exception as error:
+                if not isinstance(error, HermesError):
+                    log.exception("session %s: the run failed", view.id)
+                    error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
-            except Exception:
-                log.exception("session %s: the run failed", view.id)
-                await give_up(view, journal, self._ids, HermesError(APOLOGY))
             running.switch = StopSwitch()
+            journal.next_run()
 
     async def record(self, session: str) -> SessionRecord:
         """The session's row. Raises `UnknownSession`."""

@@ -72,7 +72,7 @@ def choose(settings: ModelSettings, secrets: Secrets) -> Route:
     """
     vendor, model = _named(settings, secrets) if settings.default else _first_with_key(settings, secrets)
     base_url = settings.base_url or _secret(secrets, vendor.base_url_env) or vendor.base_url
-    if not base_url:
+    if not base_url and not vendor.server:
         raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. http://127.0.0.1:8000/v1.")
     if not model:
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")

@@ -51,4 +51,5 @@ class Vendor:
     headers: tuple[tuple[str, str], ...] = ()
     quirks: Quirks = field(default_factory=Quirks)
     window_probe: str = ""
+    server: str = ""
     free: bool = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.host.late import late
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
@@ -70,9 +70,7 @@ async def open_store(
     """
     dialect, place = _parsed(url)
     clock, timings = clock or SystemClock(), timings or Timings()
-    module, name = DIALECTS[dialect].split(":")
-    open_dialect: Any = getattr(importlib.import_module(module), name)
-    engine, presence = await open_dialect(place, clock, timings)
+    engine, presence = await late(DIALECTS[dialect])(place, clock, timings)
     return Store(engine, presence, clock, timings, worker_name)
 
 

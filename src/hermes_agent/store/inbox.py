@@ -112,7 +112,7 @@ class Inbox:
     async def finish(
         self, tx: Transaction, lease: Lease, ids: Sequence[int], ending: Ending, *, reason: str = ""
     ) -> bool:
-        """End mail, each row once, and give the lane back unless it has more: then True, and the lease goes on.
+        """End mail, each row once, and give the lane back: True; or False where it has more, and the lease goes on.
 
         May be called again after its commit's acknowledgement was lost. Raises `LostLease`.
         """
@@ -120,7 +120,7 @@ class Inbox:
             await fence(tx, lease)
         except LostLease:
             if await self._ended_by(tx, lease, ids):
-                return False
+                return True
             raise
         ended = 0
         if ids:
@@ -128,7 +128,7 @@ class Inbox:
             ended = await tx.run(END.format(ids=marks(len(ids), 6)), lease.lane, *facts, *ids)
         row = await tx.row(SETTLE, lease.lane, ended)
         assert row is not None  # The fence has seen and locked it.
-        return bool(row[0] > 0)
+        return bool(row[0] == 0)
 
     async def find(self, source: str, source_id: str) -> Mail | None:
         """Where the message of that identity stands."""

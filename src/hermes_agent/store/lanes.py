@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Change, Dialect, Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
 from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.
@@ -25,7 +25,23 @@ CLAIM_ONE = (
     f"(SELECT id FROM lane WHERE {READY} AND id = $3 AND queue IN ({{queues}}) FOR NO KEY UPDATE SKIP LOCKED) "
     "RETURNING id, epoch, attempts, crashes, error"
 )
+MAKE = (
+    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
+)
+HOLD = (
+    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL "
+    "RETURNING id, epoch, attempts, crashes, error"
+)
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
+LANE = (
+    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
+    "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
+)
+HOLD = (
+    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL AND pending = 0 "
+    "RETURNING id, epoch, attempts, crashes, error"
+)
 RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
@@ -48,10 +64,10 @@ class Lanes:
     async def claim(self, queues: Sequence[str], lane: str | None = None) -> Lease | None:
         """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done."""
         await self._workers.freshen()
-        now, generation = self._clock.now(), self._workers.generation
+        now = self._clock.now()
         one = () if lane is None else (lane,)
-        if self._engine.dialect is Dialect.SQLITE and not await self._engine.read(_probe(queues, now, one)):
-            return None  # Looking costs no write lock.
+        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one)):
+            return None  # Looking takes no write lock; after a ring there is something to be expected.
         sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)))
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
@@ -59,12 +75,39 @@ class Lanes:
             # A statement of its own: one that claims and reads would see mail that another worker has just ended.
             return None if row is None else (row, await tx.rows(MAIL, row[0]))
 
+        return await self._own(change)
+
+    async def hold(self, lane: str, queue: str) -> Lease | None:
+        """Own a lane whether it has mail or not, to write to a log where no run is under way; None where one is."""
+        await self._workers.freshen()
+
+        async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
+            await tx.run(MAKE, lane, queue)
+            row = await tx.row(HOLD, lane, self._workers.id)
+            return None if row is None else (row, await tx.rows(MAIL, lane))
+
+        return await self._own(change)
+
+    async def _own(self, change: Change[tuple[Row, list[Row]] | None]) -> Lease | None:
+        generation = self._workers.generation
         try:
             claimed = await self._engine.write(change, durable=False)
         except asyncio.CancelledError:
             self._workers.look_again()
             raise
         return None if claimed is None else self._lease(*claimed, generation)
+
+    async def hold(self, session: str, queue: str) -> Lease | None:
+        """Own a lane on which nobody works and no mail waits, to write its log beside a run; None where it is busy."""
+        await self._workers.freshen()
+        generation = self._workers.generation
+
+        async def change(tx: Transaction) -> Row | None:
+            await tx.run(LANE, session, queue)
+            return await tx.row(HOLD, session, self._workers.id)
+
+        row = await self._engine.write(change, durable=False)
+        return None if row is None else self._lease(row, [], generation)
 
     async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
         """Give the lane back with its mail. With an `error` that counts as a failed attempt, and the next one comes

@@ -175,9 +175,13 @@ class Sessions:
         """Its requests begin with this prefix from now on."""
         await tx.run(SET_PREFIX, session, prefix_hash)
 
-    async def set_model(self, tx: Transaction, session: str, model: str) -> None:
+    async def set_model(self, session: str, model: str) -> None:
         """Its requests go to this model from now on."""
-        await tx.run(SET_MODEL, session, model)
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(SET_MODEL, session, model)
+
+        await self._engine.write(change)
 
     async def delete(self, session: str) -> bool:
         """Remove the log, the effects and the mail; whoever works on it loses the lease. False where there is none."""

@@ -29,7 +29,8 @@ SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint
     coalesce(sum(CASE WHEN outcome = '' THEN reserved END), 0.0),
     count(CASE WHEN outcome = '' THEN 1 END), count(CASE WHEN outcome <> '' AND known = 0 THEN 1 END),
     count(CASE WHEN outcome <> '' AND cost IS NULL THEN 1 END)
-FROM usage WHERE at >= $1 GROUP BY 1 ORDER BY 1
+FROM usage WHERE at >= $1 AND (CAST($2 AS TEXT) = '' OR session = $2)
+GROUP BY 1 ORDER BY 1
 """
 DAY = {
     Dialect.SQLITE: "strftime('%Y-%m-%d', at, 'unixepoch')",
@@ -106,21 +107,29 @@ class Ledger:
 
         await (self._engine.write(change) if tx is None else change(tx))
 
-    async def settle(self, call_id: str, usage: Usage, cost: float | None, outcome: str, seconds: float) -> None:
-        """Enter what the call used; `outcome` is "ok" or the error's class."""
+    async def settle(  # noqa: PLR0913 - what is known of one call
+        self,
+        call_id: str,
+        usage: Usage,
+        cost: float | None,
+        outcome: str,
+        seconds: float,
+        tx: Transaction | None = None,
+    ) -> None:
+        """Enter what the call used (within `tx` where one is given); `outcome` is "answered" or the error's class."""
         counts = (usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning)
 
         async def change(tx: Transaction) -> None:
             await tx.run(SETTLE, call_id, storable(outcome), seconds, int(usage.known), *counts, cost)
 
-        await self._engine.write(change)
+        await (self._engine.write(change) if tx is None else change(tx))
 
-    async def totals(self, by: GroupBy, since: float = 0.0) -> list[Total]:
-        """Sums over the calls since that time, ordered by key."""
+    async def totals(self, by: GroupBy, since: float = 0.0, session: str = "") -> list[Total]:
+        """Sums over the calls since that time (of one session, where it is named), ordered by key."""
 
         async def query(tx: Transaction) -> list[Row]:
             group = DAY[tx.dialect] if by is GroupBy.DAY else by.value
-            return await tx.rows(TOTALS.format(group=group), since)
+            return await tx.rows(TOTALS.format(group=group), since, session)
 
         return [_total(row) for row in await self._engine.read(query)]
 

@@ -1,5 +1,4 @@
-"""The built-in scripted model, served on the loopback interface; the address of the running server is
-`model.base_url`."""
+"""The built-in scripted model, served on the loopback interface by this process or at `model.base_url`."""
 
 from __future__ import annotations
 
@@ -9,6 +8,7 @@ VENDOR = Vendor(
     name="demo",
     title="Demo (scripted)",
     dialect="openai_chat",
+    server="hermes_agent.providers.demo.server:demo_server",
     needs_key=False,
     default_model="scripted",
     quirks=Quirks(reasoning_field="reasoning_content"),

@@ -166,16 +166,17 @@ class SqliteEngine:
         for reader in self._read_connections:
             reader.close()
         connection.close()
+        self.bell.close()
         _answer([stop.job])
 
     def _serve(self, writing: _Writing) -> _Stop:
         while True:
             group, stop = self._next_group()
             writing.commit([job for job in group if not job.future.cancelled()])
-            _answer(group)
             rings = set().union(*(job.rings for job in group if job.error is None))
             if rings:
                 self.bell.ring(rings)
+            _answer(group)
             if stop is not None:
                 return stop
 

@@ -112,7 +112,9 @@ class SqlitePresence:
         with suppress(FileNotFoundError), path.open("rb") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH)
         self._dead.add(worker)
-        Bell(self._bells).ring([self._me])
+        bell = Bell(self._bells)
+        bell.ring([self._me])
+        bell.close()
 
 
 def _ring_once(rung: asyncio.Future[bool]) -> None:

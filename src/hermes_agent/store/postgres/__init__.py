@@ -1,0 +1,1 @@
+"""PostgreSQL through asyncpg: what SQLite does for one machine, for many."""

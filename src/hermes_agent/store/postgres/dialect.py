@@ -1,0 +1,64 @@
+"""The way into PostgreSQL: reached, migrated, with the engine and the presence of one database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import DatabaseTooNew, DatabaseUnreachable
+from hermes_agent.store.migrations import newest, steps_after
+from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
+from hermes_agent.store.postgres.engine import PostgresEngine
+from hermes_agent.store.postgres.presence import PostgresPresence
+from hermes_agent.store.workers import Timings
+
+STEPS = Path(__file__).parent.parent / "sql" / "postgres"
+ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(4738299, hashtext(current_schema()))"
+EXISTS = "SELECT to_regclass('hermes_format') IS NOT NULL"
+CREATE = "CREATE TABLE hermes_format (version bigint NOT NULL); INSERT INTO hermes_format VALUES (0)"
+VERSION = "SELECT version FROM hermes_format"
+SET_VERSION = "UPDATE hermes_format SET version = $1"
+SCHEMA = "SELECT current_schema()"
+
+
+async def open_postgres(place: str, clock: Clock, timings: Timings) -> tuple[PostgresEngine, PostgresPresence]:
+    """Reach the server at the URL and bring the database up to date. Raises a `StoreError`; never falls back."""
+    try:
+        connection = await link(place)
+        try:
+            await migrate(connection)
+            schema = (await connection.fetch(SCHEMA))[0][0]
+        finally:
+            await unlink(connection)
+    except Exception as error:
+        if is_lost(error):
+            raise DatabaseUnreachable(f"The PostgreSQL database of store.url cannot be reached: {error}") from error
+        raise explain(error) from error
+    engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
+    return engine, PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
+
+
+async def migrate(connection: Link, steps: Path = STEPS) -> None:
+    """Apply the migrations that the database lacks, in one transaction. Raises `DatabaseTooNew`."""
+    if await _version(connection) == newest(steps):
+        return
+    await connection.execute("BEGIN")
+    await connection.fetch(ONE_AT_A_TIME)
+    current = await _version(connection)
+    if current > newest(steps):
+        raise DatabaseTooNew(
+            f"The database was made by a later version of Hermes (its format is {current}, this one knows "
+            f"{newest(steps)}). Update Hermes."
+        )
+    if current < 0:
+        await connection.execute(CREATE)
+    for step in steps_after(steps, max(current, 0)):
+        await connection.execute(step.sql)
+        await connection.execute(SET_VERSION, step.number)
+    await connection.execute("COMMIT")
+
+
+async def _version(connection: Link) -> int:
+    if not (await connection.fetch(EXISTS))[0][0]:
+        return -1
+    return int((await connection.fetch(VERSION))[0][0])

@@ -1,0 +1,86 @@
+"""asyncpg behind the few calls that the store makes, and what its failures mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
+from hermes_agent.host.late import late
+from hermes_agent.store.transaction import Value
+
+# 08 connection; 57P01-03 the server shuts down, crashed or starts; 53300 it has no connection left.
+LOST = ("08", "57P01", "57P02", "57P03", "53300")
+AGAIN = ("40001", "40P01")  # serialization failure, deadlock: nothing of the transaction happened
+NO_ROOM = "53100"
+Listener = Callable[..., None]
+
+
+class Link(Protocol):
+    """An asyncpg connection, as far as the store uses it."""
+
+    async def fetch(self, sql: str, *params: Value) -> list[Any]: ...
+
+    async def execute(self, sql: str, *params: Value) -> str: ...
+
+    async def executemany(self, sql: str, params: Sequence[Sequence[Value]]) -> None: ...
+
+    async def add_listener(self, channel: str, callback: Listener) -> None: ...
+
+    def add_termination_listener(self, callback: Listener) -> None: ...
+
+    def is_closed(self) -> bool: ...
+
+    def terminate(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
+    try:
+        return late("asyncpg")
+    except ModuleNotFoundError as error:
+        raise DatabaseUnreachable(
+            "store.url is PostgreSQL, and its driver is not installed: pip install 'hermes-runtime[postgres]'"
+        ) from error
+
+
+async def link(url: str, *, seconds: float = 10.0) -> Link:
+    """A new connection. Raises `OSError` or what asyncpg raises."""
+    connect: Callable[..., Awaitable[Link]] = _asyncpg().connect
+    # A transaction whose client is gone without a word must not hold its locks for longer than anybody waits.
+    settings = {"idle_in_transaction_session_timeout": "15s"}
+    return await connect(url, timeout=seconds, command_timeout=60.0, server_settings=settings)
+
+
+async def unlink(connection: Link) -> None:
+    """Say good-bye, and hang up on a server that does not answer."""
+    try:
+        async with asyncio.timeout(2.0):
+            await connection.close()
+    except (OSError, TimeoutError):
+        connection.terminate()
+
+
+def sqlstate(error: BaseException) -> str:
+    """The five characters by which PostgreSQL names a failure, "" for another one."""
+    return str(getattr(error, "sqlstate", None) or "")
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection is gone, so that nothing more is known about what was under way."""
+    if isinstance(error, (OSError, TimeoutError)):
+        return True
+    if sqlstate(error).startswith(LOST):
+        return True
+    return type(error).__name__ == "InterfaceError" and "connection is closed" in str(error)
+
+
+def explain(error: Exception) -> Exception:
+    """The named error for what PostgreSQL raised; anything else as it is."""
+    if sqlstate(error) == NO_ROOM:
+        return DiskFull("No room left on the PostgreSQL server's disk. Nothing that was saved before is lost.")
+    if sqlstate(error):
+        return StoreError(f"PostgreSQL refused: {error}")
+    return error

@@ -1,0 +1,178 @@
+"""The PostgreSQL engine: changes on pooled connections, run to a known end even where a commit's answer is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
+from hermes_agent.store.postgres.pool import Pool
+from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
+
+T = TypeVar("T")
+PAUSE = 0.05
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# Only where the change wrote something, so that a look stays a look.
+MARK = (
+    "UPDATE commit_mark SET token = $2, at = now() WHERE client = $1 AND pg_current_xact_id_if_assigned() IS NOT NULL"
+)
+# Waits for the lost connection's transaction to end, one way or the other.
+MARKED = "SELECT token FROM commit_mark WHERE client = $1 FOR UPDATE"
+NOTIFY = "SELECT pg_notify($1, $2)"
+
+
+class PostgresTransaction:
+    """A transaction on one connection."""
+
+    dialect = Dialect.POSTGRES
+
+    def __init__(self, connection: Link) -> None:
+        self._connection = connection
+        self.fenced: set[object] = set()
+        self.rings: set[str] = set()
+
+    async def rows(self, sql: str, *params: Value) -> list[Row]:
+        return [tuple(record) for record in await self._connection.fetch(sql, *params)]
+
+    async def row(self, sql: str, *params: Value) -> Row | None:
+        rows = await self._connection.fetch(sql, *params)
+        return tuple(rows[0]) if rows else None
+
+    async def run(self, sql: str, *params: Value) -> int:
+        status = await self._connection.execute(sql, *params)
+        count = status.rpartition(" ")[2]
+        return int(count) if count.isdigit() else 0
+
+    async def many(self, sql: str, seq_of_params: Sequence[Sequence[Value]]) -> None:
+        await self._connection.executemany(sql, seq_of_params)
+
+
+class _Unknown(Exception):
+    """The connection was lost while a commit was under way."""
+
+    def __init__(self, client: str, token: str, result: Any) -> None:  # noqa: ANN401  what the change returned
+        super().__init__("connection lost")
+        self.client = client
+        self.token = token
+        self.result = result
+
+
+async def commit(connection: Link) -> None:
+    """Send COMMIT and wait for its answer."""
+    await connection.execute("COMMIT")
+
+
+class PostgresEngine:
+    """`Engine` over one PostgreSQL database.
+
+    A change whose commit was answered by silence is looked up by its transaction id on a new connection: it counts if
+    it was committed, and is run again if it was not. While the server is away, changes and queries wait up to
+    `patience` seconds.
+    """
+
+    dialect = Dialect.POSTGRES
+
+    def __init__(
+        self,
+        url: str,
+        channel: str,
+        clock: Clock,
+        *,
+        patience: float = 30.0,
+        commit: Callable[[Link], Awaitable[None]] = commit,
+    ) -> None:
+        self.url = url
+        self.channel = channel
+        self._clock = clock
+        self._patience = patience
+        self._commit = commit
+        self._home = asyncio.get_running_loop()
+        self._pool = Pool(url, clock)
+        self._ids = RandomIds()
+        self._closed = False
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:
+        # Always durable: workers outlive a crash of the server, and must not meet a claim that it forgot and gave again.
+        return await self._at_home(self._write(change))
+
+    async def read(self, query: Change[T]) -> T:
+        return await self._at_home(self._read(query))
+
+    async def close(self) -> None:
+        if not self._closed and not self._home.is_closed():
+            await self._at_home(self._pool.close())
+        self._closed = True
+
+    async def _at_home(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work in the event loop that opened the store, where the connections are."""
+        if self._closed or self._home.is_closed():
+            work.close()
+            raise DatabaseUnreachable("The store is closed.")
+        if asyncio.get_running_loop() is self._home:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
+
+    async def _write(self, change: Change[T]) -> T:
+        deadline = self._clock.monotonic() + self._patience
+        while True:
+            try:
+                return await self._attempt(change)
+            except _Unknown as unknown:
+                if await self._was_committed(unknown):
+                    result: T = unknown.result
+                    return result
+            except Exception as error:
+                if not (is_lost(error) or sqlstate(error) in AGAIN):
+                    raise explain(error) from error
+                await self._pause(error, deadline)
+
+    async def _read(self, query: Change[T]) -> T:
+        deadline = self._clock.monotonic() + self._patience
+        while True:
+            try:
+                return await self._query(query)
+            except Exception as error:
+                if not is_lost(error):
+                    raise explain(error) from error
+                await self._pause(error, deadline)
+
+    async def _query(self, query: Change[T]) -> T:
+        async with self._pool.connection() as pooled:
+            return await query(PostgresTransaction(pooled.link))
+
+    async def _attempt(self, change: Change[T]) -> T:
+        async with self._pool.connection() as pooled:
+            await pooled.link.execute(BEGIN)
+            transaction = PostgresTransaction(pooled.link)
+            try:
+                result = await change(transaction)
+                for target in sorted(transaction.rings):
+                    await pooled.link.fetch(NOTIFY, self.channel, target)
+                token = self._ids.short()
+                marked = await transaction.run(MARK, pooled.client, token)
+            except Exception:
+                await pooled.roll_back()
+                raise
+            try:
+                await self._commit(pooled.link)
+            except Exception as error:
+                if marked and is_lost(error):
+                    raise _Unknown(pooled.client, token, result) from error
+                raise
+            return result
+
+    async def _was_committed(self, unknown: _Unknown) -> bool:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(MARKED, unknown.client)
+
+        row = await self._read(query)
+        return row is not None and row[0] == unknown.token
+
+    async def _pause(self, error: Exception, deadline: float) -> None:
+        if self._clock.monotonic() >= deadline:
+            raise DatabaseUnreachable(f"The PostgreSQL database cannot be reached ({error}).") from error
+        await asyncio.sleep(PAUSE)

@@ -1,0 +1,5 @@
+"""Every test of the store runs on both dialects."""
+
+from tests.databases import cluster, database_url, open_another, store
+
+__all__ = ["cluster", "database_url", "open_another", "store"]

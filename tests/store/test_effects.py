@@ -1,0 +1,71 @@
+"""Effect records: intent, handle, end."""
+
+from dataclasses import replace
+
+import pytest
+
+from hermes_agent.core.effects import Effect, EffectState
+from hermes_agent.core.errors import LostLease
+from hermes_agent.store.database import Store
+from tests.store.made import claimed, intent
+
+
+async def test_an_intent_is_open_until_its_result(store: Store):
+    lease = await claimed(store)
+
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+    (record,) = await store.effects.open("s1")
+    await store.write(lambda tx: store.effects.finish(tx, lease, "c1"))
+
+    assert record.intent == intent()
+    assert record.state is EffectState.INTENT
+    assert await store.effects.open("s1") == []
+
+
+async def test_a_running_effect_is_found_again_by_its_handle(store: Store):
+    lease = await claimed(store)
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent(effect=Effect.EXEC)))
+
+    await store.write(lambda tx: store.effects.running(tx, lease, "c1", "exec-7"))
+
+    (record,) = await store.effects.open("s1")
+    assert (record.state, record.handle) == (EffectState.RUNNING, "exec-7")
+
+
+async def test_an_intent_made_again_keeps_its_record(store: Store):
+    lease = await claimed(store)
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+    await store.write(lambda tx: store.effects.running(tx, lease, "c1", "exec-7"))
+
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+
+    (record,) = await store.effects.open("s1")
+    assert record.handle == "exec-7"
+
+
+async def test_a_finished_effect_does_not_run_again(store: Store):
+    lease = await claimed(store)
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+    await store.write(lambda tx: store.effects.finish(tx, lease, "c1"))
+
+    await store.write(lambda tx: store.effects.running(tx, lease, "c1", "late"))
+
+    assert await store.effects.open("s1") == []
+
+
+async def test_a_lost_lease_intends_nothing(store: Store):
+    lease = replace(await claimed(store), epoch=99)
+
+    with pytest.raises(LostLease):
+        await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+
+    assert await store.effects.open("s1") == []
+
+
+async def test_a_summary_with_odd_characters_is_kept(store: Store):
+    lease = await claimed(store)
+
+    await store.write(lambda tx: store.effects.intend(tx, lease, replace(intent(), summary="a\0b\ud800")))
+
+    (record,) = await store.effects.open("s1")
+    assert record.intent.summary == "a\ufffdb?"

@@ -1,0 +1,126 @@
+"""The log: appended under the lease, read back as it was written."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from hermes_agent.core.errors import LostLease, StoreError
+from hermes_agent.core.events import Durable, Entry, Notice, Outcome, Replied, RunEnded, ToolEnded, ToolStarted
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.core.records import revive
+from hermes_agent.store.bodies import plain, written
+from hermes_agent.store.database import Store
+from tests.databases import OpenAnother
+from tests.store.made import QUEUE, add, append, claimed, entry, session
+
+REPLIED = Replied(
+    turn=1,
+    call_id="c",
+    message=Message(
+        role=Role.ASSISTANT,
+        parts=(
+            Thinking(text="hm", opaque="sig==", maker="anthropic/x"),
+            Text(text="Ünïcode 🎉 \x00 \ud83d"),
+            ToolCall(id="t1", name="read_file", arguments={"path": "a", "deep": {"z": [1, 2.5, None, True]}}),
+        ),
+    ),
+    stop=StopReason.TOOL_CALLS,
+    usage=Usage(input=10, output=2, cached=8),
+    provider="anthropic",
+    model="x",
+    cost=None,
+    seconds=0.25,
+)
+TOOL_ENDED = ToolEnded(
+    turn=1,
+    call_id="t1",
+    tool="read_file",
+    message=Message(role=Role.TOOL, parts=(ToolResult(call_id="t1", name="read_file", parts=(Text(text="x"),)),)),
+    is_error=False,
+    seconds=0.1,
+)
+EVENTS = (
+    REPLIED,
+    ToolStarted(turn=1, call_id="t1", tool="read_file", effect=Effect.READS, summary="read a"),
+    TOOL_ENDED,
+    RunEnded(outcome=Outcome.ANSWERED, text="done", turns=1),
+)
+
+
+async def test_events_come_back_as_they_were(store: Store):
+    lease = await claimed(store)
+    entries = [Entry(number=n, run="r", at=n / 3, event=event) for n, event in enumerate(EVENTS, 1)]
+
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+
+    assert await store.history.entries("s1") == entries
+
+
+async def test_a_reader_goes_on_from_the_number_that_it_saw(store: Store):
+    lease = await claimed(store)
+
+    await append(store, lease, 1, 2, 3, 4)
+
+    assert [item.number for item in await store.history.entries("s1", after=2)] == [3, 4]
+    assert [item.number for item in await store.history.entries("s1", after=1, limit=2)] == [2, 3]
+    assert await store.history.last_number("s1") == 4
+    assert await store.history.last_number("nobody") == 0
+
+
+async def test_a_number_is_written_once(store: Store):
+    lease = await claimed(store)
+    await append(store, lease, 1)
+
+    with pytest.raises(StoreError):
+        await append(store, lease, 1)
+
+    assert len(await store.history.entries("s1")) == 1
+
+
+async def test_an_append_without_the_lane_writes_nothing(store: Store, open_another: OpenAnother):
+    lease = await claimed(store)
+    await store.lanes.release(lease)
+    other = await open_another()
+    assert await other.lanes.claim([QUEUE], "s1") is not None
+
+    with pytest.raises(LostLease):
+        await append(store, lease, 1)
+
+    assert await store.history.entries("s1") == []
+
+
+async def test_a_failed_step_leaves_nothing_of_itself(store: Store):
+    lease = await claimed(store)
+
+    async def change(tx):
+        await store.history.append(tx, lease, [entry(1)])
+        await store.history.append(tx, lease, [entry(2)])
+        raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        await store.write(change)
+
+    assert await store.history.entries("s1") == []
+
+
+async def test_a_branch_begins_as_a_copy(store: Store):
+    lease = await claimed(store)
+    await append(store, lease, 1, 2, 3)
+    await add(store, session("s2"))
+    branch = await store.lanes.hold("s2", QUEUE)
+    assert branch is not None
+
+    copied = await store.write(lambda tx: store.history.copy(tx, branch, "s1", 2))
+
+    assert copied == 2
+    assert await store.history.entries("s2") == await store.history.entries("s1", limit=2)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(some.text(some.characters()))
+def test_any_text_survives_the_log(text: str):
+    event = Notice(text=text)
+
+    assert revive(Durable, plain(written(event))) == event

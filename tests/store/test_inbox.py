@@ -1,0 +1,162 @@
+"""The inbox: accepted once, in order, ended exactly once."""
+
+from dataclasses import replace
+
+import pytest
+
+from hermes_agent.core.errors import LostLease
+from hermes_agent.store.database import Store
+from hermes_agent.store.inbox import Ending
+from tests.databases import OpenAnother
+from tests.store.made import QUEUE, QUEUES, add, answer, claimed, mail, session
+
+
+async def test_mail_comes_back_as_it_was_sent(store: Store):
+    sent = mail(1, "Ünï \0 \ud800 🎉")
+    lease = await claimed(store)
+    number = await store.inbox.accept(replace(sent, source_id="2"), "s1", QUEUE)
+
+    waiting = await store.inbox.waiting(lease)
+
+    assert waiting[1] == (number, replace(sent, source_id="2"))
+
+
+async def test_the_same_message_is_accepted_once(store: Store, open_another: OpenAnother):
+    await add(store, session())
+    other = await open_another()
+
+    assert await store.inbox.accept(mail(1), "s1", QUEUE) is not None
+    assert await other.inbox.accept(mail(1), "s1", QUEUE) is None
+    assert await store.inbox.accept(replace(mail(1), source="other"), "s1", QUEUE) is not None
+
+
+async def test_accepting_can_be_part_of_a_larger_commit(store: Store):
+    async def change(tx):
+        await store.sessions.create(tx, session())
+        return await store.inbox.accept(mail(1), "s1", QUEUE, tx=tx)
+
+    number = await store.write(change)
+
+    lease = await store.lanes.claim(QUEUES)
+    assert lease is not None
+    assert lease.waiting == (number,)
+
+
+async def test_an_accept_that_is_run_again_knows_its_own_row(store: Store):
+    """What happens when the commit's acknowledgement was lost and nobody can tell whether it was made."""
+    change = None
+
+    async def keep(first):
+        nonlocal change
+        change = first
+        return await store.write(first)
+
+    store.inbox._engine = _Recording(store._engine, keep)
+    number = await store.inbox.accept(mail(1), "s1", QUEUE)
+
+    assert await store.write(change) == number
+    lease = await store.lanes.claim(QUEUES)
+    assert lease is not None
+    assert lease.waiting == (number,)
+
+
+class _Recording:
+    """An engine that hands its changes to the test."""
+
+    def __init__(self, engine, keep):
+        self.dialect = engine.dialect
+        self.read = engine.read
+        self._keep = keep
+
+    async def write(self, change, *, durable=True):
+        return await self._keep(change)
+
+
+async def test_taken_mail_waits_no_more_but_is_not_answered(store: Store):
+    lease = await claimed(store)
+    assert await store.write(lambda tx: store.inbox.take(tx, lease, lease.waiting)) == 1
+
+    assert await store.inbox.waiting(lease) == []
+
+    await store.lanes.release(lease)
+    again = await store.lanes.claim(QUEUES)
+    assert again is not None
+    assert (again.waiting, again.taken) == ((), lease.waiting)
+
+
+async def test_taking_twice_under_one_lease_is_the_same(store: Store):
+    lease = await claimed(store)
+    await store.write(lambda tx: store.inbox.take(tx, lease, lease.waiting))
+
+    assert await store.write(lambda tx: store.inbox.take(tx, lease, lease.waiting)) == 1
+    assert await store.write(lambda tx: store.inbox.take(tx, lease, ())) == 0
+
+
+async def test_finish_gives_the_lane_back(store: Store):
+    lease = await claimed(store)
+
+    assert await answer(store, lease) is True
+
+    assert await store.lanes.claim(QUEUES) is None
+    with pytest.raises(LostLease):
+        await store.write(lambda tx: store.inbox.take(tx, lease, (1,)))
+
+
+async def test_finish_keeps_the_lane_where_more_mail_waits(store: Store):
+    lease = await claimed(store)
+    second = await store.inbox.accept(mail(2), "s1", QUEUE)
+
+    assert await answer(store, lease) is False
+
+    assert [number for number, _ in await store.inbox.waiting(lease)] == [second]
+    assert await answer(store, lease, (second or 0,)) is True
+
+
+async def test_finish_again_after_a_lost_answer_is_the_same(store: Store):
+    lease = await claimed(store)
+    await answer(store, lease)
+
+    assert await answer(store, lease) is True
+
+
+async def test_finish_again_while_more_waits_counts_once(store: Store):
+    lease = await claimed(store)
+    second = await store.inbox.accept(mail(2), "s1", QUEUE)
+    await answer(store, lease)
+
+    assert await answer(store, lease) is False
+    assert await answer(store, lease, (second or 0,)) is True
+
+
+async def test_who_lost_the_lane_ends_nothing(store: Store):
+    lease = await claimed(store)
+    await store.lanes.release(lease)
+
+    with pytest.raises(LostLease):
+        await answer(store, lease)
+    with pytest.raises(LostLease):
+        await answer(store, lease, ())
+
+    found = await store.inbox.find("test", "1")
+    assert found is not None
+    assert found.state == "new"
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+async def test_how_mail_ended_can_be_looked_up(store: Store, ending: Ending):
+    lease = await claimed(store)
+    await store.write(lambda tx: store.inbox.finish(tx, lease, lease.pending, ending, reason="because\0"))
+
+    found = await store.inbox.find("test", "1")
+
+    assert found is not None
+    assert (found.session, found.state, found.reason) == ("s1", ending.value, "because\ufffd")
+    assert await store.inbox.find("test", "2") is None
+
+
+async def test_a_lane_without_mail_is_given_back_by_an_empty_finish(store: Store):
+    await add(store, session())
+    lease = await store.lanes.hold("s1", QUEUE)
+    assert lease is not None
+
+    assert await answer(store, lease, ()) is True
