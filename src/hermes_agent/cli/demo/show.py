@@ -79,17 +79,23 @@ async def extend(stage: Stage, variables: Mapping[str, str]) -> tuple[Task, bool
 
 async def follow(watched: Watched, task: Task, kill_in: Path | None = None) -> bool:
     """Show what the child does until it ends. With `kill_in` it is killed once the slow command has made that file."""
-    killed = False
     try:
-        async with asyncio.timeout(LONGEST_TASK), aclosing(watched.lines) as lines:
-            async for seen in lines:
-                show(seen, task)
-                if kill_in is not None and begins_slow_command(seen):
-                    await asyncio.to_thread(wait_for, kill_in)
-                    watched.kill()
-                    killed = True
+        async with asyncio.timeout(LONGEST_TASK):
+            return await _follow(watched, task, kill_in)
     except TimeoutError:
         line(task, f"It did not end within {LONGEST_TASK:.0f} s and is ended.")
+        return False
+
+
+async def _follow(watched: Watched, task: Task, kill_in: Path | None) -> bool:
+    killed = False
+    async with aclosing(watched.lines) as lines:
+        async for seen in lines:
+            show(seen, task)
+            if kill_in is not None and begins_slow_command(seen):
+                await asyncio.to_thread(wait_for, kill_in)
+                watched.kill()
+                killed = True
     return killed
 
 
