@@ -34,14 +34,6 @@ HOLD = (
     "RETURNING id, epoch, attempts, crashes, error"
 )
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
-LANE = (
-    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
-    "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
-)
-HOLD = (
-    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL AND pending = 0 "
-    "RETURNING id, epoch, attempts, crashes, error"
-)
 RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
@@ -96,18 +88,6 @@ class Lanes:
             self._workers.look_again()
             raise
         return None if claimed is None else self._lease(*claimed, generation)
-
-    async def hold(self, session: str, queue: str) -> Lease | None:
-        """Own a lane on which nobody works and no mail waits, to write its log beside a run; None where it is busy."""
-        await self._workers.freshen()
-        generation = self._workers.generation
-
-        async def change(tx: Transaction) -> Row | None:
-            await tx.run(LANE, session, queue)
-            return await tx.row(HOLD, session, self._workers.id)
-
-        row = await self._engine.write(change, durable=False)
-        return None if row is None else self._lease(row, [], generation)
 
     async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
         """Give the lane back with its mail. With an `error` that counts as a failed attempt, and the next one comes
