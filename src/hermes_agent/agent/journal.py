@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import Durable, Entry, Live, Seen
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Prefix
@@ -20,6 +22,12 @@ from hermes_agent.store.transaction import Transaction
 Change = Callable[[Transaction], Awaitable[object]]
 
 
+class Spawn(Protocol):
+    """Runs work beside its caller and keeps it until it ends (`host.tasks.spawn`)."""
+
+    def __call__(self, work: Coroutine[Any, Any, None], *, name: str) -> Awaitable[None]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
     """One message that waits in the inbox, with its row's id."""
@@ -28,23 +36,42 @@ class Mail:
     inbound: Inbound
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What one call of `post` brought: entries, and changes that belong to them."""
+
+    entries: tuple[Entry, ...]
+    changes: tuple[Change, ...]
+
+
 class Journal:
     """Commits what happens in one run.
 
-    Everything passed to one `commit` is in one transaction with the check of the lease; a lost lease raises `LostLease`
-    and nothing of it is written. A commit that has begun is carried through even when its caller is cancelled, so that
-    the view and the log never disagree.
+    What is posted becomes part of the view at once and of the log in that order; what comes while a commit is under way
+    shares the next one. Everything of one call is in one transaction with the check of the lease. Events are shown
+    when they are committed. A commit that has begun is carried through even when its caller is cancelled, so that the
+    view and the log never disagree; after a failure (`LostLease`, a full disk) every further call raises it.
     """
 
     def __init__(
-        self, store: Store, lease: Lease, session: Session, clock: Clock, show: Callable[[Seen], None]
+        self,
+        store: Store,
+        lease: Lease,
+        session: Session,
+        *,
+        clock: Clock,
+        show: Callable[[Seen], None],
+        spawn: Spawn,
     ) -> None:
         self.session = session
         self._store = store
         self._lease = lease
         self._clock = clock
         self._show = show
-        self._turn_taking = asyncio.Lock()
+        self._spawn = spawn
+        self._pending: list[Batch] = []
+        self._flushing: Awaitable[None] | None = None
+        self._failure: StoreError | None = None
         self._rung = asyncio.Event()
         self._rung.set()
         self._left = False
@@ -52,30 +79,60 @@ class Journal:
         self.released = False
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
-        """Write the events, and what belongs to them, at once."""
+        """Write the events, and what belongs to them; durable when this returns, like everything that was posted."""
+        self.post(*events, changes=changes)
+        await self.settled()
+
+    def post(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
+        """Write the events soon, in their order. Nothing may be done to the world on the strength of them before
+        `settled`."""
+        if self._failure is not None:
+            raise self._failure
+        now, first, session = self._clock.now(), self.session.number + 1, self.session
+        entries = tuple(
+            Entry(number=first + offset, run=session.run, at=now, event=event) for offset, event in enumerate(events)
+        )
+        for entry in entries:
+            session.apply(entry)
+        self._pending.append(Batch(entries=entries, changes=tuple(changes)))
+        if self._flushing is None:
+            self._flushing = self._spawn(self._flush(), name=f"journal {session.id}")
+
+    async def settled(self) -> None:
+        """Return when everything that was posted is durable. Raises what kept it from being so."""
+        if self._flushing is not None:
+            await asyncio.shield(self._flushing)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _flush(self) -> None:
+        written = False
         try:
-            await asyncio.shield(self._commit(events, changes))
-        except asyncio.CancelledError:
-            async with self._turn_taking:  # the write that was under way is over
-                raise
+            while self._pending:
+                batches, self._pending = self._pending, []
+                await self._write(batches)
+                for entry in (entry for batch in batches for entry in batch.entries):
+                    self._show(
+                        Seen(
+                            session=self.session.id, number=entry.number, run=entry.run, at=entry.at, event=entry.event
+                        )
+                    )
+            written = True
+        except StoreError as failure:
+            self._failure = failure
+        finally:
+            self._flushing = None
+            if not written and self._failure is None:
+                self._failure = StoreError("The log could not be written: logs/hermes.log says why.")
 
-    async def _commit(self, events: tuple[Durable, ...], changes: Sequence[Change]) -> None:
-        async with self._turn_taking:
-            now, first, session = self._clock.now(), self.session.number + 1, self.session
-            entries = tuple(
-                Entry(number=first + offset, run=session.run, at=now, event=event)
-                for offset, event in enumerate(events)
-            )
-
-            async def write(tx: Transaction) -> None:
-                await self._store.history.append(tx, self._lease, entries)
-                for change in changes:
+    async def _write(self, batches: list[Batch]) -> None:
+        async def write(tx: Transaction) -> None:
+            await self._store.history.append(tx, self._lease, [entry for batch in batches for entry in batch.entries])
+            for batch in batches:
+                for change in batch.changes:
                     await change(tx)
 
-            await self._store.write(write)
-            for entry in entries:
-                session.apply(entry)
-                self._show(Seen(session=session.id, number=entry.number, run=entry.run, at=now, event=entry.event))
+        await self._store.write(write)
 
     def alive(self) -> None:
         """Raise `LostLease` where this process was away for too long; asked right before an effect."""

@@ -32,7 +32,7 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
-BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
+BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class Hermes:
         lease = await self._hold(session)
         view = await self.view(session)
         try:
-            yield Journal(self.store, lease, view, self._clock, self.bus.publish)
+            yield self._journal(lease, view)
         finally:
             await self.store.lanes.release(lease)
             self._look()
@@ -264,9 +264,12 @@ class Hermes:
                 return lease
         return None
 
+    def _journal(self, lease: Lease, view: Session) -> Journal:
+        return Journal(self.store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+
     def _start(self, lease: Lease) -> None:
         view = Session(id=lease.lane)
-        journal = Journal(self.store, lease, view, self._clock, self.bus.publish)
+        journal = self._journal(lease, view)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -302,7 +305,7 @@ class Hermes:
             try:
                 if running.lease.poison:
                     raise HermesError(running.lease.poison)
-                await run(await self._build(record), view, journal, running.switch)
+                await run(await self._build(record, journal), view, journal, running.switch)
             except StoreError:
                 raise
             except Exception as error:

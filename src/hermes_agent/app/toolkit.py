@@ -20,9 +20,7 @@ from hermes_agent.tools.toolbox import Toolbox
 class Toolkit:
     """The toolbox of this process."""
 
-    def __init__(
-        self, home: Home, settings: Settings, toolsets: Sequence[str] | None, extra: Sequence[Tool]
-    ) -> None:
+    def __init__(self, home: Home, settings: Settings, toolsets: Sequence[str] | None, extra: Sequence[Tool]) -> None:
         sets = {"files": self._files(home)}
         wanted = [source for name, source in sets.items() if toolsets is None or name in toolsets]
         tools, self.quarantined = collect([*wanted, *extra])

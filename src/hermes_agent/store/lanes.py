@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Change, Dialect, Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
 from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.
@@ -66,8 +66,8 @@ class Lanes:
         await self._workers.freshen()
         now = self._clock.now()
         one = () if lane is None else (lane,)
-        if self._engine.dialect is Dialect.SQLITE and not await self._engine.read(_probe(queues, now, one)):
-            return None  # Looking costs no write lock.
+        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one)):
+            return None  # Looking takes no write lock; after a ring there is something to be expected.
         sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)))
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:

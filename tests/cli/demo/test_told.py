@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.cli.demo.told import Tally, told
+from hermes_agent.cli.demo.told import Tally, Teller
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Event,
@@ -56,20 +56,29 @@ CALL = ToolCall(id="c", name="terminal", arguments={})
             ToolStarted(turn=1, call_id="c", tool="terminal", effect=Effect.EXEC, summary="terminal: ls"),
             "starts terminal",
         ),
-        (ended("Ran 6 tests\n\nOK\n[exit code 0]"), "  terminal done, 0.25 s: OK"),
-        (ended("nothing there", is_error=True), "  terminal failed, 0.25 s: nothing there"),
+        (ended("Ran 6 tests\n\nOK\n[exit code 0]"), "  done terminal, 0.25 s: 2 lines"),
+        (ended("nothing there", is_error=True), "  FAILED terminal, 0.25 s: nothing there"),
         (Notice(text="mind the gap"), "notice: mind the gap"),
         (RunEnded(outcome=Outcome.ANSWERED, text="Done.\nAll of it.", turns=2), "answer: Done.\nAll of it."),
         (TextDelta(text="x"), ""),
     ],
 )
 def test_an_event_is_a_line_or_nothing(event: Event, words: str):
-    assert words in told(event)
-    assert bool(words) == bool(told(event))
+    told = Teller().tell(event)
+
+    assert words in told
+    assert bool(words) == bool(told)
+
+
+def test_a_command_is_told_with_its_last_words():
+    teller = Teller()
+    teller.tell(ToolStarted(turn=1, call_id="c", tool="terminal", effect=Effect.EXEC, summary="terminal: make"))
+
+    assert teller.tell(ended("Ran 6 tests\n\nOK\n[exit code 0]")) == "  done terminal: make, 0.25 s: OK"
 
 
 def test_long_words_are_cut_to_a_line():
-    assert len(told(Notice(text="word " * 100))) < 130
+    assert len(Teller().tell(Notice(text="word " * 100))) < 130
 
 
 def test_the_tally_counts_what_the_task_took():

@@ -60,7 +60,7 @@ def check_log(entries: Sequence[Entry], *, killed: bool) -> list[Check]:
         if isinstance(part, ToolResult)
     ]
     replies = [event.call_id for event in events if isinstance(event, Replied)]
-    once = all(most == 1 for most in (_most(said), _most(replies), _most(calls)))
+    once = all(_most(ids) == 1 for ids in (said, replies, calls) if ids)
     ended = [event.outcome for event in events if isinstance(event, RunEnded)]
     checks = [
         Check(claim=f"the log has no gap: events 1 to {len(numbers)}", holds=numbers == [*range(1, len(numbers) + 1)]),

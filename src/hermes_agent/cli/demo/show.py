@@ -13,7 +13,7 @@ from pathlib import Path
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, log_of
 from hermes_agent.cli.demo.checks import Check, check_log, check_project
 from hermes_agent.cli.demo.child import Remark, Watched, hermes
-from hermes_agent.cli.demo.told import Tally, told
+from hermes_agent.cli.demo.told import Tally, Teller
 from hermes_agent.cli.output import say
 from hermes_agent.core.events import Seen, ToolStarted
 
@@ -24,10 +24,11 @@ GLANCE = 0.01
 
 @dataclass(slots=True)
 class Task:
-    """One task as it is shown: which session it became, and its counts."""
+    """One task as it is shown: which session it became, its counts and its words."""
 
     session: str = ""
     tally: Tally = field(default_factory=Tally)
+    teller: Teller = field(default_factory=Teller)
     began: float = field(default_factory=time.monotonic)
 
 
@@ -40,11 +41,11 @@ async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
         tell(f"Model:  {stage.url} (OpenAI chat completions over a loopback socket)")
         repaired = await repair(stage, variables)
         extended, killed = await extend(stage, variables)
+    heading("Looked at afterwards, in the files and in the database:")
     checks = [*await check_project(stage.project, variables), Check(claim="the program was killed", holds=killed)]
-    for task, was_killed in ((repaired, False), (extended, True)):
-        checks += check_log(await log_of(stage, task.session), killed=was_killed)
-    tell("")
-    tell("Looked at afterwards, in the files and in the database:")
+    for name, task, was_killed in (("task 1", repaired, False), ("task 2", extended, True)):
+        found = check_log(await log_of(stage, task.session), killed=was_killed)
+        checks += [Check(claim=f"{name}: {check.claim}", holds=check.holds) for check in found]
     for check in checks:
         tell(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
     return all(check.holds for check in checks)
@@ -69,9 +70,9 @@ async def extend(stage: Stage, variables: Mapping[str, str]) -> tuple[Task, bool
     if killed:
         line(task, "KILLED with SIGKILL, in the middle of that command. Nothing could be put in order.")
         heading(f"   hermes --resume {task.session}")
-    arguments = ("--json", "--resume", task.session)
-    async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
-        await follow(watched, task)
+        arguments = ("--json", "--resume", task.session)
+        async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
+            await follow(watched, task)
     summary(task)
     return task, killed
 
@@ -103,7 +104,7 @@ def show(seen: Seen, task: Task) -> None:
     """Count an event and print its line."""
     task.session = seen.session
     task.tally.add(seen)
-    if words := told(seen.event):
+    if words := task.teller.tell(seen.event):
         line(task, words)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Event,
     MessageTaken,
@@ -19,7 +20,7 @@ from hermes_agent.core.events import (
 )
 from hermes_agent.core.messages import ToolResult
 
-LONGEST = 110
+LONGEST = 90
 
 
 @dataclass(slots=True)
@@ -56,36 +57,46 @@ class Tally:
         )
 
 
-def told(event: Event) -> str:
-    """The event in a line; empty for one that says nothing of its own."""
-    words = ""
-    match event:
-        case RunStarted(resumed=True):
-            words = "takes up the interrupted run"
-        case PrefixFrozen(sections=sections):
-            size = sum(section.tokens for section in sections)
-            words = f"prompt frozen: {len(sections)} sections, {size:,} tokens"
-        case MessageTaken(message=message):
-            words = f"heard: {_cut(message.text)}"
-        case Replied(message=message, usage=usage, seconds=seconds) if message.tool_calls:
-            words = f"model, {seconds:.2f} s, {usage.output} tokens: {_cut(message.text)}"
-        case ToolStarted(summary=summary):
-            words = f"  starts {_cut(summary)}"
-        case ToolEnded():
-            state = "failed" if event.is_error else "done"
-            words = f"  {event.tool} {state}, {event.seconds:.2f} s: {_cut(_last_line(event))}"
-        case Notice(text=text):
-            words = f"notice: {_cut(text)}"
-        case RunEnded(text=text):
-            words = f"answer: {text}"
-    return words
+class Teller:
+    """Tells events one by one. It remembers which call is which, because several run side by side."""
 
+    def __init__(self) -> None:
+        self._started: dict[str, ToolStarted] = {}
 
-def _last_line(ended: ToolEnded) -> str:
-    """The last line of the result that says something: where a test run or a command puts its outcome."""
-    words = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
-    lines = [line.strip() for line in words.splitlines()]
-    return next((line for line in reversed(lines) if line and not line.startswith("[")), "")
+    def tell(self, event: Event) -> str:
+        """The event in a line; empty for one that says nothing of its own."""
+        words = ""
+        match event:
+            case RunStarted(resumed=True):
+                words = "takes up the interrupted run"
+            case PrefixFrozen(sections=sections):
+                size = sum(section.tokens for section in sections)
+                words = f"prompt frozen: {len(sections)} sections, {size:,} tokens"
+            case MessageTaken(message=message):
+                words = f"heard: {_cut(message.text)}"
+            case Replied(message=message, usage=usage, seconds=seconds) if message.tool_calls:
+                words = f"model, {seconds:.2f} s, {usage.output} tokens: {_cut(message.text)}"
+            case ToolStarted():
+                self._started[event.call_id] = event
+                words = f"  starts {_cut(event.summary)}"
+            case ToolEnded():
+                words = self._ended(event)
+            case Notice(text=text):
+                words = f"notice: {_cut(text)}"
+            case RunEnded(text=text):
+                words = f"answer: {text}"
+        return words
+
+    def _ended(self, ended: ToolEnded) -> str:
+        """What ran, for how long, and the outcome: of a command its last words, otherwise the size of the result."""
+        words = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
+        lines = [line for line in words.splitlines() if line.strip() and not line.startswith("[")]
+        started = self._started.get(ended.call_id)
+        what = _cut(started.summary) if started else ended.tool
+        outcome = f"{len(lines)} lines"
+        if lines and (ended.is_error or (started and started.effect is Effect.EXEC)):
+            outcome = _cut(lines[-1])
+        return f"  {'FAILED' if ended.is_error else 'done'} {what}, {ended.seconds:.2f} s: {outcome}"
 
 
 def _cut(text: str) -> str:

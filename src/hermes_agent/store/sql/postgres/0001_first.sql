@@ -125,3 +125,11 @@ CREATE TABLE worker (
     started double precision NOT NULL,
     seen    double precision NOT NULL
 );
+
+-- The last committed change of each connection: who lost the answer to a commit finds here whether it was made. (A
+-- transaction's id does not tell: after a crash of the server the ids of lost transactions are given out again.)
+CREATE TABLE commit_mark (
+    client text PRIMARY KEY,
+    token  text NOT NULL,
+    at     timestamptz NOT NULL
+) WITH (fillfactor = 50);
