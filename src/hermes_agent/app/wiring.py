@@ -67,7 +67,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
-        toolkit = Toolkit(home, loaded.value, options.toolsets, options.extra_tools)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -137,7 +137,7 @@ class Builder:
             budget=Budget(limits=self._limits()),
             clock=self.clock,
             ids=self.ids,
-            hooks=(),
+            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,

@@ -104,6 +104,7 @@ class Place(Protocol):
     - `attach` gives the command of this id, running or ended, also after `kill -9` of the program that started it; None
       where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
+    - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; they raise `PlaceFailed`.
     """
 
@@ -115,6 +116,8 @@ class Place(Protocol):
     async def attach(self, exec_id: str) -> Running | None: ...
 
     async def list(self, group: str) -> tuple[str, ...]: ...
+
+    async def directory(self, shell: str) -> str: ...
 
     async def get(self, path: str) -> bytes: ...
 

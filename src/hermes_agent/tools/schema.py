@@ -166,7 +166,8 @@ def _awaitable(function: Callable[..., object]) -> Callable[..., Awaitable[objec
     return in_a_thread
 
 
-def _capability(word: str) -> Capability:
+def capability_of(word: str) -> Capability:
+    """The capability that a person's word means (`network`, `fs.read`, ...). Raises `Unusable`."""
     lowered = word.strip().lower()
     if lowered in CAPABILITY_WORDS:
         return CAPABILITY_WORDS[lowered]

@@ -35,6 +35,10 @@ class ShellTools:
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
         self._polled: dict[str, int] = {}
 
+    async def directory(self, session: str) -> str:
+        """Where the session's next command runs; empty where it ran none yet."""
+        return await self._place.directory(_name(session))
+
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
     async def terminal(
         self,

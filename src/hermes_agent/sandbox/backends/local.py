@@ -81,6 +81,9 @@ class LocalPlace:
     async def put(self, path: str, content: bytes) -> None:
         await asyncio.to_thread(_put, Path(path), content)
 
+    async def directory(self, shell: str) -> str:
+        return await asyncio.to_thread(lambda: kept_directory(_read_text(self._folder / shell / KEPT)))
+
     async def prune(self, before: float) -> int:
         """Forget commands that ended before this moment (seconds since 1970); how many those were."""
         return await asyncio.to_thread(self._prune, before)
