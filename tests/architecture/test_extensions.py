@@ -31,6 +31,7 @@ KINDS: tuple[Extensions, ...] = (
     Extensions(
         folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
     ),
+    Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
     Extensions(folder="cli/commands", file="cli/table.py", table="COMMANDS"),
 )
 

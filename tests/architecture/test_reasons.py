@@ -17,7 +17,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one conversation": {"src/hermes_agent/app/front.py"},
     "one job": set(),
     "one HTTP request": {"src/hermes_agent/host/serve.py"},
-    "one event listener": set(),
+    "one event listener": {"src/hermes_agent/cli/chat/chat.py"},
 }
 
 # Where a failure of any kind is not ended but handed, as it is, to the one who waits for it in another thread or task.
