@@ -12,6 +12,7 @@ from hermes_agent.providers.demo.script import Call, Heard, Piece, Say
 
 TURNS = 60
 CALLS = 100
+EXTRA = 2
 PACKAGE = "click"
 """A public project whose source is on every machine that runs these tests, because the program needs it."""
 TASK = "Put a marker line into the modules one after the other, and keep a journal of it."
@@ -31,7 +32,7 @@ def source_tree(folder: Path) -> list[str]:
 class LongRun:
     """The script of the model: what it says depends only on how often it has spoken.
 
-    20 rounds of 3 turns: look (search, list, and read where calls are left to make up 100), change (patch one module),
+    20 rounds of 3 turns: look (search and read, in the first rounds also a listing, which makes 100 calls), change (patch one module),
     note (a command that appends to the journal, and the file that keeps the count).
     """
 
@@ -54,6 +55,7 @@ class LongRun:
                 Say(f"Round {number}: {module}."),
                 Call("search_files", {"pattern": r"^from __future__", "path": module}),
                 Call("read_file", {"path": module, "limit": 3}),
+                *([Call("search_files", {"pattern": "*.py", "target": "files"})] if number < EXTRA else []),
             ]
         if step == 1:
             return [Call("patch", {"path": module, "old_string": FIRST, "new_string": f"{FIRST}\n# round {number}"})]
