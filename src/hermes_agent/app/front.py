@@ -125,7 +125,7 @@ class Hermes:
         elif inbound.busy is Busy.INTERRUPT:
             running.switch.stop("interrupted by a new message")
         else:
-            running.journal.ring()
+            running.journal.mailbox.ring()
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
@@ -251,7 +251,7 @@ class Hermes:
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for running in self._running.values():
-            running.journal.ring()
+            running.journal.mailbox.ring()
         for session in await self.store.lanes.stops():
             self.stop_now(session)
 
@@ -300,7 +300,7 @@ class Hermes:
         record = await self.record(view.id)
         view.workspace = record.workspace
         fold(view, await self.store.history.entries(view.id))
-        while not journal.released:
+        while not journal.mailbox.released:
             # Boundary: one conversation.
             try:
                 if running.lease.poison:
@@ -314,7 +314,7 @@ class Hermes:
                     error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
             running.switch = StopSwitch()
-            journal.next_run()
+            journal.mailbox.next_run()
 
     async def record(self, session: str) -> SessionRecord:
         """The session's row. Raises `UnknownSession`."""

@@ -11,6 +11,23 @@ from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.usage import UsageRow
 
 
+class StoredLedger:
+    """The `Ledger` of calls that belong to no run; a commit of its own before and after each."""
+
+    def __init__(self, store: Store, clock: Clock, principal: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._principal = principal
+
+    async def open(self, call: CallOpened) -> None:
+        """Commit the row of a call that is about to be made."""
+        await self._store.usage.open(row_of(call, self._principal, self._clock.now()))
+
+    async def settle(self, call: CallSettled) -> None:
+        """Complete the row."""
+        await self._store.usage.settle(call.call_id, call.usage, call.cost, call.outcome, call.seconds)
+
+
 class RunLedger:
     """The `Ledger` of the calls of one run: the row before a call shares the commit of what led to it, its completion
     shares the commit of the reply."""
@@ -23,7 +40,7 @@ class RunLedger:
 
     async def open(self, call: CallOpened) -> None:
         """Commit the row of a call that is about to be made, and everything that was posted before it."""
-        row = _row(call, self._clock.now(), self._principal)
+        row = row_of(call, self._principal, self._clock.now())
 
         async def change(tx: Transaction) -> None:
             await self._store.usage.open(row, tx)
@@ -42,24 +59,8 @@ class RunLedger:
             await self._store.write(change)
 
 
-class StoredLedger:
-    """The `Ledger` of calls outside any run, such as the test of a model: each row is a commit of its own."""
-
-    def __init__(self, store: Store, clock: Clock, principal: str) -> None:
-        self._store = store
-        self._clock = clock
-        self._principal = principal
-
-    async def open(self, call: CallOpened) -> None:
-        """Commit the row of a call that is about to be made."""
-        await self._store.usage.open(_row(call, self._clock.now(), self._principal))
-
-    async def settle(self, call: CallSettled) -> None:
-        """Complete the row."""
-        await self._store.usage.settle(call.call_id, call.usage, call.cost, call.outcome, call.seconds)
-
-
-def _row(call: CallOpened, at: float, principal: str) -> UsageRow:
+def row_of(call: CallOpened, principal: str, at: float) -> UsageRow:
+    """The ledger's row of a call that was opened."""
     return UsageRow(
         call_id=call.call_id,
         session=call.session,

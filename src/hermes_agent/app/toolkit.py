@@ -37,8 +37,8 @@ TOOLSETS = ("files", "shell", "todo", "clarify")
 class Toolkit:
     """The toolbox of this process, and the permission that its calls need.
 
-    `toolsets` narrows the built-in ones (None: all); an unknown name raises `ConfigError`. `quarantined` names tools that
-    are not offered, with the reason.
+    `toolsets` narrows the built-in ones (None: all); an unknown name raises `ConfigError`. `quarantined` names tools
+    that are not offered, with the reason.
     """
 
     def __init__(

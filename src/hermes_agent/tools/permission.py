@@ -75,8 +75,8 @@ class Remembered(Protocol):
 class Permission:
     """Decides about calls and remembers what people answered.
 
-    `remembered` holds the answers "always"; those for a session are kept here, in memory. `writable` are folders besides
-    the workspace where writing needs no question (the temporary folder).
+    `remembered` holds the answers "always"; those for a session are kept here, in memory. `writable` are folders
+    besides the workspace where writing needs no question (the temporary folder).
     """
 
     def __init__(

@@ -107,7 +107,7 @@ def from_function(
     one that writes: runs alone, never again by itself. Raises `Unusable` with the reason.
     """
     mark = ToolMark(
-        effect=effect, needs=tuple(map(_capability, capabilities)), paths=(), reads_when="", name=name, core=True
+        effect=effect, needs=tuple(map(capability_of, capabilities)), paths=(), reads_when="", name=name, core=True
     )
     signature = signature_of(function, name=name, description=description)
     return BoundTool(signature=signature, mark=mark, call=_awaitable(function))

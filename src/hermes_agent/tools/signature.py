@@ -160,7 +160,10 @@ def _inlined(schema: object, components: Mapping[str, Any]) -> object:
         case {"$ref": str() as reference}:
             return _inlined(components[reference.rpartition("/")[2]], components)
         case dict():
-            kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+            unsaid = {"title", "description"} if "properties" in schema else {"title"}  # a class's docstring is ours
+            kept = {key: value for key, value in schema.items() if key not in unsaid or not isinstance(value, str)}
+            if all(isinstance(value, str) for value in kept.get("enum", [0])):
+                kept = {"type": "string"} | kept  # some providers insist
             return {key: _inlined(value, components) for key, value in kept.items()}
         case list():
             return [_inlined(item, components) for item in schema]
