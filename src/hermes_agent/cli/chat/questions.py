@@ -9,9 +9,9 @@ from hermes_agent.core.events import Asked
 
 MEANINGS = {
     "once": "this call only",
-    "session": "and whatever is like it, in this session",
-    "always": "and whatever is like it, from now on",
-    "deny": "do not run it",
+    "session": "this exact call, until the session ends",
+    "always": "this exact call, from now on",
+    "deny": "do not run it (`deny WHY` tells the model why)",
 }
 MOST_LINES = 14
 
@@ -39,7 +39,10 @@ def answer_of(asked: Asked, line: str) -> str | None:
     for choice in asked.choices:
         if choice.lower() == said.lower():
             return choice
-    return None if asked.purpose == "approval" and asked.choices else said
+    if asked.purpose == "clarify" or not asked.choices:
+        return said
+    refusal, _, why = said.partition(" ")
+    return why.strip() or None if refusal.lower() in ("deny", "no") else None
 
 
 def question_lines(asked: Asked, others: int) -> str:
