@@ -31,30 +31,24 @@ def hello():
 The end of it.
 """
 
+ANSWERS = {
+    "tour": Answer(pieces=(Say(TOUR),), pace=Pace(between=0.002, characters=7)),
+    "read": Answer(pieces=(Say("Let me look."), Call("read_file", {"path": "a.txt"}))),
+    "both": Answer(pieces=(Call("read_file", {"path": "a.txt"}), Call("read_file", {"path": "none.txt"}))),
+    "patch": Answer(pieces=(Call("patch", {"path": "a.txt", "old_string": "two", "new_string": "zwei"}),)),
+    "think": Answer(pieces=(Think("Let me see what this could mean."), Say("I know now."))),
+    "ask": Answer(pieces=(Call("approve", {"command": "rm -r build"}),)),
+    "colour": Answer(pieces=(Call("colour", {}),)),
+    "hang": Answer(pieces=(Say("slow " * 300),), pace=Pace(between=0.1, characters=5)),
+}
+
 
 def script(heard: Heard) -> Answer:
     """Answers by the last words."""
     words = heard.last.text
     if heard.last.role == "tool":
         return Answer(pieces=(Say("That is what I found."),))
-    match words.split()[0]:
-        case "tour":
-            return Answer(pieces=(Say(TOUR),), pace=Pace(between=0.002, characters=7))
-        case "read":
-            return Answer(pieces=(Say("Let me look."), Call("read_file", {"path": "a.txt"})))
-        case "both":
-            return Answer(pieces=(Call("read_file", {"path": "a.txt"}), Call("read_file", {"path": "none.txt"})))
-        case "patch":
-            arguments = {"path": "a.txt", "old_string": "two", "new_string": "zwei"}
-            return Answer(pieces=(Call("patch", arguments),))
-        case "think":
-            return Answer(pieces=(Think("Let me see what this could mean."), Say("I know now.")))
-        case "ask":
-            return Answer(pieces=(Call("approve", {"command": "rm -r build"}),))
-        case "hang":
-            return Answer(pieces=(Say("slow " * 300),), pace=Pace(between=0.1, characters=5))
-        case _:
-            return Answer(pieces=(Say(f"You said: {words!r}"),))
+    return ANSWERS.get(words.split()[0]) or Answer(pieces=(Say(f"You said: {words!r}"),))
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, YELLOW, clean, paint
 from hermes_agent.core.events import Asked
 
@@ -16,11 +14,15 @@ MEANINGS = {
 MOST_LINES = 14
 
 
-def keys_of(choices: Sequence[str]) -> dict[str, str]:
-    """Key -> choice: the first letters where all of them differ, and always the numbers from 1 (at most nine)."""
+def keys_of(asked: Asked) -> dict[str, str]:
+    """Key -> choice: the numbers from 1 (at most nine), and for a decision the first letters where all of them differ.
+
+    A fact may be answered in free words, which a letter could begin.
+    """
+    choices = asked.choices
     keys = {str(number): choice for number, choice in enumerate(choices[:9], 1)}
-    letters = [choice[:1].lower() for choice in choices]
-    if all(letter.isalpha() and letter.isascii() for letter in letters) and len(set(letters)) == len(letters):
+    letters = [choice[:1].lower() for choice in choices if asked.purpose == "approval"]
+    if letters and all(letter.isalpha() and letter.isascii() for letter in letters) and len(set(letters)) == len(letters):
         keys |= dict(zip(letters, choices, strict=True))
     return keys
 
@@ -33,7 +35,7 @@ def answer_of(asked: Asked, line: str) -> str | None:
     said = line.strip()
     if not said:
         return None
-    key = keys_of(asked.choices).get(said.lower())
+    key = keys_of(asked).get(said.lower())
     if key is not None:
         return key
     for choice in asked.choices:
@@ -51,7 +53,7 @@ def question_lines(asked: Asked, others: int) -> str:
     if len(rest) > MOST_LINES:
         rest = [*rest[:MOST_LINES], f"… {len(rest) - MOST_LINES} more lines"]
     lines = [f"{paint('?', BOLD, YELLOW)} {paint(head, BOLD)}", *(f"  {line}" for line in rest)]
-    letters = {choice: key for key, choice in keys_of(asked.choices).items() if key.isalpha()}
+    letters = {choice: key for key, choice in keys_of(asked).items() if key.isalpha()}
     for number, choice in enumerate(asked.choices, 1):
         key = letters.get(choice, str(number))
         meaning = MEANINGS.get(choice, "") if asked.purpose == "approval" else ""
