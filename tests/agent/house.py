@@ -11,6 +11,7 @@ from typing import Any
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook
+from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.front import Hermes
 from hermes_agent.core.budget import Budget, Limits
@@ -86,7 +87,7 @@ class House:
     hermes: Hermes | None = None
     session: str = ""
 
-    async def agent(self, record: SessionRecord) -> Agent:
+    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         async def surroundings() -> Surroundings:
             return self.surroundings
 
@@ -114,7 +115,9 @@ class House:
         finally:
             await self.hermes.close()
 
-    async def tell(self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, id: str = "") -> None:
+    async def tell(
+        self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, id: str = ""
+    ) -> None:
         inbound = Inbound(
             source="test",
             source_id=id or self.ids.short(),
@@ -166,7 +169,9 @@ def words(message: Message) -> str:
     return " ".join(said)
 
 
-def tool(name: str, answer: str = "ok", effect: Effect = Effect.READS, *, path: str = "", seconds: float = 0.0) -> Piece:
+def tool(
+    name: str, answer: str = "ok", effect: Effect = Effect.READS, *, path: str = "", seconds: float = 0.0
+) -> Piece:
     """A tool that answers the same every time, after so many seconds."""
 
     async def body(_: Mapping[str, Any], __: CallContext) -> str:

@@ -55,7 +55,10 @@ async def test_a_second_message_continues_the_conversation(tmp_path):
         ended = await house.say("Second")
 
         assert ended.text == "Two."
-        assert [len(request.messages) for request in model.requests] == [2, 4]  # each grew by the reply after it was asked
+        assert [len(request.messages) for request in model.requests] == [
+            2,
+            4,
+        ]  # each grew by the reply after it was asked
         assert model.requests[0].prefix == model.requests[1].prefix
 
 
@@ -88,7 +91,11 @@ async def test_results_stand_in_the_order_asked(tmp_path):
     async with House(tmp_path, model, (Piece("look", late),)).open() as house:
         await house.say("Go")
 
-        assert [line for line in await house.transcript() if line.startswith("tool")] == ["tool: 0", "tool: 1", "tool: 2"]
+        assert [line for line in await house.transcript() if line.startswith("tool")] == [
+            "tool: 0",
+            "tool: 1",
+            "tool: 2",
+        ]
         came = [entry.event.message.parts[0].text for entry in await house.log() if isinstance(entry.event, ToolEnded)]
         assert came == ["2", "1", "0"]
 

@@ -56,7 +56,9 @@ def test_a_read_of_who_knows_what_waits_for_a_write() -> None:
 
 def test_commands_questions_and_keyed_calls_run_alone() -> None:
     for effect in (Effect.EXEC, Effect.ASKS, Effect.KEYED):
-        assert batches(item("r", Effect.READS, "/x"), item("e", effect, unknown=True), item("f", effect, unknown=True)) == ["r", "e", "f"]
+        assert batches(
+            item("r", Effect.READS, "/x"), item("e", effect, unknown=True), item("f", effect, unknown=True)
+        ) == ["r", "e", "f"]
 
 
 def test_a_call_that_cannot_run_disturbs_nobody() -> None:

@@ -25,7 +25,7 @@ def as_click_reads(words: list[str]) -> Invocation | None:
         values, rest, _ = hermes.make_parser(context).parse_args(list(words))
     except click.UsageError:
         return None
-    if rest or "--" in words or "help" in values or "version" in values:
+    if rest or "help" in values or "version" in values:
         return None
     return Invocation(**values)
 

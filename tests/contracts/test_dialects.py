@@ -10,7 +10,7 @@ from hermes_agent.testing.faults import BrokenToolJson, DuplicateIds
 from tests.providers.asking import DIALECTS, PIXEL, Spoken, result, talking
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)
-UNICODE = "Grüße, 世界! 👩‍👩‍👧‍👦 \u202eمرحبا\u202c \x00 \ud7ff"
+UNICODE = "Grüße, 世界! 👩‍👩‍👧‍👦 \u202e\u05e9\u05dc\u05d5\u05dd\u202c \x00 \ud7ff"
 
 
 def test_every_dialect_is_under_this_contract():
@@ -56,7 +56,10 @@ async def test_thinking_is_kept_apart_from_words_and_names_its_maker(spoken: Spo
 
 @EVERY
 async def test_calls_of_one_turn_come_in_order_with_their_arguments(spoken: Spoken):
-    calls = (Call("read_file", {"path": "a.txt"}), Call("write_file", {"path": "ü.txt", "deep": {"list": [1, None, 0.5]}}))
+    calls = (
+        Call("read_file", {"path": "a.txt"}),
+        Call("write_file", {"path": "ü.txt", "deep": {"list": [1, None, 0.5]}}),
+    )
     async with talking(spoken, [(Say("I look."), *calls)]) as talk:
         heard = await talk.listen()
     reply = heard[-1]
@@ -96,7 +99,9 @@ async def test_pictures_reach_the_model_from_people_and_from_tools(spoken: Spoke
 
 @EVERY
 async def test_usage_counts_cached_tokens_as_part_of_the_input(spoken: Spoken):
-    usage = Usage(input=1_000, output=50, cached=800, cache_write=100 if spoken.name == "anthropic" else 0, reasoning=20)
+    usage = Usage(
+        input=1_000, output=50, cached=800, cache_write=100 if spoken.name == "anthropic" else 0, reasoning=20
+    )
     async with talking(spoken, [Answer(pieces=(Think("hm"), Say("Hi.")), usage=usage)]) as talk:
         reply = await talk.ask()
     assert reply.usage == usage

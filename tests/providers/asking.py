@@ -94,7 +94,12 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    spoken: Spoken, script: Script, *, clock: Clock | None = None, settings: ModelSettings | None = None, **server: object
+    spoken: Spoken,
+    script: Script,
+    *,
+    clock: Clock | None = None,
+    settings: ModelSettings | None = None,
+    **server: object,
 ) -> AsyncIterator[Talk]:
     """A conversation with a server of this dialect; attempts follow each other almost at once."""
     async with serving(spoken.serve(script, **server)) as model:
@@ -129,7 +134,9 @@ def route_to(model: str, base_url: str = "http://127.0.0.1:9/v1", **settings: ob
     return choose(ModelSettings(default=model, base_url=base_url, **settings), lambda _: KEY)
 
 
-def result(call_id: str, text: str, *, name: str = "read_file", is_error: bool = False, image: bool = False) -> ToolResult:
+def result(
+    call_id: str, text: str, *, name: str = "read_file", is_error: bool = False, image: bool = False
+) -> ToolResult:
     parts = (Text(text=text), Image(data=PIXEL)) if image else (Text(text=text),)
     return ToolResult(call_id=call_id, name=name, parts=parts, is_error=is_error)
 

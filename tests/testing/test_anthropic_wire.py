@@ -56,6 +56,20 @@ async def test_the_sdk_makes_a_tool_round_trip_with_its_signed_thoughts():
     assert server.asked[1].last.parts[0].name == "read_file"
 
 
+async def test_a_streamed_thought_is_signed_like_a_whole_one():
+    script = [[Think("Let me look."), Call("read_file", {"path": "a"})], Say("It says hello.")]
+    async with anthropic_talk(anthropic_model(script)) as (_, client):
+        async with client.messages.stream(**ASK, messages=HELLO, tools=TOOLS) as stream:
+            first = await stream.get_final_message()
+        wanted = {"type", "thinking", "signature", "id", "name", "input"}
+        blocks = [block.model_dump(include=wanted) for block in first.content]
+        result = {"type": "tool_result", "tool_use_id": first.content[1].id, "content": "hello"}
+        back = [*HELLO, {"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
+        second = await client.messages.create(**ASK, messages=back, tools=TOOLS)
+
+    assert second.content[0].text == "It says hello."
+
+
 async def test_usage_keeps_cached_tokens_beside_the_input():
     usage = Usage(input=1000, output=70, cached=600, cache_write=300, reasoning=50)
     async with anthropic_talk(anthropic_model([Answer(pieces=(Say("Yes."),), usage=usage)])) as (_, client):

@@ -80,7 +80,7 @@ def test_the_signature_and_docstring_are_the_schema() -> None:
                 "default": 80,
             },
             "look": {"type": "boolean"},
-            "mode": {"enum": ["cheap", "fast"], "default": "fast"},
+            "mode": {"type": "string", "enum": ["cheap", "fast"], "default": "fast"},
             "tags": {"type": "array", "items": {"type": "string"}},
         },
         "required": ["stops"],

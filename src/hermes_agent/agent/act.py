@@ -42,7 +42,7 @@ class Planned:
 
 
 async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[ToolCall]) -> bool:
-    """Run the calls of one reply; every one has its result in the log when this returns.
+    """Run the calls of one reply; every one has its result in the journal when this returns.
 
     Returns True where not one of them could be run because tool or arguments were wrong.
     """
@@ -112,7 +112,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         seconds=agent.clock.monotonic() - began,
     )
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
-    await journal.commit(ended, changes=changes)
+    journal.post(ended, changes=changes)
 
 
 async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, context: RunContext) -> Answer:

@@ -95,7 +95,7 @@ async def work(agent: Agent, session: Session, journal: Journal) -> RunEnded:
         pieces.append(reply.message.text)
         if reply.stop is StopReason.LENGTH and len(pieces) <= MAX_CONTINUATIONS:
             await journal.commit(MessageTaken(message=said(GO_ON, Origin.RUNTIME)))
-        elif journal.has_mail:
+        elif journal.mailbox.has_mail:
             pieces.clear()
         else:
             return done(session, pieces)
@@ -145,7 +145,7 @@ async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]
     reason = "" if ending is Ending.ANSWERED else ended.text
-    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(ending, reason)])
+    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason)])
     return ended
 
 

@@ -68,26 +68,29 @@ class Bus:
         reader = Reader()
         self._readers[session].add(reader)
         number = after
-        # A reader that lost its place reads the log again from the last number it saw.
         try:
             for seen in await self._missed(session, number):
                 number = seen.number
                 yield seen
             while True:
-                seen = await reader.take()
-                live = is_live(seen.event)
-                if (reader.lost and reader.empty) or (live and seen.number > number):
-                    reader.lost = False
-                    for missed in await self._missed(session, number):
-                        number = missed.number
-                        yield missed
-                if seen.number == number if live else seen.number > number:
+                for seen in await self._next(reader, session, number):
                     number = seen.number
                     yield seen
         finally:
             self._readers[session].discard(reader)
             if not self._readers[session]:
                 del self._readers[session]
+
+    async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
+        """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
+        seen = await reader.take()
+        live, missed = is_live(seen.event), list[Seen]()
+        if (reader.lost and reader.empty) or (live and seen.number > number):
+            reader.lost = False
+            missed = await self._missed(session, number)
+            number = missed[-1].number if missed else number
+        is_new = seen.number == number if live else seen.number > number
+        return [*missed, seen] if is_new else missed
 
     async def _missed(self, session: str, after: int) -> list[Seen]:
         return [

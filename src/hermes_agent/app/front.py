@@ -32,7 +32,7 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
-BuildAgent = Callable[[SessionRecord], Awaitable[Agent]]
+BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Hermes:
         elif inbound.busy is Busy.INTERRUPT:
             running.switch.stop("interrupted by a new message")
         else:
-            running.journal.ring()
+            running.journal.mailbox.ring()
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
@@ -172,7 +172,7 @@ class Hermes:
         lease = await self._hold(session)
         view = await self.view(session)
         try:
-            yield Journal(self.store, lease, view, self._clock, self.bus.publish)
+            yield self._journal(lease, view)
         finally:
             await self.store.lanes.release(lease)
             self._look()
@@ -251,7 +251,7 @@ class Hermes:
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for running in self._running.values():
-            running.journal.ring()
+            running.journal.mailbox.ring()
         for session in await self.store.lanes.stops():
             self.stop_now(session)
 
@@ -264,9 +264,12 @@ class Hermes:
                 return lease
         return None
 
+    def _journal(self, lease: Lease, view: Session) -> Journal:
+        return Journal(self.store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+
     def _start(self, lease: Lease) -> None:
         view = Session(id=lease.lane)
-        journal = Journal(self.store, lease, view, self._clock, self.bus.publish)
+        journal = self._journal(lease, view)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -297,12 +300,12 @@ class Hermes:
         record = await self.record(view.id)
         view.workspace = record.workspace
         fold(view, await self.store.history.entries(view.id))
-        while not journal.released:
+        while not journal.mailbox.released:
             # Boundary: one conversation.
             try:
                 if running.lease.poison:
                     raise HermesError(running.lease.poison)
-                await run(await self._build(record), view, journal, running.switch)
+                await run(await self._build(record, journal), view, journal, running.switch)
             except StoreError:
                 raise
             except Exception as error:
@@ -311,7 +314,7 @@ class Hermes:
                     error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
             running.switch = StopSwitch()
-            journal.next_run()
+            journal.mailbox.next_run()
 
     async def record(self, session: str) -> SessionRecord:
         """The session's row. Raises `UnknownSession`."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.ledger import StoredLedger
+from hermes_agent.app.ledger import RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
@@ -66,7 +67,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
-        toolkit = Toolkit(home, loaded.value, options.toolsets, options.extra_tools)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -113,11 +114,11 @@ class Builder:
     ids: Ids
     closing: AsyncExitStack
 
-    async def agent(self, record: SessionRecord) -> Agent:
+    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
         route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
-        ledger = StoredLedger(self.store, self.clock, record.principal)
+        ledger = RunLedger(self.store, journal, self.clock, record.principal)
         broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 
         async def look_around() -> Surroundings:
@@ -136,7 +137,7 @@ class Builder:
             budget=Budget(limits=self._limits()),
             clock=self.clock,
             ids=self.ids,
-            hooks=(),
+            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,

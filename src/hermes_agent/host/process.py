@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hermes_agent.host.process_table import Identity, family, identify, is_alive
+from hermes_agent.host.process_table import PROC, Identity, family, identify, is_alive
 from hermes_agent.host.tasks import spawn
 
 GRACE = 0.8  # seconds between SIGTERM and SIGKILL; with the rest, a stop stays under two
@@ -35,6 +36,11 @@ class Child:
     def __init__(self, identity: Identity, popen: _Detached | None = None) -> None:
         self.identity = identity
         self._popen = popen
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this program started it."""
+        return self._popen is not None
 
     @property
     def is_alive(self) -> bool:
@@ -69,8 +75,28 @@ class Child:
 
     async def end(self, mark: str, *, grace: float = GRACE) -> bool:
         """End the process, its group and session, its descendants, and whoever carries `mark` (`NAME=value`) in its
-        environment: SIGTERM, after `grace` seconds SIGKILL. True when nothing is left; takes at most 2 s."""
-        return await _end(self, mark.encode(), grace)
+        environment: SIGTERM, after `grace` seconds SIGKILL. True when nothing is left; takes at most 2 s.
+
+        Where it has ended already, only who carries the mark is ended: its number may be another's by now.
+        """
+        family_of = self.identity.pid if self.is_alive else 0
+        return await _end(family_of, mark.encode(), grace)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it has ended, waiting at most this long for our own child to. Blocks: for use in a thread."""
+        if self._popen is None:
+            return not self.is_alive
+        try:
+            watch = os.pidfd_open(self.identity.pid)
+        except (OSError, AttributeError):
+            return not self.is_alive
+        try:
+            poll = select.poll()
+            poll.register(watch, select.POLLIN)
+            poll.poll(seconds * 1000)
+        finally:
+            os.close(watch)
+        return not self.is_alive
 
     def signal(self, number: int) -> None:
         """Send a signal to the process group; a group that is gone is no error."""
@@ -172,40 +198,41 @@ def _settle(happened: asyncio.Future[None]) -> None:
         happened.set_result(None)
 
 
-async def _end(child: Child, mark: bytes, grace: float) -> bool:
-    if await _signal_family(child, mark, signal.SIGTERM) and await _gone_within(child, mark, grace):
+async def _end(leader: int, mark: bytes, grace: float) -> bool:
+    if not await _signal_family(leader, mark, signal.SIGTERM) or await _gone_within(leader, mark, grace):
         return True
     loop = asyncio.get_running_loop()
     until = loop.time() + _LAST_RESORT
     while loop.time() < until:
-        if not await _signal_family(child, mark, signal.SIGKILL):
+        if not await _signal_family(leader, mark, signal.SIGKILL):
             return True
         await asyncio.sleep(_GLANCE)
-    return not await asyncio.to_thread(family, child.identity, mark)
+    return False
 
 
-async def _gone_within(child: Child, mark: bytes, seconds: float) -> bool:
+async def _gone_within(leader: int, mark: bytes, seconds: float) -> bool:
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     pause = _GLANCE / 2
     while loop.time() < until:
         await asyncio.sleep(pause)
         pause = min(pause * 2, 0.1)
-        if not child.is_alive and not await asyncio.to_thread(family, child.identity, mark):
+        if not await asyncio.to_thread(family, leader, mark):
             return True
     return False
 
 
-async def _signal_family(child: Child, mark: bytes, number: signal.Signals) -> int:
-    """Signal everyone; how many there were."""
-    members = [row.pid for row in await asyncio.to_thread(family, child.identity, mark)]
-    if child.is_alive:
-        child.signal(number)
-        members = members or [child.identity.pid]
+async def _signal_family(leader: int, mark: bytes, number: signal.Signals) -> bool:
+    """Signal everyone; whether there was anyone."""
+    members = [row.pid for row in await asyncio.to_thread(family, leader, mark)]
     for pid in members:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-    return len(members)
+    if leader > 1 and not PROC.joinpath("self").exists():  # without a table there is still the group
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, number)
+            return True
+    return bool(members)
 
 
 def _kill_group(pid: int) -> None:

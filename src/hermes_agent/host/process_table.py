@@ -69,13 +69,14 @@ def is_alive(who: Identity) -> bool:
     return True
 
 
-def family(leader: Identity, mark: bytes) -> list[Row]:
+def family(leader: int, mark: bytes) -> list[Row]:
     """Live processes that belong to `leader`: its group, its session, its descendants, and whoever carries `mark` in
-    its environment (so also a daemon that left group, session and parents). Never this process itself. Blocks."""
+    its environment (so also a daemon that left group, session and parents). Never this process itself. Blocks.
+
+    Where the leader may be long dead and its number another's, pass 0: then the mark alone decides.
+    """
     rows = {row.pid: row for row in _rows()}
-    now = rows.get(leader.pid)
-    reused = now is not None and leader.started not in (0, now.started)
-    kin = set() if reused else _kin(rows, leader.pid)
+    kin = _kin(rows, leader) if leader > 1 else set()
     return [row for pid, row in rows.items() if pid != os.getpid() and (pid in kin or _carries(pid, mark))]
 
 

@@ -52,5 +52,14 @@ class KeptTurns:
         tokens.append(estimate(fragment, _all_parts(turn)))
 
 
+def joined(head: bytes, fragments: list[bytes], tail: bytes) -> bytes:
+    """`head`, the fragments with commas between them, `tail`: copied once, because a long conversation is megabytes."""
+    first, *others = fragments
+    if not others:
+        return b"".join((head, first, tail))
+    others[-1] += tail
+    return b",".join((head + first, *others))
+
+
 def _all_parts(turn: Turn) -> list[Part]:
     return [*turn.parts, *(part for result in turn.results for part in result.parts)]

@@ -97,7 +97,7 @@ def written(part: File) -> str | None:
     if not (kind.startswith("text/") or kind in {"application/json", "application/xml", "application/yaml"}):
         return None
     try:
-        words = base64.b64decode(part.data).decode("utf-8", "replace")
+        words = base64.b64decode(part.data, validate=True).decode("utf-8", "replace")
     except binascii.Error:
         return None
     return f"[{part.name}]\n{words}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
-from hermes_agent.store.transaction import Change, Dialect, Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
 from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.
@@ -34,14 +34,6 @@ HOLD = (
     "RETURNING id, epoch, attempts, crashes, error"
 )
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
-LANE = (
-    "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
-    "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
-)
-HOLD = (
-    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL AND pending = 0 "
-    "RETURNING id, epoch, attempts, crashes, error"
-)
 RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
@@ -66,8 +58,8 @@ class Lanes:
         await self._workers.freshen()
         now = self._clock.now()
         one = () if lane is None else (lane,)
-        if self._engine.dialect is Dialect.SQLITE and not await self._engine.read(_probe(queues, now, one)):
-            return None  # Looking costs no write lock.
+        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one)):
+            return None  # Looking takes no write lock; after a ring there is something to be expected.
         sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)))
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
@@ -97,21 +89,11 @@ class Lanes:
             raise
         return None if claimed is None else self._lease(*claimed, generation)
 
-    async def hold(self, session: str, queue: str) -> Lease | None:
-        """Own a lane on which nobody works and no mail waits, to write its log beside a run; None where it is busy."""
-        await self._workers.freshen()
-        generation = self._workers.generation
-
-        async def change(tx: Transaction) -> Row | None:
-            await tx.run(LANE, session, queue)
-            return await tx.row(HOLD, session, self._workers.id)
-
-        row = await self._engine.write(change, durable=False)
-        return None if row is None else self._lease(row, [], generation)
-
     async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
-        """Give the lane back with its mail. With an `error` that counts as a failed attempt, and the next one comes
-        after `delay` seconds (doubling from 1 without it); False where that was the last attempt. Raises `LostLease`."""
+        """Give the lane back with its mail; with an `error` that is a failed attempt, False if it was the last.
+
+        The next attempt comes after `delay` seconds (doubling from 1 where none is given). Raises `LostLease`.
+        """
         now, failed = self._clock.now(), 1 if error else 0
         pause = delay if delay is not None else min(LONGEST_PAUSE, 2.0**lease.attempts) * failed
         again = now + min(pause, LONGEST_PAUSE) if pause else 0.0

@@ -99,6 +99,7 @@ class Workers:
         self._looked = self._swept = self._beaten
         self._idle: set[tuple[str, int]] = set()
         self._void = False
+        self._rung = False
         self.id = RandomIds().short()
         self.generation = 0
 
@@ -115,7 +116,14 @@ class Workers:
     async def wait(self, seconds: float) -> bool:
         """Wait for a ring: new mail, a stop, a dead worker. False where none came in that time."""
         await self.register()
-        return await self._presence.wait(seconds)
+        rung = await self._presence.wait(seconds)
+        self._rung = self._rung or rung
+        return rung
+
+    def heard(self) -> bool:
+        """Whether there was a ring since this was last asked."""
+        rung, self._rung = self._rung, False
+        return rung
 
     def alive(self, lease: Lease) -> None:
         """Raise `LostLease` where this process was away for so long that others may have given it up; asked right

@@ -107,7 +107,7 @@ def from_function(
     one that writes: runs alone, never again by itself. Raises `Unusable` with the reason.
     """
     mark = ToolMark(
-        effect=effect, needs=tuple(map(_capability, capabilities)), paths=(), reads_when="", name=name, core=True
+        effect=effect, needs=tuple(map(capability_of, capabilities)), paths=(), reads_when="", name=name, core=True
     )
     signature = signature_of(function, name=name, description=description)
     return BoundTool(signature=signature, mark=mark, call=_awaitable(function))
@@ -166,7 +166,8 @@ def _awaitable(function: Callable[..., object]) -> Callable[..., Awaitable[objec
     return in_a_thread
 
 
-def _capability(word: str) -> Capability:
+def capability_of(word: str) -> Capability:
+    """The capability that a person's word means (`network`, `fs.read`, ...). Raises `Unusable`."""
     lowered = word.strip().lower()
     if lowered in CAPABILITY_WORDS:
         return CAPABILITY_WORDS[lowered]

@@ -124,6 +124,8 @@ def _schema(wanted: list[inspect.Parameter], hints: Mapping[str, Any], described
     properties: dict[str, Any] = {}
     for parameter in offered:
         entry = _entry(hints.get(parameter.name, Any))
+        if parameter.default is None:
+            entry = _without_null(entry)
         if described.get(parameter.name):
             entry["description"] = described[parameter.name]
         if _worth_saying(parameter.default):
@@ -145,13 +147,23 @@ def _entry(kind: object) -> dict[str, Any]:
     return inlined
 
 
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without the null that only says "left out": shorter, and `check` takes a null for that anyway."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return rest | kinds[0] if len(kinds) == 1 else schema
+
+
 def _inlined(schema: object, components: Mapping[str, Any]) -> object:
     """The schema without references and titles: shorter, and some providers know no `$ref`."""
     match schema:
         case {"$ref": str() as reference}:
             return _inlined(components[reference.rpartition("/")[2]], components)
         case dict():
-            kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+            unsaid = {"title", "description"} if "properties" in schema else {"title"}  # a class's docstring is ours
+            kept = {key: value for key, value in schema.items() if key not in unsaid or not isinstance(value, str)}
+            if all(isinstance(value, str) for value in kept.get("enum", [0])):
+                kept = {"type": "string"} | kept  # some providers insist
             return {key: _inlined(value, components) for key, value in kept.items()}
         case list():
             return [_inlined(item, components) for item in schema]

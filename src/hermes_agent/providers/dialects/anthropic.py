@@ -18,7 +18,7 @@ from hermes_agent.core.errors import (
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.dialect import Compiler, Decoder, Dialect, Framing, Table, Wire
-from hermes_agent.providers.kept import KeptTurns
+from hermes_agent.providers.kept import KeptTurns, joined
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.anthropic import MessagesDecoder
 from hermes_agent.providers.route import Route, output_limit
@@ -103,7 +103,7 @@ class MessagesCompiler:
                 fragments[place] = _marked(fragments[place])
         room = max(LEAST_ROOM, self._route.facts.window - self.tokens)
         tail = json_bytes(self._tail(request, min(room, output_limit(self._route, max_output))))[1:]
-        body = b"".join((self._head, b",".join(fragments), b"],", tail))
+        body = joined(self._head, fragments, b"]," + tail)
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",

@@ -21,7 +21,7 @@ from hermes_agent.core.errors import (
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.dialect import Compiler, Decoder, Dialect, Framing, Table, Wire
-from hermes_agent.providers.kept import KeptTurns
+from hermes_agent.providers.kept import KeptTurns, joined
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, arguments_of, data_url, json_bytes, safe_id, written
 from hermes_agent.providers.replies.openai_chat import ChatDecoder
 from hermes_agent.providers.route import Route
@@ -83,9 +83,8 @@ class ChatCompiler:
         self.tokens = tokens + len(self._head) // BYTES_PER_TOKEN
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:
-        body = b"".join(
-            (self._head, b",".join(self._fragments), b"],", json_bytes(self._tail(request, max_output))[1:])
-        )
+        tail = b"]," + json_bytes(self._tail(request, max_output))[1:]
+        body = joined(self._head, self._fragments, tail)
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",

@@ -49,7 +49,9 @@ def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
 async def link(url: str, *, seconds: float = 10.0) -> Link:
     """A new connection. Raises `OSError` or what asyncpg raises."""
     connect: Callable[..., Awaitable[Link]] = _asyncpg().connect
-    return await connect(url, timeout=seconds, command_timeout=60.0)
+    # A transaction whose client is gone without a word must not hold its locks for longer than anybody waits.
+    settings = {"idle_in_transaction_session_timeout": "15s"}
+    return await connect(url, timeout=seconds, command_timeout=60.0, server_settings=settings)
 
 
 async def unlink(connection: Link) -> None:

@@ -8,17 +8,20 @@ from typing import Any, TypeVar
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseUnreachable
-from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, link, sqlstate, unlink
-from hermes_agent.store.transaction import Change, Dialect, Row, Value
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
+from hermes_agent.store.postgres.pool import Pool
+from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
 
 T = TypeVar("T")
-CONNECTIONS = 8
 PAUSE = 0.05
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-# One round trip: a simple query may hold several statements.
-BEGIN_LAZY = f"{BEGIN}; SET LOCAL synchronous_commit TO off"
-XID = "SELECT CAST(pg_current_xact_id_if_assigned() AS TEXT)"
-XID_STATUS = "SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))"
+# Only where the change wrote something, so that a look stays a look.
+MARK = (
+    "UPDATE commit_mark SET token = $2, at = now() WHERE client = $1 AND pg_current_xact_id_if_assigned() IS NOT NULL"
+)
+# Waits for the lost connection's transaction to end, one way or the other.
+MARKED = "SELECT token FROM commit_mark WHERE client = $1 FOR UPDATE"
 NOTIFY = "SELECT pg_notify($1, $2)"
 
 
@@ -51,42 +54,11 @@ class PostgresTransaction:
 class _Unknown(Exception):
     """The connection was lost while a commit was under way."""
 
-    def __init__(self, xid: str | None, result: Any) -> None:  # noqa: ANN401  what the change returned
-        super().__init__(xid)
-        self.xid = xid
+    def __init__(self, client: str, token: str, result: Any) -> None:  # noqa: ANN401  what the change returned
+        super().__init__("connection lost")
+        self.client = client
+        self.token = token
         self.result = result
-
-
-class _Pool:
-    """The idle connections, the last used first."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._idle: list[Link] = []
-        self._free = asyncio.Semaphore(CONNECTIONS)
-
-    async def take(self) -> Link:
-        await self._free.acquire()
-        while self._idle:
-            connection = self._idle.pop()
-            if not connection.is_closed():
-                return connection
-        try:
-            return await link(self._url)
-        except BaseException:
-            self._free.release()
-            raise
-
-    def give(self, connection: Link, *, usable: bool) -> None:
-        if usable and not connection.is_closed():
-            self._idle.append(connection)
-        else:
-            connection.terminate()
-        self._free.release()
-
-    async def close(self) -> None:
-        while self._idle:
-            await unlink(self._idle.pop())
 
 
 async def commit(connection: Link) -> None:
@@ -119,11 +91,13 @@ class PostgresEngine:
         self._patience = patience
         self._commit = commit
         self._home = asyncio.get_running_loop()
-        self._pool = _Pool(url)
+        self._pool = Pool(url, clock)
+        self._ids = RandomIds()
         self._closed = False
 
-    async def write(self, change: Change[T], *, durable: bool = True) -> T:
-        return await self._at_home(self._write(change, BEGIN if durable else BEGIN_LAZY))
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:  # noqa: ARG002  more than was asked for
+        # Always durable: workers outlive a crash of the server, which must not give a lane again under the same epoch.
+        return await self._at_home(self._write(change))
 
     async def read(self, query: Change[T]) -> T:
         return await self._at_home(self._read(query))
@@ -142,13 +116,13 @@ class PostgresEngine:
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
 
-    async def _write(self, change: Change[T], begin: str) -> T:
+    async def _write(self, change: Change[T]) -> T:
         deadline = self._clock.monotonic() + self._patience
         while True:
             try:
-                return await self._attempt(change, begin)
+                return await self._attempt(change)
             except _Unknown as unknown:
-                if await self._was_committed(unknown, deadline):
+                if await self._was_committed(unknown):
                     result: T = unknown.result
                     return result
             except Exception as error:
@@ -167,57 +141,36 @@ class PostgresEngine:
                 await self._pause(error, deadline)
 
     async def _query(self, query: Change[T]) -> T:
-        connection = await self._pool.take()
-        usable = False
-        try:
-            result = await query(PostgresTransaction(connection))
-            usable = True
-            return result
-        finally:
-            self._pool.give(connection, usable=usable)
+        async with self._pool.connection() as pooled:
+            return await query(PostgresTransaction(pooled.link))
 
-    async def _attempt(self, change: Change[T], begin: str) -> T:
-        connection = await self._pool.take()
-        usable = False
-        try:
-            await connection.execute(begin)
-            transaction = PostgresTransaction(connection)
+    async def _attempt(self, change: Change[T]) -> T:
+        async with self._pool.connection() as pooled:
+            await pooled.link.execute(BEGIN)
+            transaction = PostgresTransaction(pooled.link)
             try:
                 result = await change(transaction)
                 for target in sorted(transaction.rings):
-                    await connection.fetch(NOTIFY, self.channel, target)
+                    await pooled.link.fetch(NOTIFY, self.channel, target)
+                token = self._ids.short()
+                marked = await transaction.run(MARK, pooled.client, token)
             except Exception:
-                if not connection.is_closed():
-                    await connection.execute("ROLLBACK")
-                    usable = True
+                await pooled.roll_back()
                 raise
-            await self._finish(connection, result)
-            usable = True
+            try:
+                await self._commit(pooled.link)
+            except Exception as error:
+                if marked and is_lost(error):
+                    raise _Unknown(pooled.client, token, result) from error
+                raise
             return result
-        finally:
-            self._pool.give(connection, usable=usable)
 
-    async def _finish(self, connection: Link, result: object) -> None:
-        xid = (await connection.fetch(XID))[0][0]
-        try:
-            await self._commit(connection)
-        except Exception as error:
-            if is_lost(error):
-                raise _Unknown(xid, result) from error
-            raise
+    async def _was_committed(self, unknown: _Unknown) -> bool:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(MARKED, unknown.client)
 
-    async def _was_committed(self, unknown: _Unknown, deadline: float) -> bool:
-        if unknown.xid is None:
-            return True  # It wrote nothing.
-
-        async def query(connection: PostgresTransaction) -> Row | None:
-            return await connection.row(XID_STATUS, unknown.xid)
-
-        while True:
-            row = await self._read(query)  # type: ignore[arg-type]
-            if row is None or row[0] != "in progress":
-                return row is not None and row[0] == "committed"
-            await self._pause(unknown, deadline)
+        row = await self._read(query)
+        return row is not None and row[0] == unknown.token
 
     async def _pause(self, error: Exception, deadline: float) -> None:
         if self._clock.monotonic() >= deadline:

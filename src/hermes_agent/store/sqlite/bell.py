@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 LONGEST_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the closing NUL
-NAME = len("/0123456789ab.sock")
+SUFFIX = ".sock"
+NAME = len(f"/0123456789ab{SUFFIX}")
 
 
 def bell_folder(home: Path) -> Path:
@@ -34,8 +35,8 @@ class Bell:
     def ring(self, workers: Iterable[str]) -> None:
         """Wake these workers; "" is all."""
         names = set(workers)
-        for path in self._all() if "" in names else [self._folder / f"{name}.sock" for name in names]:
-            self._send(path)
+        for name in self._all() if "" in names else [f"{name}{SUFFIX}" for name in names]:
+            self._send(f"{self._folder}/{name}")
 
     def close(self) -> None:
         """Give back the sending socket."""
@@ -43,19 +44,20 @@ class Bell:
             self._socket.close()
             self._socket = None
 
-    def _all(self) -> list[Path]:
+    def _all(self) -> list[str]:
+        # Once per message: names as the system gives them, no path objects.
         with suppress(FileNotFoundError):
-            return [path for path in self._folder.iterdir() if path.suffix == ".sock"]
+            return [name for name in os.listdir(self._folder) if name.endswith(SUFFIX)]  # noqa: PTH208
         return []
 
-    def _send(self, path: Path) -> None:
+    def _send(self, path: str) -> None:
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
         try:
-            self._socket.sendto(b"", os.fspath(path))
+            self._socket.sendto(b"", path)
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)  # Its process died without taking the name away.
+            Path(path).unlink(missing_ok=True)  # Its process died without taking the name away.
         except (FileNotFoundError, BlockingIOError):
             return
 
@@ -65,7 +67,7 @@ def listen(folder: Path, worker: str) -> socket.socket:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder} belongs to another user")
-    path = folder / f"{worker}.sock"
+    path = folder / f"{worker}{SUFFIX}"
     bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     bell.bind(os.fspath(path))
     bell.setblocking(False)

@@ -173,10 +173,10 @@ class SqliteEngine:
         while True:
             group, stop = self._next_group()
             writing.commit([job for job in group if not job.future.cancelled()])
-            _answer(group)
             rings = set().union(*(job.rings for job in group if job.error is None))
             if rings:
                 self.bell.ring(rings)
+            _answer(group)
             if stop is not None:
                 return stop
 

@@ -108,7 +108,15 @@ def _reindented(found: str, old: str, new: str) -> str:
     """The new text moved from the indentation that the model gave to that which the file has."""
     given, real = _indent(old.strip("\n")), _indent(found)
     rows = new.strip("\n").split("\n")
+    if _differs_in_first_line_only(old.strip("\n"), found):
+        return "\n".join([real + rows[0].removeprefix(given), *rows[1:]])
     return "\n".join(real + row.removeprefix(given) if row.strip() else row for row in rows)
+
+
+def _differs_in_first_line_only(old: str, found: str) -> bool:
+    """Models often leave out the indentation where they begin to copy."""
+    given, real = old.split("\n")[1:], found.split("\n")[1:]
+    return bool(given) and [row.rstrip() for row in given] == [row.rstrip() for row in real]
 
 
 def _indent(text: str) -> str:

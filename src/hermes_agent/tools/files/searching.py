@@ -51,7 +51,7 @@ class Found:
 
 
 async def search(query: Query, *, ripgrep: str = "") -> Found:
-    """Search; both engines find the same for patterns that both understand. Raises `BadArguments`, `ToolError`."""
+    """Search; both engines find the same in UTF-8 text by patterns that both understand. Raises `BadArguments`, `ToolError`."""
     try:
         re.compile(query.pattern)
         glob = finder.glob_pattern(query.glob) if query.glob else None
@@ -106,18 +106,18 @@ def _of_ripgrep(output: bytes, root: Path) -> Iterator[Hit]:
         match event:
             case {"type": "match" | "context" as kind, "data": {"path": path, "lines": lines, "line_number": number}}:
                 yield Hit(
-                    path=_text(path).removeprefix(str(root)).lstrip("/"),
+                    path=_text(path, "surrogateescape").removeprefix(str(root)).lstrip("/"),
                     number=int(number),
-                    text=_text(lines).removesuffix("\n").removesuffix("\r")[:MOST_CHARS],
+                    text=_text(lines, "replace").removesuffix("\n").removesuffix("\r")[:MOST_CHARS],
                     matches=kind == "match",
                 )
 
 
-def _text(value: dict[str, str]) -> str:
+def _text(value: dict[str, str], errors: str) -> str:
     if "text" in value:
         return value["text"]
     raw: bytes = msgspec.convert(value["bytes"], bytes)
-    return raw.decode("utf-8", "surrogateescape")
+    return raw.decode("utf-8", errors)
 
 
 def _complete_lines(output: bytes) -> Iterator[Any]:
