@@ -32,13 +32,20 @@ def test_nothing_asked_is_told(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_traceback(tmp_path: Path) -> None:
-    command = f"{sys.executable} -c '{PROGRAM}' --help | true"
-
-    done = subprocess.run(
-        ["sh", "-c", command], env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "config", "show"],
+        env={"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.stderr.close()
 
-    assert done.stderr == ""
+    assert (process.wait(), said) == (1, "")
 
 
 def test_a_terminal_that_knows_no_unicode_gets_escapes(tmp_path: Path) -> None:
@@ -47,3 +54,19 @@ def test_a_terminal_that_knows_no_unicode_gets_escapes(tmp_path: Path) -> None:
     said = program("config", "path", home=home, variables={"PYTHONIOENCODING": "ascii"})
 
     assert said.out == f"{tmp_path}/h\\xf6me/config.yaml\n"
+
+
+def test_what_is_piped_in_joins_the_question(tmp_path: Path) -> None:
+    said = program("-m", "demo/scripted", "-z", "About this:", "--json", home=tmp_path, stdin=b"piped words\n")
+
+    assert said.code == 0, said.err
+    assert '"About this:\\n\\npiped words"' in said.out
+
+
+def test_without_a_model_a_question_is_one_sentence_and_its_code(tmp_path: Path) -> None:
+    said = program("-z", "hello", home=tmp_path)
+
+    assert said.code == 3
+    assert "`hermes setup`" in said.err
+    assert "`hermes demo`" in said.err
+    assert "Traceback" not in said.err

@@ -1,4 +1,4 @@
-"""Workers are killed, stopped and cut off while they work: nothing is lost, nothing finished runs again, order holds."""
+"""Workers are killed, stopped and cut off at work: nothing is lost, nothing finished runs again, order holds."""
 
 import asyncio
 import os
@@ -73,7 +73,7 @@ class Fleet:
             return await tx.row("SELECT count(*) FROM inbox WHERE ended IS NULL")
 
         async with asyncio.timeout(DRAIN_SECONDS):
-            while await self.store.read(query) != (0,):
+            while await self.store.read(query) != (0,):  # noqa: ASYNC110  other processes do it
                 await asyncio.sleep(0.05)
 
     async def judge(self) -> None:

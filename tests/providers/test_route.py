@@ -51,6 +51,13 @@ def test_without_any_key_the_sentence_names_both_ways_on():
         chosen("anthropic/claude-opus-5-5", secrets=keys(ANTHROPIC_API_KEY="  "))
 
 
+@pytest.mark.parametrize("key", ["k\u2019y", "two words", "line\nbreak"])
+def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str):
+    with pytest.raises(NoModel, match="OPENAI_API_KEY") as caught:
+        chosen("openai/gpt-5.2", secrets=keys(OPENAI_API_KEY=key))
+    assert key not in str(caught.value)
+
+
 def test_a_misspelt_vendor_is_told_the_nearest_one():
     for name in ("opnai/gpt-5.2", "opnai"):
         with pytest.raises(NoModel, match="`openai`"):

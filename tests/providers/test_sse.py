@@ -21,6 +21,7 @@ def decoded(*chunks: bytes) -> list[bytes]:
         (b"data:  two spaces\n\n", [b" two spaces"]),
         (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),
         (b"data: a\r\rdata: b\r\r", [b"a", b"b"]),
+        (b"data: a\n\ndata: b\r\n\r\n", [b"a", b"b"]),
         (b"data: one\ndata: two\n\n", [b"one\ntwo"]),
         (b"data\ndata: x\n\n", [b"\nx"]),
         (b": comment\n\nevent: ping\nid: 7\nretry: 3\n\ndata: a\n\n", [b"a"]),

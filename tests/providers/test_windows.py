@@ -61,12 +61,16 @@ async def test_a_server_that_is_not_there_says_nothing():
     await http.close()
 
 
-async def test_the_broker_asks_once_and_a_setting_comes_first():
+async def test_the_broker_asks_before_the_first_two_questions_and_never_again():
     async with ollama(show=BY_HAND) as (http, route, asked):
         broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings())
+        for _ in range(4):
+            await broker.prepare()
+    assert (broker.window, asked) == (32_768, ["ps", "show"] * 2)
+
+
+async def test_a_window_that_a_person_set_is_not_asked_for():
+    async with ollama(show=BY_HAND) as (http, route, asked):
+        broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings(window=9_000))
         await broker.prepare()
-        await broker.prepare()
-        assert (broker.window, asked) == (32_768, ["ps", "show"])
-        fixed = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings(window=9_000))
-        await fixed.prepare()
-        assert asked == ["ps", "show"]
+    assert asked == []

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.events import Durable, Entry, Notice, Outcome, Replied, RunEnded, ToolEnded, ToolStarted
-from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.core.records import revive

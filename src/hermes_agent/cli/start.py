@@ -47,7 +47,7 @@ def talk(invocation: Invocation) -> int:
     if invocation.question is None and at_terminal and not invocation.json:
         chat: int = late(CHAT)(invocation)
         return chat
-    words = "\n\n".join(part for part in (invocation.prompt, piped_text(invocation.prompt)) if part.strip())
+    words = "\n\n".join(part.strip() for part in (invocation.prompt, piped_text(invocation.prompt)) if part.strip())
     if not words and not invocation.resume and not invocation.go_on:
         sys.stderr.write(
             "Nothing was asked: `hermes -z PROMPT`, or pipe the prompt in. `hermes --help` lists the rest.\n"

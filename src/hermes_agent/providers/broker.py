@@ -30,6 +30,8 @@ from hermes_agent.providers.settings import ModelSettings
 KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 MOST_UNDERESTIMATED = 4.0
+# Before the first question, and once more before the second one: by then the server has loaded the model and knows.
+MOST_PROBES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ class Broker:
         self._dialect: Dialect = late(DIALECTS[route.vendor.dialect])
         self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
         self._underestimated = 1.0
-        self._prepared = not route.vendor.window_probe or settings.window is not None
+        self._probes = MOST_PROBES if route.vendor.window_probe and settings.window is None else 0
 
     @property
     def name(self) -> str:
@@ -118,13 +120,12 @@ class Broker:
         return self._route.facts.window
 
     async def prepare(self) -> None:
-        """Ask a local server for the model's real window, once; a server that does not say leaves the catalogue's
-        figure."""
-        if self._prepared:
+        """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
+        if not self._probes:
             return
-        self._prepared = True
+        self._probes -= 1
         window = await late(self._route.vendor.window_probe)(self._http, self._route)
-        if window:
+        if window and window != self._route.facts.window:
             self._route = replace(self._route, facts=replace(self._route.facts, window=window))
             self._compilers.clear()
 

@@ -77,6 +77,10 @@ def choose(settings: ModelSettings, secrets: Secrets) -> Route:
     if not model:
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
     key = _key(vendor, secrets)
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise NoModel(
+            f"The key for {vendor.title} ({vendor.key_names[0]}) holds characters that no key has: enter it anew."
+        )
     if vendor.needs_key and not key:
         raise NoModel(
             f"{vendor.title} needs a key: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"

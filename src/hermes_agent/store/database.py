@@ -13,14 +13,16 @@ from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.opened import Opened
 from hermes_agent.store.prefixes import Prefixes
+from hermes_agent.store.search import Search
 from hermes_agent.store.sessions import Sessions
-from hermes_agent.store.transaction import Change, Dialect, Engine
+from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
-from hermes_agent.store.workers import Presence, Timings, Workers
+from hermes_agent.store.workers import Timings, Workers
 
 T = TypeVar("T")
-# Each dialect's own way in, loaded when its URL is used: (place, clock, timings) -> (engine, presence).
+# Each dialect's own way in, loaded when its URL is used: (place, clock, timings) -> Opened.
 DIALECTS = {
     Dialect.SQLITE: "hermes_agent.store.sqlite.dialect:open_sqlite",
     Dialect.POSTGRES: "hermes_agent.store.postgres.dialect:open_postgres",
@@ -30,9 +32,10 @@ DIALECTS = {
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, worker_name: str) -> None:
-        self._engine = engine
-        self.workers = Workers(engine, presence, clock, timings, worker_name)
+    def __init__(self, opened: Opened, clock: Clock, timings: Timings, worker_name: str) -> None:
+        engine = self._engine = opened.engine
+        self.workers = Workers(engine, opened.presence, clock, timings, worker_name)
+        self.search = Search(opened.index)
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)
         self.history = History(engine)
@@ -57,6 +60,7 @@ class Store:
     async def close(self) -> None:
         """Leave the workers and close the connections; what was begun before is committed."""
         await self.workers.leave()
+        await self.search.close()
         await self._engine.close()
 
 
@@ -70,8 +74,8 @@ async def open_store(
     """
     dialect, place = _parsed(url)
     clock, timings = clock or SystemClock(), timings or Timings()
-    engine, presence = await late(DIALECTS[dialect])(place, clock, timings)
-    return Store(engine, presence, clock, timings, worker_name)
+    opened = await late(DIALECTS[dialect])(place, clock, timings)
+    return Store(opened, clock, timings, worker_name)
 
 
 def _parsed(url: str | Path) -> tuple[Dialect, str]:

@@ -30,9 +30,12 @@ class History:
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
         """Add to the log of the lease's session. Raises `LostLease`."""
         await fence(tx, lease)
-        for entry in entries:
-            event = entry.event
-            await tx.run(INSERT, lease.lane, entry.number, entry.run, entry.at, event.kind, written(event))
+        lane = lease.lane
+        rows = [(lane, entry.number, entry.run, entry.at, entry.event.kind, written(entry.event)) for entry in entries]
+        if len(rows) == 1:
+            await tx.run(INSERT, *rows[0])
+        elif rows:
+            await tx.many(INSERT, rows)
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
         """The entries that follow number `after`, in order; at most `limit`."""

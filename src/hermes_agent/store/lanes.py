@@ -37,6 +37,7 @@ MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY i
 RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
+INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 STOPS = "SELECT id FROM lane WHERE owner = $1 AND stop_epoch = epoch ORDER BY id"
 NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues})"
@@ -90,8 +91,10 @@ class Lanes:
         return None if claimed is None else self._lease(*claimed, generation)
 
     async def release(self, lease: Lease, *, error: str = "", delay: float | None = None) -> bool:
-        """Give the lane back with its mail. With an `error` that counts as a failed attempt, and the next one comes
-        after `delay` seconds (doubling from 1 without it); False where that was the last attempt. Raises `LostLease`."""
+        """Give the lane back with its mail; with an `error` that is a failed attempt, False if it was the last.
+
+        The next attempt comes after `delay` seconds (doubling from 1 where none is given). Raises `LostLease`.
+        """
         now, failed = self._clock.now(), 1 if error else 0
         pause = delay if delay is not None else min(LONGEST_PAUSE, 2.0**lease.attempts) * failed
         again = now + min(pause, LONGEST_PAUSE) if pause else 0.0
@@ -103,6 +106,15 @@ class Lanes:
             return 0 if row is None else int(row[0])
 
         return await self._engine.write(change) < self._timings.attempts
+
+    async def insist(self, session: str) -> bool:
+        """A person wants the session's open mail worked on now, whatever became of it before; False where none is
+        open."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(INSIST, session)
+
+        return await self._engine.write(change) > 0
 
     async def stop(self, session: str) -> bool:
         """Tell whoever works on the session to stop; False where nobody does."""

@@ -32,7 +32,7 @@ def test_the_demo_repairs_is_killed_resumes_and_checks_itself(tmp_path: Path):
     assert time.monotonic() - began < 20
     assert "scripted" in done.stdout.splitlines()[0]
     assert "KILLED with SIGKILL" in done.stdout
-    assert "takes up the interrupted run" in done.stdout
+    assert "hermes --resume" in done.stdout
     assert "  NO " not in done.stdout
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.stdout + done.stderr)
     assert list(tmp_path.glob("hermes-demo-*")) == []

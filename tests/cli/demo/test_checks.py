@@ -36,11 +36,11 @@ RESULT = ToolEnded(
 )
 ANSWERED = replace(ASKED, call_id="m2", message=Message(role=Role.ASSISTANT, parts=(Text(text="done"),)))
 END = RunEnded(outcome=Outcome.ANSWERED, text="done", turns=2)
-GOOD: tuple[Durable, ...] = (RunStarted(), HEARD, ASKED, RunStarted(resumed=True), RESULT, ANSWERED, END)
+GOOD: tuple[Durable, ...] = (RunStarted(), HEARD, ASKED, RESULT, ANSWERED, END)
 
 
-def log(*events: Durable, first: int = 1) -> list[Entry]:
-    return [Entry(number=number, run="r", at=0.0, event=event) for number, event in enumerate(events, first)]
+def log(*events: Durable, first: int = 1, run: str = "r") -> list[Entry]:
+    return [Entry(number=number, run=run, at=0.0, event=event) for number, event in enumerate(events, first)]
 
 
 def broken(entries: list[Entry]) -> list[str]:
@@ -61,7 +61,7 @@ def test_a_good_log_passes():
         (log(*(event for event in GOOD if event is not RESULT)), "each of 1 tool calls has one result"),
         (log(*GOOD[:-1]), "the run ended with an answer"),
         (log(*GOOD, END), "the run ended with an answer"),
-        (log(*(event for event in GOOD if event != RunStarted(resumed=True))), "taken up again"),
+        ([*log(*GOOD[:3]), *log(*GOOD[3:], first=4, run="another")], "the run that was killed is the one that ended"),
     ],
 )
 def test_each_claim_can_be_broken(entries: list[Entry], claim: str):

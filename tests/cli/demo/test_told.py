@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.cli.demo.told import Tally, Teller
+from hermes_agent.cli.demo.told import Teller, counted
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
+    Entry,
     Event,
     Notice,
     Outcome,
     Replied,
     RunEnded,
     RunStarted,
-    Seen,
     ToolEnded,
     ToolStarted,
-    TurnStarted,
 )
 from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason, TextDelta, Usage
@@ -59,7 +58,10 @@ CALL = ToolCall(id="c", name="terminal", arguments={})
         (ended("Ran 6 tests\n\nOK\n[exit code 0]"), "  done terminal, 0.25 s: 2 lines"),
         (ended("nothing there", is_error=True), "  FAILED terminal, 0.25 s: nothing there"),
         (Notice(text="mind the gap"), "notice: mind the gap"),
-        (RunEnded(outcome=Outcome.ANSWERED, text="Done.\nAll of it.", turns=2), "answer: Done.\nAll of it."),
+        (
+            RunEnded(outcome=Outcome.ANSWERED, text="Done.\nAll of it.", turns=2),
+            "answer: Done.\n                   All of it.",
+        ),
         (TextDelta(text="x"), ""),
     ],
 )
@@ -74,17 +76,24 @@ def test_a_command_is_told_with_its_last_words():
     teller = Teller()
     teller.tell(ToolStarted(turn=1, call_id="c", tool="terminal", effect=Effect.EXEC, summary="terminal: make"))
 
-    assert teller.tell(ended("Ran 6 tests\n\nOK\n[exit code 0]")) == "  done terminal: make, 0.25 s: OK"
+    assert teller.tell(ended("Ran 6 tests\n\nOK\n[exit code 0]")) == "  done terminal, 0.25 s: OK"
 
 
 def test_long_words_are_cut_to_a_line():
     assert len(Teller().tell(Notice(text="word " * 100))) < 130
 
 
-def test_the_tally_counts_what_the_task_took():
-    tally = Tally()
-    for number, event in ((1, TurnStarted(turn=1, call_id="m", messages=1)), (2, replied()), (3, ended("x"))):
-        tally.add(Seen(session="s", number=number, run="r", at=0.0, event=event))
-    tally.seconds = 1.25
+def test_a_call_is_told_with_its_first_argument():
+    teller = Teller()
+    teller.tell(replied(ToolCall(id="c", name="read_file", arguments={"path": "a.txt", "limit": 3})))
 
-    assert tally.line() == ("1 model calls, 1 tool calls, 107 tokens (64 of them cached), 3 events committed, 1.2 s")
+    assert teller.tell(ended("1|x")) == "  done read_file: a.txt, 0.25 s: 1 line"
+
+
+def test_what_a_task_took_is_counted_in_its_log():
+    events = (RunStarted(), replied(CALL), ended("x"), replied(Text(text="Done.")))
+    entries = [Entry(number=number, run="r", at=0.0, event=event) for number, event in enumerate(events, 1)]
+
+    assert counted(entries, 1.25) == (
+        "2 model calls, 1 tool calls, 214 tokens (128 of them cached), 4 events committed, 1.2 s"
+    )

@@ -50,11 +50,13 @@ class Blocks:
         return done
 
     def close(self) -> list[str]:
-        """What is left, as the last block; empty where nothing is."""
-        left = self.tail
-        self._lines, self._rest, self._fence, self._gap = [], "", "", False
+        """What is left: nothing follows any more."""
+        if self._rest:
+            self._take(self._rest)
+        left = [*self._done, "".join(self._lines)]
+        self._lines, self._done, self._rest, self._fence, self._gap = [], [], "", "", False
         self._kind = Kind.NOTHING
-        return [left] if left else []
+        return [block for block in left if block]
 
     def _take(self, line: str) -> None:
         if self._fence:

@@ -17,6 +17,7 @@ from hermes_agent.cli.chat.talk import Talk
 from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript
 from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.output import width
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Asked, Event
 from hermes_agent.core.inbound import Inbound
@@ -212,10 +213,9 @@ class Chat:
         route = talk.runtime.route(talk.record.model if talk.record is not None else "")
         # What answers from within this program is no model.
         scripted = " (scripted model)" if route.vendor.server else ""
-        folder = short_path(talk.folder)
         lines = [
             f"{paint('Hermes', BOLD)} {VERSION} · {self.status.model}{scripted}",
-            paint(f"{folder} · {self._name()} · /help, /keys", DIM),
+            paint(place_line(short_path(talk.folder), self._name(), self.transcript.width), DIM),
         ]
         self.transcript.head("\n".join(lines))
         if talk.runtime.loaded.notice:
@@ -232,6 +232,14 @@ def short_path(folder: str) -> str:
     """A folder as people write it, with `~` for their own."""
     home = str(Path.home())
     return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
+
+
+def place_line(folder: str, session: str, columns: int) -> str:
+    """Folder, session and where help is; on a narrow terminal the end of the folder and no help."""
+    if width(line := f"{folder} · {session} · /help, /keys") <= columns:
+        return line
+    room = max(8, columns - width(session) - 3)
+    return f"{folder if width(folder) <= room else '…' + folder[1 - room :]} · {session}"
 
 
 async def open_chat(runtime: Runtime, invocation: Invocation, page: Page, render: Callable[[str, int], str]) -> Chat:

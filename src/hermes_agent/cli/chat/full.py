@@ -38,7 +38,6 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
         bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
         app = panel.application(bindings, create_input(sys.stdin), colours=colours)
         chat.changed = lambda: show(chat, screen, app)
-        await chat.begin()
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(hand_on(chat, lines))
             await screen.run(app, lambda: chat.busy)
@@ -50,7 +49,9 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
 
 
 async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
-    """Do what the lines say, one after the other."""
+    """Greet, then do what the lines say, one after the other. Keys are read from before the greeting on."""
+    await chat.begin()
+    chat.changed()
     while True:
         await chat.line(await lines.get())
 

@@ -95,11 +95,11 @@ class Keyboard:
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:
-        """The answer that a key alone gives to the open question."""
+        """The decision that a key alone makes."""
         asked = self._chat.question
-        if asked is None or self._panel.buffer.text or self._panel.seconds_shown() < TOO_SOON:
+        if asked is None or asked.purpose != "approval" or self._panel.buffer.text or self._panel.seconds_shown() < TOO_SOON:
             return None
-        return keys_of(asked.choices).get(key)
+        return keys_of(asked).get(key)
 
     def _chooses(self, key: str) -> Condition:
         return Condition(lambda: self._choice(key) is not None)

@@ -132,5 +132,6 @@ class Panel:
         return [("class:prompt", "> ")] if line == 0 and wrapped == 0 else [("", "  ")]
 
     def _status(self) -> AnyFormattedText:
-        activity = self.hint or self._live.activity(self._clock.monotonic())
+        hint = "" if self._chat.busy else self.hint
+        activity = hint or self._live.activity(self._clock.monotonic())
         return f" {self._chat.status.line(activity, self._screen.width - 1)}"

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, YELLOW, clean, paint
 from hermes_agent.core.events import Asked
 
 MEANINGS = {
     "once": "this call only",
-    "session": "and whatever is like it, in this session",
-    "always": "and whatever is like it, from now on",
-    "deny": "do not run it",
+    "session": "this exact call, until the session ends",
+    "always": "this exact call, from now on",
+    "deny": "do not run it (`deny WHY` tells the model why)",
 }
 MOST_LINES = 14
 
 
-def keys_of(choices: Sequence[str]) -> dict[str, str]:
-    """Key -> choice: the first letters where all of them differ, and always the numbers from 1 (at most nine)."""
+def keys_of(asked: Asked) -> dict[str, str]:
+    """Key -> choice: the numbers from 1 (at most nine), and for a decision the first letters where all of them differ.
+
+    A fact may be answered in free words, which a letter could begin.
+    """
+    choices = asked.choices
     keys = {str(number): choice for number, choice in enumerate(choices[:9], 1)}
-    letters = [choice[:1].lower() for choice in choices]
-    if all(letter.isalpha() and letter.isascii() for letter in letters) and len(set(letters)) == len(letters):
+    letters = [choice[:1].lower() for choice in choices if asked.purpose == "approval"]
+    if letters and all(letter.isalpha() and letter.isascii() for letter in letters) and len(set(letters)) == len(letters):
         keys |= dict(zip(letters, choices, strict=True))
     return keys
 
@@ -33,13 +35,16 @@ def answer_of(asked: Asked, line: str) -> str | None:
     said = line.strip()
     if not said:
         return None
-    key = keys_of(asked.choices).get(said.lower())
+    key = keys_of(asked).get(said.lower())
     if key is not None:
         return key
     for choice in asked.choices:
         if choice.lower() == said.lower():
             return choice
-    return None if asked.purpose == "approval" and asked.choices else said
+    if asked.purpose == "clarify" or not asked.choices:
+        return said
+    refusal, _, why = said.partition(" ")
+    return why.strip() or None if refusal.lower() in ("deny", "no") else None
 
 
 def question_lines(asked: Asked, others: int) -> str:
@@ -48,7 +53,7 @@ def question_lines(asked: Asked, others: int) -> str:
     if len(rest) > MOST_LINES:
         rest = [*rest[:MOST_LINES], f"… {len(rest) - MOST_LINES} more lines"]
     lines = [f"{paint('?', BOLD, YELLOW)} {paint(head, BOLD)}", *(f"  {line}" for line in rest)]
-    letters = {choice: key for key, choice in keys_of(asked.choices).items() if key.isalpha()}
+    letters = {choice: key for key, choice in keys_of(asked).items() if key.isalpha()}
     for number, choice in enumerate(asked.choices, 1):
         key = letters.get(choice, str(number))
         meaning = MEANINGS.get(choice, "") if asked.purpose == "approval" else ""

@@ -82,6 +82,11 @@ class Transcript:
         self._last_reply = ""
         self._taken: set[int] = set()
 
+    @property
+    def width(self) -> int:
+        """Cells of a line."""
+        return self._page.width
+
     def see(self, event: Event) -> None:
         """Show an event."""
         match event:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.app.demo import SLOW_COMMAND, SLOW_LOG
-from hermes_agent.core.events import Entry, MessageTaken, Outcome, Replied, RunEnded, RunStarted, ToolEnded
+from hermes_agent.core.events import Entry, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.host.process import run
 
@@ -69,8 +69,8 @@ def check_log(entries: Sequence[Entry], *, killed: bool) -> list[Check]:
         Check(claim="the run ended with an answer, once", holds=ended == [Outcome.ANSWERED]),
     ]
     if killed:
-        resumed = any(isinstance(event, RunStarted) and event.resumed for event in events)
-        checks.append(Check(claim="the log says that the run was taken up again", holds=resumed))
+        whole = len({entry.run for entry in entries}) == 1
+        checks.append(Check(claim="the run that was killed is the one that ended", holds=whole and bool(ended)))
     return checks
 
 

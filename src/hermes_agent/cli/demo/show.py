@@ -13,9 +13,9 @@ from pathlib import Path
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, log_of
 from hermes_agent.cli.demo.checks import Check, check_log, check_project
 from hermes_agent.cli.demo.child import Remark, Watched, hermes
-from hermes_agent.cli.demo.told import Tally, Teller
+from hermes_agent.cli.demo.told import Teller, counted
 from hermes_agent.cli.output import say
-from hermes_agent.core.events import Seen, ToolStarted
+from hermes_agent.core.events import Entry, Seen, ToolStarted
 
 LONGEST_TASK = 60.0  # seconds; each takes less than ten
 PATIENCE = 3.0  # seconds for the slow command to begin, once its intent is committed
@@ -24,12 +24,12 @@ GLANCE = 0.01
 
 @dataclass(slots=True)
 class Task:
-    """One task as it is shown: which session it became, its counts and its words."""
+    """One task as it is shown: which session it became, its words, and in the end its log."""
 
     session: str = ""
-    tally: Tally = field(default_factory=Tally)
     teller: Teller = field(default_factory=Teller)
     began: float = field(default_factory=time.monotonic)
+    log: tuple[Entry, ...] = ()
 
 
 async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
@@ -44,7 +44,7 @@ async def demonstrate(folder: Path, variables: Mapping[str, str]) -> bool:
     heading("Looked at afterwards, in the files and in the database:")
     checks = [*await check_project(stage.project, variables), Check(claim="the program was killed", holds=killed)]
     for name, task, was_killed in (("task 1", repaired, False), ("task 2", extended, True)):
-        found = check_log(await log_of(stage, task.session), killed=was_killed)
+        found = check_log(task.log, killed=was_killed)
         checks += [Check(claim=f"{name}: {check.claim}", holds=check.holds) for check in found]
     for check in checks:
         tell(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
@@ -57,7 +57,7 @@ async def repair(stage: Stage, variables: Mapping[str, str]) -> Task:
     heading(f'1. hermes -z "{REPAIR}"')
     async with hermes("-z", REPAIR, "--json", home=stage.home, folder=stage.project, variables=variables) as watched:
         await follow(watched, task)
-    summary(task)
+    await finish(stage, task)
     return task
 
 
@@ -73,24 +73,35 @@ async def extend(stage: Stage, variables: Mapping[str, str]) -> tuple[Task, bool
         arguments = ("--json", "--resume", task.session)
         async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
             await follow(watched, task)
-    summary(task)
+    await finish(stage, task)
     return task, killed
 
 
-async def follow(watched: Watched, task: Task, kill_in: Path | None = None) -> bool:
+async def follow(watched: Watched, task: Task, kill_in: Path | None = None, limit: float = LONGEST_TASK) -> bool:
     """Show what the child does until it ends. With `kill_in` it is killed once the slow command has made that file."""
+    try:
+        async with asyncio.timeout(limit):
+            return await _follow(watched, task, kill_in)
+    except TimeoutError:
+        line(task, f"It did not end within {limit:.0f} s and is ended.")
+        return False
+
+
+async def _follow(watched: Watched, task: Task, kill_in: Path | None) -> bool:
     killed = False
-    async with asyncio.timeout(LONGEST_TASK), aclosing(watched.lines) as lines:
+    async with aclosing(watched.lines) as lines:
         async for seen in lines:
-            if isinstance(seen, Remark):
-                line(task, f"remark: {seen.text}")
-                continue
             show(seen, task)
-            if kill_in is not None and isinstance(seen.event, ToolStarted) and SLOW_COMMAND in seen.event.summary:
+            if kill_in is not None and begins_slow_command(seen):
                 await asyncio.to_thread(wait_for, kill_in)
                 watched.kill()
                 killed = True
     return killed
+
+
+def begins_slow_command(seen: Seen | Remark) -> bool:
+    """Whether this event is the committed intent of the command in whose middle the program is killed."""
+    return isinstance(seen, Seen) and isinstance(seen.event, ToolStarted) and SLOW_COMMAND in seen.event.summary
 
 
 def wait_for(file: Path) -> None:
@@ -100,10 +111,12 @@ def wait_for(file: Path) -> None:
         time.sleep(GLANCE)
 
 
-def show(seen: Seen, task: Task) -> None:
-    """Count an event and print its line."""
+def show(seen: Seen | Remark, task: Task) -> None:
+    """Print an event's line, or the remark."""
+    if isinstance(seen, Remark):
+        line(task, f"remark: {seen.text}")
+        return
     task.session = seen.session
-    task.tally.add(seen)
     if words := task.teller.tell(seen.event):
         line(task, words)
 
@@ -119,10 +132,11 @@ def heading(words: str) -> None:
     tell(words)
 
 
-def summary(task: Task) -> None:
-    """The counts of a task."""
-    task.tally.seconds = time.monotonic() - task.began
-    tell(f"  {task.tally.line()}")
+async def finish(stage: Stage, task: Task) -> None:
+    """Read the task's log and print what it took."""
+    seconds = time.monotonic() - task.began
+    task.log = await log_of(stage, task.session)
+    tell(f"  {counted(task.log, seconds)}")
 
 
 def tell(words: str) -> None:

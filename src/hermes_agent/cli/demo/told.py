@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
+    Entry,
     Event,
     MessageTaken,
     Notice,
@@ -13,55 +14,33 @@ from hermes_agent.core.events import (
     Replied,
     RunEnded,
     RunStarted,
-    Seen,
     ToolEnded,
     ToolStarted,
-    TurnStarted,
 )
-from hermes_agent.core.messages import ToolResult
+from hermes_agent.core.messages import ToolCall, ToolResult
 
 LONGEST = 90
+ANSWER_INDENT = "\n" + " " * 19  # below the words that follow "answer: " and the seconds
 
 
-@dataclass(slots=True)
-class Tally:
-    """What one task took, counted from the events. `committed` are the events that were durable before they were
-    shown; live ones carry the number of a durable one and are not counted."""
-
-    model_calls: int = 0
-    tool_calls: int = 0
-    input: int = 0
-    cached: int = 0
-    output: int = 0
-    committed: int = 0
-    seconds: float = 0.0
-
-    def add(self, seen: Seen) -> None:
-        """Count an event."""
-        match seen.event:
-            case TurnStarted():
-                self.model_calls += 1
-            case ToolEnded():
-                self.tool_calls += 1
-            case Replied(usage=usage):
-                self.input += usage.input
-                self.cached += usage.cached
-                self.output += usage.output
-        self.committed = max(self.committed, seen.number)
-
-    def line(self) -> str:
-        """One line."""
-        return (
-            f"{self.model_calls} model calls, {self.tool_calls} tool calls, {self.input + self.output:,} tokens "
-            f"({self.cached:,} of them cached), {self.committed} events committed, {self.seconds:.1f} s"
-        )
+def counted(entries: Sequence[Entry], seconds: float) -> str:
+    """What one task took, counted in its log."""
+    replies = [entry.event.usage for entry in entries if isinstance(entry.event, Replied)]
+    calls = sum(isinstance(entry.event, ToolEnded) for entry in entries)
+    tokens = sum(usage.input + usage.output for usage in replies)
+    cached = sum(usage.cached for usage in replies)
+    return (
+        f"{len(replies)} model calls, {calls} tool calls, {tokens:,} tokens ({cached:,} of them cached), "
+        f"{len(entries)} events committed, {seconds:.1f} s"
+    )
 
 
 class Teller:
     """Tells events one by one. It remembers which call is which, because several run side by side."""
 
     def __init__(self) -> None:
-        self._started: dict[str, ToolStarted] = {}
+        self._commands: set[str] = set()
+        self._calls: dict[str, str] = {}
 
     def tell(self, event: Event) -> str:
         """The event in a line; empty for one that says nothing of its own."""
@@ -75,28 +54,34 @@ class Teller:
             case MessageTaken(message=message):
                 words = f"heard: {_cut(message.text)}"
             case Replied(message=message, usage=usage, seconds=seconds) if message.tool_calls:
+                self._calls.update({call.id: _in_short(call) for call in message.tool_calls})
                 words = f"model, {seconds:.2f} s, {usage.output} tokens: {_cut(message.text)}"
             case ToolStarted():
-                self._started[event.call_id] = event
+                if event.effect is Effect.EXEC:
+                    self._commands.add(event.call_id)
                 words = f"  starts {_cut(event.summary)}"
             case ToolEnded():
                 words = self._ended(event)
             case Notice(text=text):
                 words = f"notice: {_cut(text)}"
             case RunEnded(text=text):
-                words = f"answer: {text}"
+                words = "answer: " + text.replace("\n", ANSWER_INDENT)
         return words
 
     def _ended(self, ended: ToolEnded) -> str:
         """What ran, for how long, and the outcome: of a command its last words, otherwise the size of the result."""
         words = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
         lines = [line for line in words.splitlines() if line.strip() and not line.startswith("[")]
-        started = self._started.get(ended.call_id)
-        what = _cut(started.summary) if started else ended.tool
-        outcome = f"{len(lines)} lines"
-        if lines and (ended.is_error or (started and started.effect is Effect.EXEC)):
-            outcome = _cut(lines[-1])
+        what = self._calls.get(ended.call_id, ended.tool)
+        last_words = lines and (ended.is_error or ended.call_id in self._commands)
+        outcome = _cut(lines[-1]) if last_words else f"{len(lines)} {'line' if len(lines) == 1 else 'lines'}"
         return f"  {'FAILED' if ended.is_error else 'done'} {what}, {ended.seconds:.2f} s: {outcome}"
+
+
+def _in_short(call: ToolCall) -> str:
+    """The tool and its first argument, which says best what the call is about."""
+    first = next(iter(call.arguments.values()), "")
+    return f"{call.name}: {_cut(str(first))}"
 
 
 def _cut(text: str) -> str:

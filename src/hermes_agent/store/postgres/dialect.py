@@ -7,8 +7,10 @@ from pathlib import Path
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseTooNew, DatabaseUnreachable
 from hermes_agent.store.migrations import newest, steps_after
+from hermes_agent.store.opened import Opened
 from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
+from hermes_agent.store.postgres.index import PostgresIndex
 from hermes_agent.store.postgres.presence import PostgresPresence
 from hermes_agent.store.workers import Timings
 
@@ -21,7 +23,7 @@ SET_VERSION = "UPDATE hermes_format SET version = $1"
 SCHEMA = "SELECT current_schema()"
 
 
-async def open_postgres(place: str, clock: Clock, timings: Timings) -> tuple[PostgresEngine, PostgresPresence]:
+async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
     """Reach the server at the URL and bring the database up to date. Raises a `StoreError`; never falls back."""
     try:
         connection = await link(place)
@@ -35,7 +37,8 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> tuple[Pos
             raise DatabaseUnreachable(f"The PostgreSQL database of store.url cannot be reached: {error}") from error
         raise explain(error) from error
     engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
-    return engine, PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
+    presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
+    return Opened(engine=engine, presence=presence, index=PostgresIndex(engine))
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:

@@ -95,8 +95,8 @@ class PostgresEngine:
         self._ids = RandomIds()
         self._closed = False
 
-    async def write(self, change: Change[T], *, durable: bool = True) -> T:
-        # Always durable: workers outlive a crash of the server, and must not meet a claim that it forgot and gave again.
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:  # noqa: ARG002  more than was asked for
+        # Always durable: workers outlive a crash of the server, which must not give a lane again under the same epoch.
         return await self._at_home(self._write(change))
 
     async def read(self, query: Change[T]) -> T:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.store.opened import Opened
 from hermes_agent.store.sqlite.engine import SqliteEngine
+from hermes_agent.store.sqlite.index import SqliteIndex
 from hermes_agent.store.sqlite.presence import SqlitePresence
 from hermes_agent.store.workers import Timings
 
+INDEX = "index.db"
 
-async def open_sqlite(place: str, clock: Clock, timings: Timings) -> tuple[SqliteEngine, SqlitePresence]:
+
+async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
     """Open (or make) the file at `place`. Raises a `StoreError`."""
     path = _absolute(place)
     engine = SqliteEngine(path, busy_seconds=timings.busy)
     await engine.start()
-    return engine, SqlitePresence(path.parent, clock)
+    index = SqliteIndex(path.with_name(INDEX), path, busy_seconds=timings.busy)
+    return Opened(engine=engine, presence=SqlitePresence(path.parent, clock), index=index)
 
 
 def _absolute(place: str) -> Path:

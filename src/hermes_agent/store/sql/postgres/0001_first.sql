@@ -34,14 +34,32 @@ CREATE TABLE entry (
     at      double precision NOT NULL,
     kind    TEXT NOT NULL,
     body    TEXT NOT NULL,
+    xid     xid8 NOT NULL DEFAULT pg_current_xact_id(),
     UNIQUE (session, number)
 );
+-- The order in which a reader of every session may go without missing what commits later under a lower id.
+CREATE INDEX entry_by_commit ON entry (xid, id);
 
 -- Sessions whose log was deleted, for whoever keeps a view of it.
 CREATE TABLE removal (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     session TEXT NOT NULL
 );
+
+-- English stems, and no word left out. What is indexed comes from the log; `indexed` says how far.
+CREATE TEXT SEARCH DICTIONARY hermes_stem (TEMPLATE = snowball, LANGUAGE = english);
+CREATE TEXT SEARCH CONFIGURATION hermes (COPY = simple);
+ALTER TEXT SEARCH CONFIGURATION hermes ALTER MAPPING FOR asciiword, word WITH hermes_stem;
+CREATE TABLE words (
+    entry bigint PRIMARY KEY REFERENCES entry (id) ON DELETE CASCADE,
+    tsv   tsvector NOT NULL
+);
+CREATE INDEX words_by_tsv ON words USING gin (tsv);
+CREATE TABLE indexed (
+    xid   xid8 NOT NULL,
+    entry bigint NOT NULL
+);
+INSERT INTO indexed VALUES ('0', 0);
 
 CREATE TABLE effect (
     session  TEXT NOT NULL REFERENCES session (id),

@@ -1,0 +1,205 @@
+"""Search: what was said is found again, whatever a person types."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied
+from hermes_agent.core.messages import Message, Role, Text, said
+from hermes_agent.core.model import StopReason, Usage
+from hermes_agent.store.database import Store
+from hermes_agent.store.search import pattern_of, phrases_of, snippet, words
+from tests.databases import OpenAnother
+from tests.store.made import QUEUE, add, session
+
+
+async def tell(store: Store, name: str, *texts: str, principal: str = "cli:ann") -> None:
+    """A session in which these texts were said."""
+    await add(store, session(name, principal=principal))
+    lease = await store.lanes.hold(name, QUEUE)
+    assert lease is not None
+    entries = [
+        Entry(number=number, run="r", at=float(number), event=MessageTaken(message=said(text)))
+        for number, text in enumerate(texts, 1)
+    ]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+    await store.lanes.release(lease)
+
+
+async def found(store: Store, query: str, principal: str | None = None) -> list[tuple[str, int]]:
+    return [(hit.session, hit.number) for hit in await store.search.search(query, principal)]
+
+
+async def test_a_word_is_found_where_it_was_said(store: Store):
+    await tell(store, "s1", "the build is broken", "the weather is fine")
+
+    (hit,) = await store.search.search("broken")
+
+    assert (hit.session, hit.number, hit.at, hit.role) == ("s1", 1, 1.0, Role.USER)
+    assert hit.snippet == "the build is broken"
+
+
+async def test_what_the_model_said_is_found_too_and_notices_are_not(store: Store):
+    await add(store, session())
+    lease = await store.lanes.hold("s1", QUEUE)
+    assert lease is not None
+    message = Message(role=Role.ASSISTANT, parts=(Text(text="a marmot"),))
+    replied = Replied(
+        turn=1,
+        call_id="c",
+        message=message,
+        stop=StopReason.END,
+        usage=Usage(),
+        provider="p",
+        model="m",
+        cost=None,
+        seconds=1.0,
+    )
+    events = (replied, Notice(text="a marmot"))
+    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+
+    (hit,) = await store.search.search("marmot")
+
+    assert (hit.number, hit.role) == (1, Role.ASSISTANT)
+
+
+@pytest.mark.parametrize("query", ["BROKEN", "break", "builds", "broken build", "the build", "Übung", "übung"])
+async def test_case_stems_and_order_do_not_matter(store: Store, query: str):
+    await tell(store, "s1", "the build is broken because breaks happen; Übung macht den Meister")
+
+    assert await found(store, query) == [("s1", 1)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            '"',
+            "'",
+            "broken'",
+            '"broken',
+            "broken AND",
+            "NOT broken",
+            "NEAR(broken",
+            "broken*",
+            "^broken",
+            "text:broken",
+        ),
+        *(
+            "(broken",
+            "-broken",
+            "broken;--",
+            "{broken}",
+            "broken\0",
+            "a:* broken",
+            "broken | !",
+            "$1 broken",
+            "?1 broken",
+        ),
+        *("<-> broken", "\\ broken"),
+    ],
+)
+async def test_no_punctuation_is_an_error(store: Store, query: str):
+    await tell(store, "s1", "it is broken")
+
+    assert await found(store, query) in ([("s1", 1)], [])
+    assert ("broken" in query) is bool(await found(store, query))
+
+
+@pytest.mark.parametrize("query", ["", "   ", '""', "!!! ???", "…"])
+async def test_a_query_without_words_finds_nothing(store: Store, query: str):
+    await tell(store, "s1", "something")
+
+    assert await found(store, query) == []
+
+
+async def test_messages_with_all_words_come_alone_and_else_those_with_any(store: Store):
+    await tell(store, "s1", "red apple", "green apple", "red car")
+
+    assert await found(store, "red apple") == [("s1", 1)]
+    assert sorted(await found(store, "red zebra")) == [("s1", 1), ("s1", 3)]
+
+
+async def test_a_quoted_phrase_is_found_as_a_whole(store: Store):
+    await tell(store, "s1", "the big red dog", "the red big dog")
+
+    assert await found(store, '"big red"') == [("s1", 1)]
+
+
+@pytest.mark.parametrize("query", ["数据库", "数据", "データベース", "베이스"])
+async def test_scripts_without_spaces_are_searched_by_their_parts(store: Store, query: str):
+    await tell(
+        store, "s1", "我们的数据库坏了", "データベースが壊れた", "데이터베이스가 고장났다", "據數 something else"
+    )
+
+    assert len(await found(store, query)) == 1
+
+
+async def test_one_principal_finds_only_their_own(store: Store):
+    await tell(store, "s1", "the secret word", principal="cli:ann")
+    await tell(store, "s2", "the secret word", principal="cli:bob")
+
+    assert await found(store, "secret", "cli:bob") == [("s2", 1)]
+    assert len(await found(store, "secret")) == 2
+
+
+async def test_a_deleted_session_is_not_found(store: Store):
+    await tell(store, "s1", "the secret word")
+    await tell(store, "s2", "the secret word")
+    assert len(await found(store, "secret")) == 2
+
+    await store.sessions.delete("s1")
+
+    assert await found(store, "secret") == [("s2", 1)]
+
+
+async def test_what_is_said_later_is_found_later(store: Store, open_another: OpenAnother):
+    other = await open_another()
+    await tell(store, "s1", "first word")
+    assert await found(other, "word") == [("s1", 1)]
+
+    await tell(store, "s2", "second word")
+
+    assert len(await found(other, "word")) == 2
+    assert len(await found(store, "word")) == 2
+
+
+async def test_catching_up_reads_each_entry_once(store: Store):
+    await tell(store, "s1", *(f"text {number}" for number in range(1200)))
+
+    assert await store.search.catch_up() == 1200
+    assert await store.search.catch_up() == 0
+    assert await found(store, "1199") == [("s1", 1200)]
+
+
+async def test_a_limit_is_kept(store: Store):
+    await tell(store, "s1", *("same word" for _ in range(30)))
+
+    assert len(await store.search.search("word", limit=7)) == 7
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(some.text(some.characters(), max_size=60))
+async def test_any_text_can_be_said_and_searched_for(text: str):
+    phrases = phrases_of(text)
+
+    assert all(word == word.strip('"') and word for phrase in phrases for word in phrase)
+    snippet(text, pattern_of(phrases))
+
+
+def test_phrases_are_words_in_quotes_or_alone():
+    assert phrases_of('big "Red dog" foo-bar big') == (("big",), ("red", "dog"), ("foo", "bar"))
+    assert words("中文 and 1st") == ["中", "文", "and", "1st"]
+
+
+def test_a_snippet_shows_the_words_around_the_first_hit():
+    text = f"{'a ' * 200}needle {'b ' * 200}"
+
+    cut = snippet(text, pattern_of((("needles",),)))
+
+    assert cut.startswith("…")
+    assert cut.endswith("…")
+    assert "needle b" in cut
+    assert len(cut) < 200
+    assert snippet("short", pattern_of((("missing",),))) == "short"
