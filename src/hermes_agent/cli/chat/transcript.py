@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hermes_agent.cli.chat.blocks import is_code
 from hermes_agent.cli.chat.calls import Call, ended_lines
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint
+from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.chat.words import Words
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import (
@@ -211,7 +211,7 @@ class Transcript:
 
     def remark(self, text: str, colour: str = DIM) -> None:
         """Show a line that neither the person nor the model said."""
-        self._put(Kind.REMARK, paint(clean(text), colour))
+        self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
 
     def answer(self, text: str) -> None:
         """Show what a command found."""
