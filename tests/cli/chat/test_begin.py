@@ -8,7 +8,7 @@ from tests.cli.chat.terminal import Terminal
 
 
 def test_without_a_key_there_is_a_sentence_and_no_prompt(home: Path, project: Path):
-    with Terminal(home=home, folder=project, columns=100) as terminal:
+    with Terminal(home=home, folder=project, columns=200) as terminal:
         assert terminal.wait_for_end() == 3
 
     assert "`hermes setup`" in terminal.text
