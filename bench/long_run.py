@@ -72,7 +72,9 @@ class LongRun:
         noted = [number for number, step in rounds if step == 2]
         for module in self._modules:
             marks = "".join(
-                f"\n# round {number}" for number in reversed(marked) if self._modules[number % len(self._modules)] == module
+                f"\n# round {number}"
+                for number in reversed(marked)
+                if self._modules[number % len(self._modules)] == module
             )
             text = (pristine / module).read_text().replace(FIRST, f"{FIRST}{marks}", 1)
             if (folder / module).read_text() != text:
@@ -80,7 +82,11 @@ class LongRun:
         lines = "".join(f"{number} {self._modules[number % len(self._modules)]}\n" for number in noted)
         if (folder / JOURNAL).read_text() != lines:
             wrong.append(f"{JOURNAL} is not as it should be")
-        wrong += [f"count/{number}.txt" for number in noted if (folder / f"count/{number}.txt").read_text() != f"{number + 1}\n"]
+        wrong += [
+            f"count/{number}.txt"
+            for number in noted
+            if (folder / f"count/{number}.txt").read_text() != f"{number + 1}\n"
+        ]
         return wrong
 
     def calls(self) -> int:

@@ -38,12 +38,12 @@ def measure() -> list[Figure]:
         (home / "config.yaml").write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\n")
         variables = {**os.environ, "HERMES_HOME": folder, "CUSTOM_API_KEY": KEY}
         floor = [sys.executable, "-c", TEN_LINES, server.url]
-        ours = [sys.executable, "-c", HERMES, "-z", "hi"]
+        ours = [sys.executable, "-P", "-c", HERMES, "-z", "hi"]
         for command in (floor, ours):
             to_request(command, server, variables)
         samples = [(to_request(floor, server, variables), to_request(ours, server, variables)) for _ in range(TIMES)]
         bare = median(lambda: seconds([sys.executable, "-c", "pass"], variables), TIMES)
-        version = median(lambda: seconds([sys.executable, "-c", HERMES, "--version"], variables), TIMES)
+        version = median(lambda: seconds([sys.executable, "-P", "-c", HERMES, "--version"], variables), TIMES)
     first = [sorted(column)[TIMES // 2] * 1000 for column in zip(*samples, strict=True)]
     return [
         Figure(name="hermes --version", value=version * 1000, floor=bare * 1000, unit="ms", limit=3),

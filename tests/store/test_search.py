@@ -8,7 +8,7 @@ from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied
 from hermes_agent.core.messages import Message, Role, Text, said
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.store.database import Store
-from hermes_agent.store.search import phrases_of, snippet, words
+from hermes_agent.store.search import pattern_of, phrases_of, snippet, words
 from tests.databases import OpenAnother
 from tests.store.made import QUEUE, add, session
 
@@ -185,7 +185,7 @@ async def test_any_text_can_be_said_and_searched_for(text: str):
     phrases = phrases_of(text)
 
     assert all(word == word.strip('"') and word for phrase in phrases for word in phrase)
-    snippet(text, phrases)
+    snippet(text, pattern_of(phrases))
 
 
 def test_phrases_are_words_in_quotes_or_alone():
@@ -196,10 +196,10 @@ def test_phrases_are_words_in_quotes_or_alone():
 def test_a_snippet_shows_the_words_around_the_first_hit():
     text = f"{'a ' * 200}needle {'b ' * 200}"
 
-    cut = snippet(text, (("needles",),))
+    cut = snippet(text, pattern_of((("needles",),)))
 
     assert cut.startswith("…")
     assert cut.endswith("…")
     assert "needle b" in cut
     assert len(cut) < 200
-    assert snippet("short", (("missing",),)) == "short"
+    assert snippet("short", pattern_of((("missing",),))) == "short"

@@ -12,6 +12,9 @@ from hermes_agent.core.events import Entry, Seen, is_live
 READER_ROOM = 2_000
 """Live events that a reader may be behind before it loses live ones (durable ones it reads from the log)."""
 
+GLANCE = 0.5
+"""Seconds between looks into the log of a session that another process may be working on, while somebody watches it."""
+
 ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
 
 
@@ -45,11 +48,13 @@ class Reader:
 
 
 class Bus:
-    """The events of the runs of this process, by session."""
+    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells them
+    apart."""
 
-    def __init__(self, read_log: ReadLog) -> None:
+    def __init__(self, read_log: ReadLog, is_here: Callable[[str], bool]) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
         self._read_log = read_log
+        self._is_here = is_here
 
     def publish(self, seen: Seen) -> None:
         """Show an event to the session's readers; never waits."""
@@ -83,7 +88,11 @@ class Bus:
 
     async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
-        seen = await reader.take()
+        try:
+            async with asyncio.timeout(None if self._is_here(session) else GLANCE):
+                seen = await reader.take()
+        except TimeoutError:
+            return await self._missed(session, number)
         live, missed = is_live(seen.event), list[Seen]()
         if (reader.lost and reader.empty) or (live and seen.number > number):
             reader.lost = False

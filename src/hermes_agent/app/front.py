@@ -73,7 +73,7 @@ class Hermes:
         own_only: bool = True,
     ) -> None:
         self.store = store
-        self.bus = Bus(store.history.entries)
+        self.bus = Bus(store.history.entries, lambda session: session in self._running)
         self._build = build
         self._clock = clock
         self._ids = ids
@@ -129,16 +129,16 @@ class Hermes:
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
-        """Work on a session that a crash left in the middle of a run. False where nothing is open."""
-        if self._own is not None:
-            self._own.add(session)
+        """Work on a session that a crash left in the middle of a run, at once. False where nothing is open."""
         if session in self._running:
             return True
         await self.store.workers.reap()
-        lease = await self.store.lanes.claim([self._queue], session)
-        if lease is not None:
-            self._start(lease)
-        return lease is not None
+        if not await self.store.lanes.insist(session):
+            return False
+        if self._own is not None:
+            self._own.add(session)
+        self._look()
+        return True
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
@@ -261,7 +261,7 @@ class Hermes:
             return await self.store.lanes.claim([self._queue])
         for session in sorted(self._own - self._running.keys()):
             if lease := await self.store.lanes.claim([self._queue], session):
-                return lease
+                return replace(lease, poison="")  # A person is there, and wants it tried.
         return None
 
     def _journal(self, lease: Lease, view: Session) -> Journal:

@@ -31,8 +31,8 @@ async def _run(invocation: Invocation) -> int:
     async with open_runtime(home, Options(model=invocation.model, attended=False)) as runtime:
         if runtime.loaded.notice:
             tell(runtime.loaded.notice)
-        session, after, submitted = await _begin(runtime, invocation)
-        if not submitted and not await runtime.hermes.resume(session):
+        session, after, works = await _begin(runtime, invocation)
+        if not works:
             tell("Nothing to resume: the last run of this session is complete.")
             return Exit.OK
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.hermes.stop_now, session)
@@ -41,13 +41,14 @@ async def _run(invocation: Invocation) -> int:
 
 
 async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bool]:
-    """The session, the event to follow it from, and whether there was something to say."""
+    """The session, the event to follow it from, and whether there is anything to follow."""
     workspace = str(Path.cwd())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
     record = await session_for(runtime, invocation, conversation)
     after = await runtime.store.history.last_number(record.id)
+    goes_on = bool(invocation.resume or invocation.go_on) and await runtime.hermes.resume(record.id)
     if not invocation.prompt:
-        return record.id, after, False
+        return record.id, after, goes_on
     inbound = Inbound(
         source="cli",
         source_id=runtime.ids.short(),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from hermes_agent.core.events import Durable, MessageTaken, Replied
+import msgspec
+
 from hermes_agent.core.messages import Role
-from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain
 from hermes_agent.store.transaction import Row
 
@@ -28,6 +28,23 @@ ENDING = 3
 Phrase = tuple[str, ...]
 
 
+class _Part(msgspec.Struct):
+    kind: str = ""
+    text: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: str
+    parts: list[_Part]
+
+
+class _Told(msgspec.Struct):
+    message: _Message
+
+
+_decoder = msgspec.json.Decoder(_Told)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A message that was found: where it is, when and by whom it was said, and the words around what was looked for."""
@@ -39,18 +56,25 @@ class Hit:
     snippet: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a message must hold: every phrase, or any. A phrase is words that follow each other, in lower case."""
+
+    phrases: tuple[Phrase, ...]
+    every: bool
+
+
 class Index(Protocol):
     """Words of all logs in one dialect.
 
     - `catch_up` reads what the logs gained and lost since the last time; returns how many entries it read;
-    - `find` gives rows `(session, number, at, body)`, the best first: those that hold every phrase (or any of them,
-      with `every` False), of sessions that exist, of one principal where it is named;
-    - a phrase is a sequence of words that follow each other; words are lower-case letters and digits.
+    - `find` catches up, then gives rows `(session, number, at, body)`, the best first, for the first of the wishes that
+      any message fulfils; of sessions that exist, of one principal where it is named.
     """
 
     async def catch_up(self) -> int: ...
 
-    async def find(self, phrases: tuple[Phrase, ...], *, every: bool, principal: str, limit: int) -> list[Row]: ...
+    async def find(self, wishes: Sequence[Wanted], *, principal: str, limit: int) -> list[Row]: ...
 
     async def close(self) -> None: ...
 
@@ -70,11 +94,9 @@ class Search:
         phrases = phrases_of(query)
         if not phrases:
             return []
-        await self._index.catch_up()
-        for wanted, every in _tries(phrases):
-            if rows := await self._index.find(wanted, every=every, principal=principal or "", limit=limit):
-                return [_hit(row, phrases) for row in rows]
-        return []
+        rows = await self._index.find(wishes_of(phrases), principal=principal or "", limit=limit)
+        pattern = pattern_of(phrases)
+        return [_hit(row, pattern) for row in rows]
 
     async def close(self) -> None:
         """Close what the index has open."""
@@ -87,14 +109,15 @@ def phrases_of(query: str) -> tuple[Phrase, ...]:
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))[:LONGEST_QUERY]
 
 
-def _tries(phrases: tuple[Phrase, ...]) -> Iterator[tuple[tuple[Phrase, ...], bool]]:
+def wishes_of(phrases: tuple[Phrase, ...]) -> list[Wanted]:
     """What to look for until something is found: all, any, and any word of what was joined by punctuation."""
-    yield phrases, True
+    wishes = [Wanted(phrases=phrases, every=True)]
     if len(phrases) > 1:
-        yield phrases, False
+        wishes.append(Wanted(phrases=phrases, every=False))
     apart = tuple(dict.fromkeys((word,) for phrase in phrases for word in phrase))
     if len(apart) > len(phrases):
-        yield apart, False
+        wishes.append(Wanted(phrases=apart, every=False))
+    return wishes
 
 
 def words(text: str) -> list[str]:
@@ -107,32 +130,40 @@ def spaced(text: str) -> str:
     return UNSPACED.sub(r" \g<0> ", text) if UNSPACED.search(text) else text
 
 
-def said(body: str) -> tuple[Role, str] | None:
-    """Who said what in a log entry, None where nobody did."""
-    event = revive(Durable, plain(body))
-    if not isinstance(event, MessageTaken | Replied):
-        return None
-    return event.message.role, event.message.text
+def said(body: str) -> tuple[Role, str]:
+    """Who said what in a log entry of one of `KINDS`."""
+    message = told(body).message
+    return Role(message.role), "".join(part.text for part in message.parts if part.kind == "text")
 
 
-def _hit(row: Row, phrases: tuple[Phrase, ...]) -> Hit:
-    session, number, at, body = row
-    role, text = said(body) or (Role.USER, "")
-    return Hit(session=session, number=number, at=at, role=role, snippet=snippet(text, phrases))
+def told(body: str) -> _Told:
+    """The part of an entry that has words; the rest is passed over, since thousands are read at once."""
+    try:
+        return _decoder.decode(body)
+    except msgspec.DecodeError:
+        return msgspec.convert(plain(body), _Told)
 
 
-def snippet(text: str, phrases: tuple[Phrase, ...]) -> str:
+def pattern_of(phrases: tuple[Phrase, ...]) -> re.Pattern[str]:
+    """What finds the words of a query in a text, or at least the beginnings of words like them."""
+    forms = dict.fromkeys(form for phrase in phrases for word in phrase for form in (word, _stem(word)))
+    return re.compile("|".join(rf"\b{form}" if form.isascii() else form for form in forms), re.IGNORECASE)
+
+
+def snippet(text: str, pattern: re.Pattern[str]) -> str:
     """The first place where one of the words stands, with what is around it, on one line."""
-    spots = [spot for phrase in phrases for word in phrase if (spot := _place(text, word)) >= 0]
-    middle = min(spots, default=0)
+    match = pattern.search(text)
+    middle = match.start() if match else 0
     first, last = max(0, middle - AROUND), middle + AROUND
     cut = " ".join(text[first:last].split())
     return f"{'…' if first else ''}{cut}{'…' if last < len(text) else ''}"
 
 
-def _place(text: str, word: str) -> int:
-    stem = word[: max(SHORTEST_STEM, len(word) - ENDING)]
-    for form in (word, stem):
-        if match := re.search(rf"(?<!\w){re.escape(form)}" if form.isascii() else re.escape(form), text, re.IGNORECASE):
-            return match.start()
-    return -1
+def _stem(word: str) -> str:
+    return word[: max(SHORTEST_STEM, len(word) - ENDING)]
+
+
+def _hit(row: Row, pattern: re.Pattern[str]) -> Hit:
+    session, number, at, body = row
+    role, text = said(body)
+    return Hit(session=session, number=number, at=at, role=role, snippet=snippet(text, pattern))

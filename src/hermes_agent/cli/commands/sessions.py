@@ -12,7 +12,7 @@ from hermes_agent.cli.moments import Since, moment
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown, said_in
+from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.events import Entry
 from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
@@ -24,7 +24,6 @@ FORMATS: dict[str, Callable[[Session, Sequence[Entry]], str]] = {
     "html": as_html,
 }
 PAGE = 200
-LONGEST_HIT = 100
 
 
 @click.group(short_help="List, read, find, export and delete conversations.")
@@ -71,16 +70,16 @@ def show(surface: Surface, session: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """Find messages in which all the words stand, the newest session first."""
-    hits = with_store(surface, lambda store: hits_of(store, [word.casefold() for word in words], limit))
+    """Find messages by their words, the best first; "quoted words" stand together."""
+    query = " ".join(f'"{word}"' if " " in word else word for word in words)
+    hits = with_store(surface, lambda store: store.search.search(query, limit=limit))
     if as_json:
-        say_json(
-            [{"session": session.id, "title": session.title, "at": at, "text": text} for session, at, text in hits]
-        )
+        say_json(hits)
     elif not hits:
-        remark("No message holds all of these words.")
-    for session, at, text in [] if as_json else hits:
-        say(f"{session.id}  {moment(at)}  {session.title or '-'}\n    {excerpt(text, words[0])}")
+        remark("No message holds these words.")
+    else:
+        for hit in hits:
+            say(f"{hit.session}  {moment(hit.at)}  {hit.role.value}\n    {' '.join(hit.snippet.split())}")
 
 
 @sessions.command()
@@ -201,25 +200,3 @@ async def whole(store: Store, name: str) -> tuple[Session, list[Entry]]:
     """A session and its log. Raises `UnknownSession`."""
     found = await store.sessions.find(name)
     return found, await store.history.entries(found.id)
-
-
-async def hits_of(store: Store, words: Sequence[str], limit: int) -> list[tuple[Session, float, str]]:
-    """The messages that hold all the words (case folded), whatever the language."""
-    hits: list[tuple[Session, float, str]] = []
-    async for session in newest_first(store):
-        spoken = said_in(await store.history.entries(session.id))
-        hits += [(session, said.at, said.text) for said in spoken if _holds(said.text.casefold(), words)]
-        if len(hits) >= limit:
-            break
-    return hits[:limit]
-
-
-def _holds(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
-
-
-def excerpt(text: str, word: str) -> str:
-    """One line around the first place where the word stands."""
-    line = " ".join(text.split())
-    place = max(0, line.casefold().find(word.casefold()) - LONGEST_HIT // 3)
-    return f"{'…' if place else ''}{shortened(line[place:], LONGEST_HIT)}"

@@ -77,13 +77,13 @@ async def extend(stage: Stage, variables: Mapping[str, str]) -> tuple[Task, bool
     return task, killed
 
 
-async def follow(watched: Watched, task: Task, kill_in: Path | None = None) -> bool:
+async def follow(watched: Watched, task: Task, kill_in: Path | None = None, limit: float = LONGEST_TASK) -> bool:
     """Show what the child does until it ends. With `kill_in` it is killed once the slow command has made that file."""
     try:
-        async with asyncio.timeout(LONGEST_TASK):
+        async with asyncio.timeout(limit):
             return await _follow(watched, task, kill_in)
     except TimeoutError:
-        line(task, f"It did not end within {LONGEST_TASK:.0f} s and is ended.")
+        line(task, f"It did not end within {limit:.0f} s and is ended.")
         return False
 
 

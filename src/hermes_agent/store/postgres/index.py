@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.postgres.engine import PostgresEngine
-from hermes_agent.store.search import KINDS, LONGEST_TEXT, UNSPACED, Phrase, said
+from hermes_agent.store.search import KINDS, LONGEST_TEXT, UNSPACED, Wanted, said
 from hermes_agent.store.transaction import Row, Transaction
 
 BATCH = 500
@@ -46,13 +48,14 @@ class PostgresIndex:
             count += await self._engine.write(_advance)
         return count
 
-    async def find(self, phrases: tuple[Phrase, ...], *, every: bool, principal: str, limit: int) -> list[Row]:
-        # Every phrase is quoted, so that no word of it is an operator.
-        quoted = [f'"{lettered(" ".join(phrase))}"' for phrase in phrases]
-        wanted = (" " if every else " or ").join(quoted)
+    async def find(self, wishes: Sequence[Wanted], *, principal: str, limit: int) -> list[Row]:
+        await self.catch_up()
 
         async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(FOUND, wanted, limit, principal)
+            for wanted in wishes:
+                if rows := await tx.rows(FOUND, _query(wanted), limit, principal):
+                    return rows
+            return []
 
         return await self._engine.read(query)
 
@@ -65,6 +68,11 @@ def lettered(text: str) -> str:
     return UNSPACED.sub(lambda match: f" u{ord(match[0]):x} ", text)
 
 
+def _query(wanted: Wanted) -> str:
+    # Every phrase is quoted, so that no word of it is an operator.
+    return (" " if wanted.every else " or ").join(f'"{lettered(" ".join(phrase))}"' for phrase in wanted.phrases)
+
+
 async def _is_behind(tx: Transaction) -> bool:
     return await tx.row(IS_BEHIND) is not None
 
@@ -72,9 +80,8 @@ async def _is_behind(tx: Transaction) -> bool:
 async def _advance(tx: Transaction) -> int:
     await tx.row(LOCK)
     rows = await tx.rows(NEWS, BATCH)
-    heard = [(number, said(body)) for _xid, number, kind, body in rows if kind in KINDS]
-    texts = [(number, lettered(storable(found[1][:LONGEST_TEXT]).lower())) for number, found in heard if found]
-    await tx.many(ADD, texts)
+    heard = [(number, said(body)[1]) for _xid, number, kind, body in rows if kind in KINDS]
+    await tx.many(ADD, [(number, lettered(storable(text[:LONGEST_TEXT]).lower())) for number, text in heard])
     if rows:
         await tx.run(REACHED, rows[-1][0], rows[-1][1])
     return len(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import apsw
 
-from hermes_agent.store.search import KINDS, LONGEST_TEXT, Phrase, said, spaced
+from hermes_agent.store.search import KINDS, LONGEST_TEXT, Wanted, said, spaced
 from hermes_agent.store.sqlite.errors import explain
 from hermes_agent.store.sqlite.opening import creation_lock
 from hermes_agent.store.transaction import Row
@@ -30,6 +30,11 @@ PRAGMA user_version = {FORMAT};
 """
 PROGRESS = "SELECT entry, removal FROM progress"
 LAST = "SELECT coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = ?), 0)"
+# One statement, since every search begins with it.
+IS_BEHIND = """
+SELECT entry <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'entry'), 0)
+OR removal <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'removal'), 0) FROM progress
+"""
 NEWS = "SELECT id, kind, body FROM log.entry WHERE id > ? ORDER BY id LIMIT ?"
 ADD = "INSERT INTO words (rowid, text) VALUES (?, ?)"
 FORGET = "DELETE FROM words WHERE rowid IN (SELECT rowid FROM words EXCEPT SELECT id FROM log.entry)"
@@ -54,12 +59,16 @@ class SqliteIndex:
     async def catch_up(self) -> int:
         return await self._in_thread(self._catch_up)
 
-    async def find(self, phrases: tuple[Phrase, ...], *, every: bool, principal: str, limit: int) -> list[Row]:
-        quoted = [f'"{" ".join(phrase)}"' for phrase in phrases]
-        match = (" " if every else " OR ").join(quoted)
+    async def find(self, wishes: Sequence[Wanted], *, principal: str, limit: int) -> list[Row]:
         sql = FOUND.format(owner=OWNER if principal else "")
-        params = (match, limit, principal) if principal else (match, limit)
-        return await self._in_thread(lambda connection: list(connection.execute(sql, params)))
+        more = (limit, principal) if principal else (limit,)
+
+        def work(connection: apsw.Connection) -> list[Row]:
+            self._catch_up(connection)
+            answers = (list(connection.execute(sql, (_match(wanted), *more))) for wanted in wishes)
+            return next((rows for rows in answers if rows), [])
+
+        return await self._in_thread(work)
 
     async def close(self) -> None:
         if self._thread is not None:
@@ -112,8 +121,7 @@ class SqliteIndex:
         return count
 
     def _is_behind(self, connection: apsw.Connection) -> bool:
-        reached: tuple[int, int] = connection.execute(PROGRESS).get
-        return reached != (_last(connection, "entry"), _last(connection, "removal"))
+        return bool(connection.execute(IS_BEHIND).get)
 
     def _advance(self, connection: apsw.Connection) -> tuple[int, bool]:
         connection.execute("BEGIN IMMEDIATE")
@@ -152,5 +160,9 @@ def _last(connection: apsw.Connection, table: str) -> int:
 
 
 def _texts(rows: list[Row]) -> list[tuple[int, str]]:
-    heard = [(number, said(body)) for number, kind, body in rows if kind in KINDS]
-    return [(number, spaced(found[1][:LONGEST_TEXT])) for number, found in heard if found and found[1]]
+    return [(number, spaced(said(body)[1][:LONGEST_TEXT])) for number, kind, body in rows if kind in KINDS]
+
+
+def _match(wanted: Wanted) -> str:
+    # Every phrase is quoted, so that no word of it is an operator.
+    return (" " if wanted.every else " OR ").join(f'"{" ".join(phrase)}"' for phrase in wanted.phrases)

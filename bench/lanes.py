@@ -1,0 +1,203 @@
+"""Lanes: from accepting a message to the start of its run, one step of a run, a peer's take-over of a killed worker."""
+
+import asyncio
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from hermes_agent.core.events import Entry, MessageTaken
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.messages import Text, said
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.inbox import Ending
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.workers import Timings
+from hermes_agent.testing.postgres import PostgresCluster, binaries
+
+QUEUES = ("bench",)
+ROUNDS = 300
+DEATHS = 5
+MILLISECONDS = 1000.0
+# Claims the lane and sleeps until it is killed.
+VICTIM = """
+import asyncio, sys
+from hermes_agent.store.database import open_store
+async def main():
+    store = await open_store(sys.argv[1])
+    while not await store.lanes.claim(("bench",)):
+        await store.workers.wait(1.0)
+    print("claimed", flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One figure: `name`, in `unit`, with what it may be at most."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float
+
+    @property
+    def holds(self) -> bool:
+        return self.value <= self.limit
+
+
+def mail(number: int) -> Inbound:
+    return Inbound(
+        source="bench",
+        source_id=str(number),
+        principal=Principal(platform="bench", user="1"),
+        conversation=Conversation(platform="bench"),
+        parts=(Text(text="hello"),),
+        received=0.0,
+    )
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    # A server that has just started must wait with its judgement of the dead (10 s); here nobody lost a lock by that.
+    store = await open_store(url, timings=Timings(grace=0.0))
+    record = Session(id="s", principal="bench:1", conversation="bench", surface="bench", created=0.0, updated=0.0)
+    await store.write(lambda tx: store.sessions.create(tx, record))
+    await store.workers.register()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def rounds(store: Store) -> tuple[list[float], list[float]]:
+    """Seconds from `accept` to the claimed lane, and of one step, each round."""
+    starts, steps = [], []
+    for number in range(1, ROUNDS + 1):
+        began = time.perf_counter()
+        await store.inbox.accept(mail(number), "s", "bench")
+        lease = await claimed(store)
+        starts.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        await step(store, lease, number)
+        steps.append(time.perf_counter() - began)
+        await finish(store, lease)
+    return starts, steps
+
+
+async def claimed(store: Store) -> Lease:
+    """What a worker does until it has a lane."""
+    while True:
+        pause = await store.workers.tend(())
+        await store.workers.wait(pause)
+        if lease := await store.lanes.claim(QUEUES):
+            return lease
+
+
+async def step(store: Store, lease: Lease, number: int) -> None:
+    entry = Entry(number=number, run="r", at=0.0, event=MessageTaken(message=said("a result of some words" * 10)))
+    await store.write(lambda tx: store.history.append(tx, lease, [entry]))
+
+
+async def finish(store: Store, lease: Lease) -> None:
+    await store.write(lambda tx: store.inbox.finish(tx, lease, lease.pending, Ending.ANSWERED))
+
+
+async def take_overs(store: Store, url: str) -> list[float]:
+    """Seconds from the kill of a worker to its lane in a peer's hands."""
+    took = []
+    for number in range(DEATHS):
+        source = str(Path(sys.modules[Store.__module__].__file__ or "").parents[2])
+        environment = {"PATH": os.defpath, "PYTHONPATH": source}
+        victim = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", VICTIM, url, stdout=asyncio.subprocess.PIPE, env=environment
+        )
+        await store.inbox.accept(mail(-number - 1), "s", "bench")
+        assert victim.stdout is not None
+        await victim.stdout.readline()
+        began = time.perf_counter()
+        victim.kill()
+        lease = await claimed(store)
+        took.append(time.perf_counter() - began)
+        await victim.wait()
+        await finish(store, lease)
+    return took
+
+
+def bare_commit(folder: Path) -> float:
+    """The disk's part: the median of a durable commit of one row with apsw alone, in milliseconds."""
+    connection = apsw.Connection(str(folder / "bare.db"))
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("synchronous", "full")
+    connection.execute("CREATE TABLE t (a)")
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        connection.execute("INSERT INTO t VALUES (?)", ("x" * 300,))
+        taken.append(time.perf_counter() - began)
+    connection.close()
+    return statistics.median(taken) * MILLISECONDS
+
+
+async def measure_on(dialect: str, url: str, start_limit: float) -> list[Measured]:
+    async with opened(url) as store:
+        starts, steps = await rounds(store)
+        took = await take_overs(store, url)
+    return [
+        Measured(
+            name=f"{dialect}: accept to start, median",
+            value=statistics.median(starts) * MILLISECONDS,
+            unit="ms",
+            limit=start_limit,
+        ),
+        Measured(
+            name=f"{dialect}: a step, median", value=statistics.median(steps) * MILLISECONDS, unit="ms", limit=0.5
+        ),
+        Measured(name=f"{dialect}: take-over, longest of {DEATHS}", value=max(took), unit="s", limit=1.0),
+    ]
+
+
+@contextmanager
+def server() -> Iterator[PostgresCluster | None]:
+    programs = binaries()
+    if programs is None:
+        yield None
+        return
+    cluster = PostgresCluster(programs)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.remove()
+
+
+def measure() -> list[Measured]:
+    """Both dialects; PostgreSQL only where it is installed."""
+    with tempfile.TemporaryDirectory() as folder:
+        disk = bare_commit(Path(folder))
+        found = asyncio.run(measure_on("sqlite", str(Path(folder) / "hermes.db"), 1.0))
+    found.append(Measured(name="the disk: a bare durable commit", value=disk, unit="ms", limit=math.inf))
+    with server() as cluster:
+        if cluster is not None:
+            found += asyncio.run(measure_on("postgres", cluster.fresh_url(), 3.0))
+    return found
+
+
+def main() -> None:
+    for figure in measure():
+        mark = "ok" if figure.holds else "TOO SLOW"
+        print(f"{figure.name:<40} {figure.value:8.3f} {figure.unit:<3} (at most {figure.limit:g})  {mark}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""100,000 messages written to a log and searched, each against the bare library doing the same in the same run."""
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import apsw
+
+from hermes_agent.core.events import Entry, MessageTaken
+from hermes_agent.core.messages import said
+from hermes_agent.store.bodies import written
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session
+
+MESSAGES = 100_000
+SESSIONS = 100
+BATCH = 100
+WORDS_EACH = 40
+VOCABULARY = 5_000
+REPEATS = 100
+LIMIT = 20
+MILLISECONDS = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """One figure as a ratio to its floor: `ours` and `floor` in `unit`."""
+
+    name: str
+    ours: float
+    floor: float
+    unit: str
+    limit: float
+
+    @property
+    def value(self) -> float:
+        return self.ours / self.floor
+
+    @property
+    def holds(self) -> bool:
+        return self.value <= self.limit
+
+
+def texts() -> list[str]:
+    """Messages of words that are as unevenly common as those of a language."""
+    random = Random(7)
+    words = [f"word{number}" for number in range(VOCABULARY)]
+    weights = [1 / (rank + 10) for rank in range(VOCABULARY)]
+    return [" ".join(random.choices(words, weights, k=WORDS_EACH)) for _ in range(MESSAGES)]
+
+
+Batch = tuple[str, list[Entry]]
+
+
+def batches(spoken: list[str]) -> list[Batch]:
+    """Runs of entries of one session, as they would be committed."""
+    per_session = MESSAGES // SESSIONS
+    made = []
+    for first in range(0, MESSAGES, BATCH):
+        start = first % per_session
+        entries = [
+            Entry(number=start + offset + 1, run="r", at=0.0, event=MessageTaken(message=said(spoken[first + offset])))
+            for offset in range(BATCH)
+        ]
+        made.append((f"s{first // per_session}", entries))
+    return made
+
+
+async def hold_all(store: Store) -> dict[str, Lease]:
+    """New sessions and their leases."""
+    leases = {}
+    for number in range(SESSIONS):
+        record = Session(
+            id=f"s{number}", principal="bench:1", conversation="bench", surface="bench", created=0.0, updated=0.0
+        )
+        await store.write(lambda tx, record=record: store.sessions.create(tx, record))
+        lease = await store.lanes.hold(record.id, "bench")
+        assert lease is not None
+        leases[record.id] = lease
+    return leases
+
+
+def bare_log(path: Path) -> apsw.Connection:
+    """The same table, with apsw alone."""
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("synchronous", "full")
+    connection.execute(
+        "CREATE TABLE entry (id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, number INTEGER NOT NULL, "
+        "run TEXT NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, UNIQUE (session, number))"
+    )
+    return connection
+
+
+def write_bare(connection: apsw.Connection, session: str, entries: list[Entry]) -> None:
+    """The same rows in one commit."""
+    rows = [(session, entry.number, entry.run, entry.at, entry.event.kind, written(entry.event)) for entry in entries]
+    connection.execute("BEGIN IMMEDIATE")
+    connection.executemany("INSERT INTO entry (session, number, run, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.execute("COMMIT")
+
+
+async def write_both(store: Store, path: Path, work: list[Batch]) -> Ratio:
+    """Batch by batch in turns, so that a busy disk slows both; the typical batch, times their number."""
+    leases, connection = await hold_all(store), bare_log(path)
+    ours, bare = [], []
+    for session, entries in work:
+        lease = leases[session]
+        began = time.perf_counter()
+        await store.write(lambda tx, lease=lease, entries=entries: store.history.append(tx, lease, entries))
+        between = time.perf_counter()
+        write_bare(connection, session, entries)
+        bare.append(time.perf_counter() - between)
+        ours.append(between - began)
+    connection.close()
+    return Ratio(
+        name=f"{MESSAGES:,} messages inserted",
+        ours=statistics.median(ours) * len(work),
+        floor=statistics.median(bare) * len(work),
+        unit="s",
+        limit=2.0,
+    )
+
+
+def bare_index(path: Path, spoken: list[str]) -> apsw.Connection:
+    """FTS5 over the same texts, as its documentation shows it."""
+    connection = apsw.Connection(str(path))
+    connection.execute('CREATE VIRTUAL TABLE words USING fts5(text, tokenize="porter unicode61")')
+    with connection:
+        connection.executemany("INSERT INTO words (text) VALUES (?)", ((text,) for text in spoken))
+    return connection
+
+
+async def search_both(store: Store, name: str, query: str, ask: Callable[[], object]) -> Ratio:
+    """A search and the bare query in turns; the median of each, in milliseconds."""
+    ours, bare = [], []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        assert await store.search.search(query, limit=LIMIT)
+        between = time.perf_counter()
+        ask()
+        bare.append(time.perf_counter() - between)
+        ours.append(between - began)
+    return Ratio(
+        name=f"search: {name}",
+        ours=statistics.median(ours) * MILLISECONDS,
+        floor=statistics.median(bare) * MILLISECONDS,
+        unit="ms",
+        limit=2.0,
+    )
+
+
+async def measure_in(folder: Path) -> list[Ratio]:
+    spoken = texts()
+    store = await open_store(folder / "hermes.db")
+    found = [await write_both(store, folder / "bare.db", batches(spoken))]
+    began = time.perf_counter()
+    await store.search.catch_up()
+    indexed = time.perf_counter() - began
+    began = time.perf_counter()
+    connection = bare_index(folder / "fts.db", spoken)
+    floor = time.perf_counter() - began
+    found.append(Ratio(name="their index made", ours=indexed, floor=floor, unit="s", limit=2.0))
+    for name, query in (
+        ("two common words", "word1 word2"),
+        ("a rare word", "word4321"),
+        ("any of two", "word3000 x9"),
+    ):
+        match = " OR ".join(query.split()) if query.endswith("x9") else query
+        ask = lambda match=match: list(  # noqa: E731
+            connection.execute(
+                "SELECT rowid, snippet(words, 0, '', '', '…', 16) FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?",
+                (match, LIMIT),
+            )
+        )
+        found.append(await search_both(store, name, query, ask))
+    connection.close()
+    await store.close()
+    return found
+
+
+def measure() -> list[Ratio]:
+    """On SQLite, in a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(measure_in(Path(folder)))
+
+
+def main() -> None:
+    for figure in measure():
+        mark = "ok" if figure.holds else "TOO SLOW"
+        print(
+            f"{figure.name:<32} {figure.ours:8.3f} {figure.unit:<3} / {figure.floor:8.3f} = {figure.value:5.2f} "
+            f"(at most {figure.limit:g})  {mark}"
+        )
+
+
+if __name__ == "__main__":
+    main()
