@@ -43,6 +43,18 @@ def test_a_broken_config_is_said_at_the_start_and_in_the_status_line(at_terminal
     terminal.wait_for("max_turns", "The last good", "! config.yaml", "custom/test-model")
 
 
+def test_the_first_prompt_comes_before_the_renderer_is_loaded(at_terminal: Open):
+    terminal = at_terminal(program=("-X", "importtime", "-m", "hermes_agent"), columns=200)
+    terminal.wait_for("new session")
+
+    loaded = {
+        line.rpartition(b"|")[2].strip() for line in terminal.raw.split(b"\n") if line.startswith(b"import time:")
+    }
+
+    assert b"prompt_toolkit" in loaded
+    assert loaded.isdisjoint({b"rich", b"pygments", b"markdown_it", b"httpx2", b"starlette"})
+
+
 @pytest.mark.parametrize("term", ["dumb", "unknown", ""])
 def test_a_terminal_that_cannot_move_its_cursor_is_not_asked_to(term: str):
     assert not can_redraw({"TERM": term})
