@@ -11,7 +11,7 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.floor import BuildAgent, Floor
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
+from hermes_agent.core.events import Branched, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.store.database import Store
