@@ -41,6 +41,8 @@ REASONS = {
     ),
 }
 
+STEPS = ("Collecting", "Processing", "Downloading", "Building", "Installing", "Resolved", "Prepared", "Installed")
+
 
 class CannotMake(Exception):
     """No environment, with the sentence that says why."""
@@ -145,7 +147,9 @@ def run(command: list[str], held: int) -> str:
 
 
 def progress_line(text: str) -> None:
-    print(f"\r\033[K{text[: shutil.get_terminal_size().columns - 1]}", end="", file=sys.stderr, flush=True)
+    """Show what the installer works on, in place of the line before; its warnings are in the log of a failure."""
+    if not text or text.startswith(STEPS):
+        print(f"\r\033[K{text[: shutil.get_terminal_size().columns - 1]}", end="", file=sys.stderr, flush=True)
 
 
 def ensure_pip(python: str, held: int) -> bool:

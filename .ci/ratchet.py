@@ -26,6 +26,7 @@ class Figures(TypedDict):
 
     summary: Summary
     missing_lines: list[int]
+    missing_branches: list[list[int]]
 
 
 def floor_of(file: str, floors: Mapping[str, int]) -> int:
@@ -47,6 +48,19 @@ def raised(reached: Mapping[str, int], floors: Mapping[str, int]) -> dict[str, i
     return {file: max(reached[file], floors.get(file, 0)) for file in sorted(reached) if not file.startswith(WHOLE)}
 
 
+def not_reached(figures: Figures) -> str:
+    """Lines as ranges, then the jumps between lines that were reached: `3-5, 9, 12->14`."""
+    ranges: list[list[int]] = []
+    for line in figures["missing_lines"]:
+        if ranges and line == ranges[-1][1] + 1:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+    lines = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges]
+    branches = (branch for branch in figures["missing_branches"] if branch[0] not in figures["missing_lines"])
+    return ", ".join([*lines, *(f"{start}->{end}" for start, end in branches if end not in figures["missing_lines"])])
+
+
 def measure() -> dict[str, Figures]:
     subprocess.run([sys.executable, "-I", "-m", "coverage", "json", "--quiet"], check=True)
     files: dict[str, Figures] = json.loads(REPORT.read_text())["files"]
@@ -62,7 +76,7 @@ def main() -> int:
         return 0
     found = shortfalls(reached, floors)
     for line in found:
-        print(f"{line}; not reached: lines {files[line.partition(':')[0]]['missing_lines']}")
+        print(f"{line}; not reached: {not_reached(files[line.partition(':')[0]])}")
     return 1 if found else 0
 
 

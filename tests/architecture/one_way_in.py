@@ -40,6 +40,11 @@ EXEMPTIONS = (
         because="it starts every process, in a group of its own, with the environment that a child gets",
     ),
     may("src/hermes_agent/host/tasks.py", "asyncio.create_task", because="it keeps the task and logs its failure"),
+    may(
+        "src/hermes_agent/testing/postgres.py",
+        "subprocess",
+        because="it starts a server for tests, before any program runs",
+    ),
     may("src/hermes_agent/store/**", "apsw", "asyncpg", because="SQL is spoken here and nowhere else"),
 )
 

@@ -1,13 +1,22 @@
-"""Each file with logic has its tests beside it: `src/hermes_agent/core/ids.py` in `tests/core/test_ids.py`."""
+"""Each file with logic has its tests beside it: `src/hermes_agent/core/ids.py` in `tests/core/test_ids.py`.
+
+Small files of a folder may share one test file, which then imports each of them.
+"""
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
-from tests.architecture.source import PACKAGE, ROOT, Source, source, sources
+import pytest
+
+from tests.architecture.source import PACKAGE, ROOT, Source, names_used, source, sources
 
 # Files, or whole folders, whose tests stand elsewhere, and where.
-ELSEWHERE: dict[str, str] = {}
+ELSEWHERE: dict[str, str] = {
+    "providers/dialects": "tests/contracts/test_dialects.py",  # one suite over the table
+    "store/postgres": "tests/store",  # each test of the store runs over both databases
+    "store/sqlite": "tests/store",
+}
 
 
 def has_logic(module: Source) -> bool:
@@ -20,36 +29,45 @@ def is_call(line: ast.stmt) -> bool:
     return isinstance(line, ast.Expr) and isinstance(line.value, ast.Call | ast.Await | ast.Yield | ast.YieldFrom)
 
 
-def untested(modules: Iterable[Source], tests: Collection[PurePosixPath], elsewhere: Mapping[str, str]) -> list[str]:
+def untested(modules: Iterable[Source], tests: Iterable[Source], elsewhere: Mapping[str, str]) -> list[str]:
+    tests = list(tests)
     found = []
     for module in modules:
         inside = module.path.relative_to(PACKAGE)
-        mirror, stem = PurePosixPath("tests") / inside.parent, inside.stem.strip("_")
-        has_tests = any(
-            test.parent == mirror / stem
-            or (test.parent == mirror and (test.stem == f"test_{stem}" or test.stem.startswith(f"test_{stem}_")))
-            for test in tests
-        )
-        excused = any(str(place) in elsewhere for place in (inside, *inside.parents))
-        if has_logic(module) and not has_tests and not excused:
-            found.append(f"{module.path}: has logic and no {mirror}/test_{stem}.py")
+        excused = any(place in elsewhere for place in places(inside))
+        if has_logic(module) and not excused and not any(is_beside(test, inside) for test in tests):
+            found.append(f"{module.path}: has logic and no {'tests' / inside.parent}/test_{inside.stem.strip('_')}.py")
     return found
+
+
+def is_beside(test: Source, inside: PurePosixPath) -> bool:
+    """Whether `test` stands in the mirrored folder and is about that file: it has its name, or imports it."""
+    mirror, stem = "tests" / inside.parent, inside.stem.strip("_")
+    if mirror / stem in test.path.parents:
+        return True
+    if test.path.parent != mirror or not test.path.stem.startswith("test_"):
+        return False
+    dotted = ".".join(["hermes_agent", *inside.with_suffix("").parts])
+    return (
+        test.path.stem == f"test_{stem}"
+        or test.path.stem.startswith(f"test_{stem}_")
+        or any(f"{name}.".startswith(f"{dotted}.") for name in names_used(test))
+    )
 
 
 def stale(modules: Iterable[Source], elsewhere: Mapping[str, str]) -> list[str]:
     """Exceptions that no file needs any more, or that name no test that is there."""
-    paths = {place for module in modules for place in _places(module.path.relative_to(PACKAGE))}
+    paths = {place for module in modules for place in places(module.path.relative_to(PACKAGE))}
     gone = [f"{place}: is no more" for place in elsewhere if place not in paths]
     return gone + [f"{place}: {test} is not there" for place, test in elsewhere.items() if not (ROOT / test).exists()]
 
 
-def _places(path: PurePosixPath) -> list[str]:
+def places(path: PurePosixPath) -> list[str]:
     return [str(place) for place in (path, *path.parents)]
 
 
 def test_every_file_with_logic_has_its_tests_beside_it():
-    tests = [test.path for test in sources("tests")]
-    assert untested(sources(str(PACKAGE)), tests, ELSEWHERE) == []
+    assert untested(sources(str(PACKAGE)), sources("tests"), ELSEWHERE) == []
 
 
 def test_no_exception_outlives_its_reason():
@@ -61,13 +79,22 @@ LOGIC = source("src/hermes_agent/core/ids.py", "def make():\n    return 1\n")
 
 def test_a_file_without_tests_is_found():
     assert untested([LOGIC], [], {}) == ["src/hermes_agent/core/ids.py: has logic and no tests/core/test_ids.py"]
-    assert untested([LOGIC], [PurePosixPath("tests/core/test_identity.py")], {}) != []
-    assert untested([LOGIC], [PurePosixPath("tests/store/test_ids.py")], {}) != []
+    for test in ("tests/core/test_identity.py", "tests/store/test_ids.py", "tests/core/ids.py"):
+        assert untested([LOGIC], [source(test, "")], {}) != []
 
 
 def test_tests_may_be_one_file_several_or_a_folder():
     for test in ("tests/core/test_ids.py", "tests/core/test_ids_of_runs.py", "tests/core/ids/test_random.py"):
-        assert untested([LOGIC], [PurePosixPath(test)], {}) == []
+        assert untested([LOGIC], [source(test, "")], {}) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import hermes_agent.core.ids", "from hermes_agent.core.ids import Ids", "from hermes_agent.core import ids"],
+)
+def test_tests_of_several_small_files_may_share_one_beside_them(line: str):
+    assert untested([LOGIC], [source("tests/core/test_small_values.py", line)], {}) == []
+    assert untested([LOGIC], [source("tests/app/test_front.py", line)], {}) != []
 
 
 def test_a_file_or_folder_may_be_tested_elsewhere():

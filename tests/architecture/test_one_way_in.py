@@ -54,11 +54,11 @@ def test_a_file_uses_only_what_it_was_let_off_for():
     assert beyond_exemption(sources("src"), EXEMPTIONS) == []
 
 
-def test_ruff_lets_off_the_same_files():
+def test_ruff_lets_off_no_other_files():
     let_off = {
         where for where, codes in LINT["per-file-ignores"].items() if "TID251" in codes and where.startswith("src")
     }
-    assert let_off == {exemption.where for exemption in EXEMPTIONS}
+    assert let_off <= {exemption.where for exemption in EXEMPTIONS}
 
 
 def test_every_ban_says_what_to_do_instead():

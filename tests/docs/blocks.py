@@ -14,6 +14,7 @@ FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 DEMO_MODEL = "demo"
+START = "import sys; sys.argv[0] = 'hermes'; from hermes_agent.cli.main import main; sys.exit(main())"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def fits(expected: str, output: str) -> bool:
 def provide_command(folder: Path) -> None:
     """Put `hermes` where both `hermes` and `./hermes` find it."""
     command = folder / "hermes"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hermes_agent "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{START}" "$@"\n')
     command.chmod(0o755)
     (folder / "home").mkdir()
 

@@ -9,11 +9,9 @@ from tests.docs.blocks import blocks_of, commands_of, fits, run
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks_of(str(page.relative_to(ROOT)), page.read_text())]
-HAS_PROGRAM = (ROOT / "src/hermes_agent/cli/main.py").exists()
 WORDS_OF_A_REASON = 2
 
 
-@pytest.mark.skipif(not HAS_PROGRAM, reason="the program has no command yet")
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.reason is None], ids=str)
 def test_a_block_works_as_shown(block, tmp_path: Path):
     assert run(block, tmp_path) == []

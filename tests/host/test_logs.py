@@ -85,8 +85,8 @@ import logging, sys
 from pathlib import Path
 from hermes_agent.host.logs import LogFile
 logger = logging.Logger("x")
-logger.addHandler(LogFile(Path(sys.argv[1]), str, largest=20_000, kept=9))
-for number in range(300):
+logger.addHandler(LogFile(Path(sys.argv[1]), str, largest=1_500, kept=200))
+for number in range(500):
     logger.warning("%s %d", sys.argv[2], number)
 """
 
@@ -101,7 +101,7 @@ def test_several_processes_share_a_file_and_lose_no_line(tmp_path: Path) -> None
     texts = [line["text"] for path in tmp_path.iterdir() for line in lines(path)]
     assert codes == [0, 0, 0]
     assert len(list(tmp_path.iterdir())) > 3
-    assert sorted(map(str, texts)) == sorted(f"{name} {number}" for name in "abc" for number in range(300))
+    assert sorted(map(str, texts)) == sorted(f"{name} {number}" for name in "abc" for number in range(500))
 
 
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:

@@ -30,10 +30,11 @@ def wheels(tmp_path: Path) -> Path:
 
 
 def make(tmp_path: Path, digest: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Make an environment with pip from a lock that names `tiny` with this hash."""
+    """Make an environment with pip from a lock that names `tiny` with this hash, or with none."""
     root = tmp_path / "checkout"
     root.mkdir()
-    (root / "requirements.lock").write_text(f"tiny==1.0 \\\n    --hash=sha256:{digest}\n")
+    hashes = f" \\\n    --hash=sha256:{digest}" if digest else ""
+    (root / "requirements.lock").write_text(f"tiny==1.0{hashes}\n")
     return subprocess.run(
         [sys.executable, "-I", str(ENVIRONMENT), str(root), str(root / ".venv"), str(root / "requirements.lock")],
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **more},
@@ -66,6 +67,13 @@ def test_a_package_that_is_not_the_one_in_the_lock_is_refused(tmp_path: Path, wh
     assert result.returncode == 1
     assert "is not the one that the lock file names" in result.stderr
     assert not (tmp_path / "checkout/.venv/made-from").exists()
+
+
+@pytest.mark.slow
+def test_a_lock_without_hashes_is_refused(tmp_path: Path, wheels: Path):
+    result = make(tmp_path, "", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
+    assert result.returncode == 1
+    assert "Hashes are required" in result.stderr
 
 
 @pytest.mark.slow

@@ -20,3 +20,10 @@ def test_a_new_file_begins_with_a_floor():
 def test_raising_never_lowers_and_forgets_what_is_gone():
     assert ratchet.raised({VENDOR: 90, LOOP: 100}, {VENDOR: 95, "gone.py": 80}) == {VENDOR: 95}
     assert ratchet.raised({VENDOR: 97}, {VENDOR: 95}) == {VENDOR: 97}
+
+
+def test_what_was_not_reached_is_told_as_ranges_and_jumps():
+    figures = ratchet.Figures(
+        summary={"percent_covered": 90.0}, missing_lines=[3, 4, 5, 9], missing_branches=[[2, 3], [9, 10], [12, 14]]
+    )
+    assert ratchet.not_reached(figures) == "3-5, 9, 12->14"

@@ -20,7 +20,7 @@ from hermes_agent.core.errors import BadArguments, HermesError, StoreError, Tool
 from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
-from hermes_agent.store import Intent
+from hermes_agent.store.effects import Intent
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Planned:
 
 
 async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[ToolCall]) -> bool:
-    """Run the calls of one reply; every one has its result in the log when this returns.
+    """Run the calls of one reply; every one has its result in the journal when this returns.
 
     Returns True where not one of them could be run because tool or arguments were wrong.
     """
@@ -112,7 +112,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         seconds=agent.clock.monotonic() - began,
     )
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
-    await journal.commit(ended, changes=changes)
+    journal.post(ended, changes=changes)
 
 
 async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, context: RunContext) -> Answer:

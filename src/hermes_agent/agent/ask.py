@@ -13,7 +13,7 @@ from hermes_agent.core.model import ModelRequest, Reply, Retrying, TextDelta
 
 
 async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:
-    """One turn's reply, in the log when this returns. Raises `ProviderError` where there is none.
+    """One turn's reply, in the journal when this returns. Raises `ProviderError` where there is none.
 
     Words that had arrived when the run is cut short stay in `session.draft`, for its end to keep.
     """
@@ -35,7 +35,7 @@ async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bo
     reply = await _listen(agent, session, journal, request)
     agent.budget.used(money=reply.cost or 0.0, tokens=reply.usage.input + reply.usage.output)
     session.draft.clear()
-    await journal.commit(
+    journal.post(
         Replied(
             turn=request.turn,
             call_id=request.call_id,

@@ -59,6 +59,6 @@ class RunContext:
                 Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
             )
         while id_ not in session.answers:
-            await journal.wait_for_mail()
+            await journal.mailbox.wait()
             await take_answers(session, journal)
         return session.answers[id_]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes_agent.agent.journal import Journal, Mail
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.core.events import Answered, MessageTaken
 from hermes_agent.core.inbound import Busy
@@ -18,23 +19,23 @@ async def take_inbox(session: Session, journal: Journal) -> None:
     `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words
     only where nobody would speak otherwise.
     """
-    mail = await journal.read_mail()
+    mail = await journal.mailbox.read()
     now = [letter for letter in mail if not (letter.inbound.busy is Busy.QUEUE and session.awaits_reply)]
     if len(now) < len(mail):
-        journal.leave()
+        journal.mailbox.leave()
     if now:
-        await journal.commit(*events_of(session, now), changes=[journal.take(now)])
+        await journal.commit(*events_of(session, now), changes=[journal.mailbox.take(now)])
 
 
 async def take_answers(session: Session, journal: Journal) -> None:
     """Put only the answers that wait into the log; the rest stays for the next turn."""
-    mail = await journal.read_mail()
+    mail = await journal.mailbox.read()
     answers = [letter for letter in mail if letter.inbound.answers]
     if len(answers) < len(mail):
-        journal.leave()
+        journal.mailbox.leave()
     if answers:
-        await journal.commit(*events_of(session, answers), changes=[journal.take(answers)])
-        journal.ring()  # another call of this turn may wait for one of these answers
+        await journal.commit(*events_of(session, answers), changes=[journal.mailbox.take(answers)])
+        journal.mailbox.ring()  # another call of this turn may wait for one of these answers
 
 
 def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered]:

@@ -3,81 +3,105 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
+from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import Durable, Entry, Live, Seen
-from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.section import Section
-from hermes_agent.store import Intent, Lease, Store, Transaction
+from hermes_agent.store.database import Store
+from hermes_agent.store.effects import Intent
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.transaction import Transaction
 
-Change = Callable[[Transaction], Awaitable[object]]
+
+class Spawn(Protocol):
+    """Runs work beside its caller and keeps it until it ends (`host.tasks.spawn`)."""
+
+    def __call__(self, work: Coroutine[Any, Any, None], *, name: str) -> Awaitable[None]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
-    """One message that waits in the inbox, with its row's id."""
+class Batch:
+    """What one call brought: entries with the changes that belong to them, or a live event that comes after them."""
 
-    id: int
-    inbound: Inbound
+    entries: tuple[Entry, ...] = ()
+    changes: tuple[Change, ...] = ()
+    live: Live | None = None
 
 
 class Journal:
     """Commits what happens in one run.
 
-    Everything passed to one `commit` is in one transaction with the check of the lease; a lost lease raises `LostLease`
-    and nothing of it is written. A commit that has begun is carried through even when its caller is cancelled, so that
-    the view and the log never disagree.
+    What is posted becomes part of the view at once and of the log in that order; what comes while a commit is under way
+    shares the next one. Everything of one call is in one transaction with the check of the lease. Events are shown
+    in their order, durable ones when they are committed. A commit that has begun is carried through even when its
+    caller is cancelled, so that the view and the log never disagree; after a failure (`LostLease`, a full disk) every
+    further call raises it.
     """
 
     def __init__(
-        self, store: Store, lease: Lease, session: Session, clock: Clock, show: Callable[[Seen], None]
+        self,
+        store: Store,
+        lease: Lease,
+        session: Session,
+        *,
+        clock: Clock,
+        show: Callable[[Seen], None],
+        spawn: Spawn,
     ) -> None:
         self.session = session
+        self.mailbox = Mailbox(store, lease)
         self._store = store
         self._lease = lease
         self._clock = clock
         self._show = show
-        self._turn_taking = asyncio.Lock()
-        self._rung = asyncio.Event()
-        self._rung.set()
-        self._left = False
-        self.taken: list[int] = list(lease.taken)
-        self.released = False
+        self._spawn = spawn
+        self._pending: list[Batch] = []
+        self._flushing: Awaitable[None] | None = None
+        self._failure: StoreError | None = None
+        self._shown = 0
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
-        """Write the events, and what belongs to them, at once."""
-        await asyncio.shield(self._commit(events, changes))
+        """Write the events, and what belongs to them; durable when this returns, like everything that was posted."""
+        self.post(*events, changes=changes)
+        await self.settled()
 
-    async def _commit(self, events: tuple[Durable, ...], changes: Sequence[Change]) -> None:
-        async with self._turn_taking:
-            now, first, session = self._clock.now(), self.session.number + 1, self.session
-            entries = tuple(
-                Entry(number=first + offset, run=session.run, at=now, event=event)
-                for offset, event in enumerate(events)
-            )
+    def post(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
+        """Write the events soon, in their order. Nothing may be done to the world on the strength of them before
+        `settled`."""
+        if self._failure is not None:
+            raise self._failure
+        now, first, session = self._clock.now(), self.session.number + 1, self.session
+        entries = tuple(
+            Entry(number=first + offset, run=session.run, at=now, event=event) for offset, event in enumerate(events)
+        )
+        for entry in entries:
+            session.apply(entry)
+        self._add(Batch(entries=entries, changes=tuple(changes)))
 
-            async def write(tx: Transaction) -> None:
-                await self._store.history.append(tx, self._lease, entries)
-                for change in changes:
-                    await change(tx)
+    def live(self, event: Live) -> None:
+        """Show an event that is not kept, after those that were posted before it."""
+        if self._flushing is None:
+            self._show_live(event)
+        else:
+            self._pending.append(Batch(live=event))
 
-            await self._store.write(write)
-            for entry in entries:
-                session.apply(entry)
-                self._show(Seen(session=session.id, number=entry.number, run=entry.run, at=now, event=entry.event))
+    async def settled(self) -> None:
+        """Return when everything that was posted is durable. Raises what kept it from being so."""
+        if self._flushing is not None:
+            await asyncio.shield(self._flushing)
+        if self._failure is not None:
+            raise self._failure
 
     def alive(self) -> None:
         """Raise `LostLease` where this process was away for too long; asked right before an effect."""
         self._store.workers.alive(self._lease)
-
-    def live(self, event: Live) -> None:
-        """Show an event that is not kept."""
-        session = self.session
-        self._show(Seen(session=session.id, number=session.number, run=session.run, at=self._clock.now(), event=event))
 
     def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as part of a commit."""
@@ -103,47 +127,48 @@ class Journal:
 
         return change
 
-    def take(self, mail: Sequence[Mail]) -> Change:
-        """Mark mail as taken by this run, as part of the commit of its messages."""
-        ids = [letter.id for letter in mail]
+    def _add(self, batch: Batch) -> None:
+        self._pending.append(batch)
+        if self._flushing is None:
+            self._flushing = self._spawn(self._flush(), name=f"journal {self.session.id}")
 
-        async def change(tx: Transaction) -> None:
-            await self._store.inbox.take(tx, self._lease, ids)
+    async def _flush(self) -> None:
+        written = False
+        try:
+            while self._pending:
+                batches, self._pending = self._pending, []
+                await self._write(batches)
+                for batch in batches:
+                    self._show_batch(batch)
+            written = True
+        except StoreError as failure:
+            self._failure = failure
+        finally:
+            self._flushing = None
+            if not written and self._failure is None:
+                self._failure = StoreError("The log could not be written: logs/hermes.log says why.")
 
-        self.taken.extend(ids)
-        return change
+    async def _write(self, batches: list[Batch]) -> None:
+        entries = [entry for batch in batches for entry in batch.entries]
+        changes = [change for batch in batches for change in batch.changes]
 
-    def settle_mail(self, outcome: str) -> Change:
-        """The end of every message that this run took, as part of the run's end; gives the lane back unless mail
-        waits."""
+        async def write(tx: Transaction) -> None:
+            await self._store.history.append(tx, self._lease, entries)
+            for change in changes:
+                await change(tx)
 
-        async def change(tx: Transaction) -> None:
-            self.released = await self._store.inbox.finish(tx, self._lease, self.taken, outcome)
+        if entries or changes:
+            await self._store.write(write)
 
-        return change
+    def _show_batch(self, batch: Batch) -> None:
+        for entry in batch.entries:
+            self._shown = entry.number
+            self._show(
+                Seen(session=self.session.id, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
+            )
+        if batch.live is not None:
+            self._show_live(batch.live)
 
-    def ring(self) -> None:
-        """Somebody put mail into the inbox."""
-        self._rung.set()
-
-    @property
-    def has_mail(self) -> bool:
-        """Whether there may be mail that was not taken."""
-        return self._left or self._rung.is_set()
-
-    async def wait_for_mail(self) -> None:
-        """Return when somebody rang since the last look."""
-        await self._rung.wait()
-
-    async def read_mail(self) -> tuple[Mail, ...]:
-        """The mail that waits; empty without a look at the store where nobody rang and nothing was left."""
-        if not self.has_mail:
-            return ()
-        self._rung.clear()
-        self._left = False
-        waiting = await self._store.inbox.waiting(self._lease)
-        return tuple(Mail(id=row, inbound=inbound) for row, inbound in waiting)
-
-    def leave(self) -> None:
-        """Mail was read and not taken: it is looked at again at the next turn."""
-        self._left = True
+    def _show_live(self, event: Live) -> None:
+        session, number = self.session, self._shown or self.session.number
+        self._show(Seen(session=session.id, number=number, run=session.run, at=self._clock.now(), event=event))

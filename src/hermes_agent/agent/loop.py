@@ -14,7 +14,7 @@ from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, Run
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
-from hermes_agent.store import Ending
+from hermes_agent.store.inbox import Ending
 
 MAX_CONTINUATIONS = 3
 """How often a reply that was cut at the length limit is asked to go on."""
@@ -95,7 +95,9 @@ async def work(agent: Agent, session: Session, journal: Journal) -> RunEnded:
         pieces.append(reply.message.text)
         if reply.stop is StopReason.LENGTH and len(pieces) <= MAX_CONTINUATIONS:
             await journal.commit(MessageTaken(message=said(GO_ON, Origin.RUNTIME)))
-        elif not journal.has_mail:
+        elif journal.mailbox.has_mail:
+            pieces.clear()
+        else:
             return done(session, pieces)
 
 
@@ -143,7 +145,7 @@ async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]
     reason = "" if ending is Ending.ANSWERED else ended.text
-    await journal.commit(*closing, ended, changes=[*effects, journal.settle_mail(ending, reason)])
+    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason)])
     return ended
 
 

@@ -17,6 +17,9 @@ class HasFacts(Protocol):
     def facts(self) -> CallFacts | None: ...
 
 
+ABOUT_PATHS = {Effect.READS, Effect.WRITES, Effect.KEYED}
+"""Effects that touch nothing but the paths that the call names, where it names any."""
+
 P = TypeVar("P", bound=HasFacts)
 
 
@@ -38,7 +41,7 @@ def _independent(one: CallFacts | None, other: CallFacts | None) -> bool:
     effects = {one.effect, other.effect}
     if effects == {Effect.READS}:
         return True
-    if not effects <= {Effect.READS, Effect.WRITES} or one.paths is None or other.paths is None:
+    if not effects <= ABOUT_PATHS or one.paths is None or other.paths is None:
         return False
     return _disjoint(one.paths, other.paths)
 

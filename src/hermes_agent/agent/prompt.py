@@ -11,7 +11,7 @@ from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import PrefixFrozen, SectionFacts
 from hermes_agent.core.model import Prefix, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, freeze, short_hash, tools_text
-from hermes_agent.store import Store
+from hermes_agent.store.database import Store
 
 IDENTITY = """\
 You are Hermes, an agent that works for one person on their own machine. You are direct, careful with what is theirs, \

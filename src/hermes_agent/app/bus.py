@@ -12,6 +12,9 @@ from hermes_agent.core.events import Entry, Seen, is_live
 READER_ROOM = 2_000
 """Live events that a reader may be behind before it loses live ones (durable ones it reads from the log)."""
 
+GLANCE = 0.5
+"""Seconds between looks into the log of a session that another process may be working on, while somebody watches it."""
+
 ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
 
 
@@ -45,11 +48,13 @@ class Reader:
 
 
 class Bus:
-    """The events of the runs of this process, by session."""
+    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells
+    them apart."""
 
-    def __init__(self, read_log: ReadLog) -> None:
+    def __init__(self, read_log: ReadLog, is_here: Callable[[str], bool]) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
         self._read_log = read_log
+        self._is_here = is_here
 
     def publish(self, seen: Seen) -> None:
         """Show an event to the session's readers; never waits."""
@@ -68,20 +73,12 @@ class Bus:
         reader = Reader()
         self._readers[session].add(reader)
         number = after
-        # A reader that lost its place reads the log again from the last number it saw.
         try:
-            async for seen in self._from_log(session, number):
+            for seen in await self._missed(session, number):
                 number = seen.number
                 yield seen
             while True:
-                seen = await reader.take()
-                live = is_live(seen.event)
-                if (reader.lost and reader.empty) or (live and seen.number > number):
-                    reader.lost = False
-                    async for missed in self._from_log(session, number):
-                        number = missed.number
-                        yield missed
-                if seen.number == number if live else seen.number > number:
+                for seen in await self._next(reader, session, number):
                     number = seen.number
                     yield seen
         finally:
@@ -89,6 +86,23 @@ class Bus:
             if not self._readers[session]:
                 del self._readers[session]
 
-    async def _from_log(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
-        for entry in await self._read_log(session, after):
-            yield Seen(session=session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
+    async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
+        """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
+        try:
+            async with asyncio.timeout(None if self._is_here(session) else GLANCE):
+                seen = await reader.take()
+        except TimeoutError:
+            return await self._missed(session, number)
+        live, missed = is_live(seen.event), list[Seen]()
+        if (reader.lost and reader.empty) or (live and seen.number > number):
+            reader.lost = False
+            missed = await self._missed(session, number)
+            number = missed[-1].number if missed else number
+        is_new = seen.number == number if live else seen.number > number
+        return [*missed, seen] if is_new else missed
+
+    async def _missed(self, session: str, after: int) -> list[Seen]:
+        return [
+            Seen(session=session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
+            for entry in await self._read_log(session, after)
+        ]

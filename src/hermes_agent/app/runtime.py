@@ -13,7 +13,7 @@ from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.route import Route, choose
-from hermes_agent.store import Store
+from hermes_agent.store.database import Store
 from hermes_agent.tools.toolbox import Toolbox
 
 

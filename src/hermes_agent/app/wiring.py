@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.app.surroundings import surroundings
+from hermes_agent.app.toolkit import Toolkit
+from hermes_agent.core.budget import Budget, Limits
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.tool import Tool
-from hermes_agent.host.config import load
-from hermes_agent.host.http import close_clients
+from hermes_agent.host.config import Loaded, load
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
-from hermes_agent.host.secrets import open_secrets
-from hermes_agent.store import open_store
+from hermes_agent.host.secrets import Secrets, open_secrets
+from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.route import Route
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.sessions import Session as SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,33 +58,102 @@ class Options:
 async def open_runtime(home: Home, options: Options | None = None) -> AsyncIterator[Runtime]:
     """A system at work on this home; on leaving, what runs is left to the log and everything is closed.
 
-    Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error, its last good
+    Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error: its last good
     version is in force and `Runtime.loaded.notice` says so.
     """
     options = options or Options()
-    loaded = load(home, Settings)
-    secrets = open_secrets(home)
-    log_file = open_log(home.log_file, secrets.redact)
-    clock, ids = SystemClock(), RandomIds()
-    store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
-    builder = Builder(home=home, loaded=loaded, secrets=secrets, store=store, options=options, clock=clock, ids=ids)
-    hermes = Hermes(
-        store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
-    )
-    try:
+    async with AsyncExitStack() as closing:
+        loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
+        closing.callback(open_log(home.log_file, secrets.redact).close)
+        clock, ids, http = SystemClock(), RandomIds(), Http()
+        store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
+        builder = Builder(
+            home=home,
+            loaded=loaded,
+            secrets=secrets,
+            store=store,
+            options=options,
+            toolkit=toolkit,
+            http=http,
+            clock=clock,
+            ids=ids,
+            closing=closing,
+        )
+        hermes = Hermes(
+            store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
+        )
+        closing.push_async_callback(http.close)
+        closing.push_async_callback(hermes.close)
         yield Runtime(
             home=home,
             loaded=loaded,
             secrets=secrets,
             store=store,
             hermes=hermes,
-            toolbox=builder.toolbox,
+            toolbox=toolkit.toolbox,
             clock=clock,
             ids=ids,
             owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
             model=options.model,
         )
-    finally:
-        await hermes.close()
-        await close_clients()
-        log_file.close()
+
+
+@dataclass(slots=True, kw_only=True)
+class Builder:
+    """Makes the agent of each run out of the parts of this process."""
+
+    home: Home
+    loaded: Loaded[Settings]
+    secrets: Secrets
+    store: Store
+    options: Options
+    toolkit: Toolkit
+    http: Http
+    clock: Clock
+    ids: Ids
+    closing: AsyncExitStack
+
+    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
+        """The agent for a run of this session. Raises `NoModel`."""
+        settings = self.loaded.value
+        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
+        ledger = RunLedger(self.store, journal, self.clock, record.principal)
+        broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+
+        async def look_around() -> Surroundings:
+            return await asyncio.to_thread(
+                surroundings,
+                soul=self.home.soul_file,
+                workspace=Path(record.workspace),
+                channel=self.options.channel,
+                now=self.clock.now(),
+            )
+
+        return Agent(
+            model=broker,
+            tools=self.toolkit.toolbox,
+            prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, look_around),
+            budget=Budget(limits=self._limits()),
+            clock=self.clock,
+            ids=self.ids,
+            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
+            effort=settings.model.reasoning_effort,
+            max_parallel=settings.agent.max_parallel,
+            attended=self.options.attended,
+        )
+
+    async def _reachable(self, route: Route) -> Route:
+        """The route with its address; a vendor that lives in this process is started when it is first asked."""
+        if route.base_url:
+            return route
+        address = await self.closing.enter_async_context(late(route.vendor.server)())
+        self.loaded = replace(
+            self.loaded, value=replace(self.loaded.value, model=replace(self.loaded.value.model, base_url=address))
+        )
+        return replace(route, base_url=address)
+
+    def _limits(self) -> Limits:
+        agent = self.loaded.value.agent
+        deadline = None if agent.max_seconds is None else self.clock.monotonic() + agent.max_seconds
+        return Limits(turns=agent.max_turns, deadline=deadline, money=agent.max_money, tokens=agent.max_tokens)

@@ -6,7 +6,6 @@ import asyncio
 import signal
 import sys
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -14,71 +13,60 @@ import msgspec
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.options import Invocation
 from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import find_home
-from hermes_agent.store import Session as SessionRecord
+from hermes_agent.store.sessions import Session as SessionRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What the command line says. `resume` is an id or title; `go_on` continues the folder's latest session; an empty
-    `prompt` with one of them takes up a run that was interrupted."""
-
-    prompt: str = ""
-    json: bool = False
-    model: str = ""
-    profile: str = ""
-    resume: str = ""
-    go_on: bool = False
+def run(invocation: Invocation) -> int:
+    """Ask, print, and return the exit code of `Exit`. With an empty prompt, take up a run that was interrupted."""
+    return asyncio.run(_run(invocation))
 
 
-def run(question: Question) -> int:
-    """Ask, print, and return the exit code."""
-    return asyncio.run(_run(question))
-
-
-async def _run(question: Question) -> int:
-    home = find_home(question.profile).ensure()
-    async with open_runtime(home, Options(model=question.model, attended=False)) as runtime:
+async def _run(invocation: Invocation) -> int:
+    home = find_home(invocation.profile).ensure()
+    async with open_runtime(home, Options(model=invocation.model, attended=False)) as runtime:
         if runtime.loaded.notice:
             tell(runtime.loaded.notice)
-        session, after, submitted = await _begin(runtime, question)
-        if not submitted and not await runtime.hermes.resume(session):
+        session, after, works = await _begin(runtime, invocation)
+        if not works:
             tell("Nothing to resume: the last run of this session is complete.")
             return Exit.OK
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.hermes.stop_now, session)
-        ended = await _follow(runtime, session, after, as_json=question.json)
-        return report(ended, as_json=question.json)
+        ended = await _follow(runtime, session, after, as_json=invocation.json)
+        return report(ended, as_json=invocation.json)
 
 
-async def _begin(runtime: Runtime, question: Question) -> tuple[str, int, bool]:
-    """The session, the event to follow it from, and whether there was something to say."""
+async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bool]:
+    """The session, the event to follow it from, and whether there is anything to follow."""
     workspace = str(Path.cwd())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
-    record = await session_for(runtime, question, conversation)
+    record = await session_for(runtime, invocation, conversation)
     after = await runtime.store.history.last_number(record.id)
-    if not question.prompt:
-        return record.id, after, False
+    goes_on = bool(invocation.resume or invocation.go_on) and await runtime.hermes.resume(record.id)
+    if not invocation.prompt:
+        return record.id, after, goes_on
     inbound = Inbound(
         source="cli",
         source_id=runtime.ids.short(),
         principal=runtime.owner,
         conversation=conversation,
-        parts=(Text(text=question.prompt, origin=Origin.OWNER),),
+        parts=(Text(text=invocation.prompt, origin=Origin.OWNER),),
         received=runtime.clock.now(),
     )
     await runtime.hermes.submit(inbound, record.id)
     return record.id, after, True
 
 
-async def session_for(runtime: Runtime, question: Question, conversation: Conversation) -> SessionRecord:
+async def session_for(runtime: Runtime, invocation: Invocation, conversation: Conversation) -> SessionRecord:
     """The session that the command line means: a named one, this folder's latest, or a new one."""
-    if question.resume:
-        return await runtime.store.sessions.find(question.resume)
+    if invocation.resume:
+        return await runtime.store.sessions.find(invocation.resume)
     return await runtime.hermes.open_session(
-        conversation, runtime.owner, workspace=conversation.chat, model=question.model, new=not question.go_on
+        conversation, runtime.owner, workspace=conversation.chat, model=invocation.model, new=not invocation.go_on
     )
 
 

@@ -131,7 +131,8 @@ class ModelRequest:
 
 class Model(Protocol):
     """- `ask` yields any number of deltas, then exactly one `Reply`, then stops;
-    - raises only `ProviderError`, before or instead of the `Reply`, and never after its deadline by more than a second;
+    - raises only `ProviderError` (or `LimitReached`, where `money` does not even pay for the question), before or
+      instead of the `Reply`, and never after its deadline by more than a second;
     - closing the iterator early closes the connection;
     - after `Retrying`, the words streamed before it do not count.
     """

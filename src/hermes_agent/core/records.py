@@ -14,12 +14,12 @@ Plain = Any  # what JSON gives
 Reviver = Callable[[Plain], Any]
 
 
-def revive(kind: Kind, plain: Plain) -> Any:  # noqa: ANN401 - the type is an argument
+def revive(kind: Kind, plain: Plain) -> Plain:
     """The value of type `kind` that was written as `plain` (dicts, lists, strings, numbers).
 
     A union of dataclasses is told apart by the `kind` field. A field that is missing takes its default; one that the
-    class does not know is ignored, so that a log made by a later version can still be read. Raises `ValueError` for what
-    does not fit.
+    class does not know is ignored, so that a log made by a later version can still be read. Raises `ValueError` for
+    what does not fit.
     """
     try:
         return _reviver(kind)(plain)
@@ -37,7 +37,7 @@ def _reviver(kind: Kind) -> Reviver:
 
 @cache
 def _made(kind: Kind) -> Reviver:
-    origin = get_origin(kind)
+    origin: object = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _union(kind)
     if origin is tuple:

@@ -123,8 +123,9 @@ def tool(
 
     The method's name, docstring and signature are the tool (`name` overrides). A parameter called `context` receives
     the `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, for writes that may
-    run side by side. `reads_when` names a boolean parameter that turns this call into a `reads`. A tool that is not
-    `core` is left out of the prompt and found with `find_tools`.
+    run side by side. `reads_when` names a boolean parameter that turns this call into a `reads`, or a parameter and the
+    values that do (`"action=list|poll"`). A tool that is not `core` is left out of the prompt and found with
+    `find_tools`.
     """
 
     def mark(method: Method) -> Method:

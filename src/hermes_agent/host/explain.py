@@ -58,7 +58,7 @@ def known(schema: type[Any], key: str) -> Setting:
 
 def plain_of(value: object) -> PlainMap:
     """All settings of a settings object as plain values, defaults included, in the order of its class."""
-    return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}  # type: ignore[arg-type]
+    return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}  # type: ignore[arg-type]  # every settings object is a dataclass
 
 
 def plain_at(plain: Plain, key: str) -> Plain:

@@ -37,6 +37,7 @@ MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY i
 RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
+INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 STOPS = "SELECT id FROM lane WHERE owner = $1 AND stop_epoch = epoch ORDER BY id"
 NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues})"
@@ -105,6 +106,15 @@ class Lanes:
             return 0 if row is None else int(row[0])
 
         return await self._engine.write(change) < self._timings.attempts
+
+    async def insist(self, session: str) -> bool:
+        """A person wants the session's open mail worked on now, whatever became of it before; False where none is
+        open."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(INSIST, session)
+
+        return await self._engine.write(change) > 0
 
     async def stop(self, session: str) -> bool:
         """Tell whoever works on the session to stop; False where nobody does."""

@@ -107,14 +107,22 @@ class Ledger:
 
         await (self._engine.write(change) if tx is None else change(tx))
 
-    async def settle(self, call_id: str, usage: Usage, cost: float | None, outcome: str, seconds: float) -> None:
-        """Enter what the call used; `outcome` is "ok" or the error's class."""
+    async def settle(  # noqa: PLR0913 - what is known of one call
+        self,
+        call_id: str,
+        usage: Usage,
+        cost: float | None,
+        outcome: str,
+        seconds: float,
+        tx: Transaction | None = None,
+    ) -> None:
+        """Enter what the call used (within `tx` where one is given); `outcome` is "answered" or the error's class."""
         counts = (usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning)
 
         async def change(tx: Transaction) -> None:
             await tx.run(SETTLE, call_id, storable(outcome), seconds, int(usage.known), *counts, cost)
 
-        await self._engine.write(change)
+        await (self._engine.write(change) if tx is None else change(tx))
 
     async def totals(self, by: GroupBy, since: float = 0.0, session: str = "") -> list[Total]:
         """Sums over the calls since that time (of one session, where it is named), ordered by key."""

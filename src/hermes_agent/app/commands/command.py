@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.late import late
-from hermes_agent.store import Session as SessionRecord
+from hermes_agent.store.sessions import Session as SessionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.events import PrefixFrozen
 from hermes_agent.core.section import estimate_tokens
 from hermes_agent.host.late import late
+from hermes_agent.store.usage import GroupBy
 
 
 async def show_help(_: Desk, rest: str) -> Done:
@@ -31,9 +32,9 @@ async def model(desk: Desk, rest: str) -> Done:
 
 async def tools(desk: Desk, _: str) -> Done:
     """List the tools that this agent has."""
-    lines = [
-        f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in desk.runtime.toolbox.every_schema()
-    ]
+    toolbox = desk.runtime.toolbox
+    schemas = [toolbox.get(name).schema for name in toolbox.names]
+    lines = [f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in schemas]
     return Done(text="\n".join(lines))
 
 
@@ -54,14 +55,14 @@ async def status(desk: Desk, _: str) -> Done:
 
 async def cost(desk: Desk, _: str) -> Done:
     """What this session has used."""
-    totals = await desk.hermes.store.usage.totals(by="session", session=desk.record.id)
+    totals = await desk.hermes.store.usage.totals(GroupBy.SESSION, session=desk.record.id)
     if not totals:
         return Done(text="Nothing used yet.")
-    total = totals[0]
-    price = f"${total.cost:.4f}" + (f" and {total.unpriced} call(s) of unknown price" if total.unpriced else "")
+    total, used = totals[0], totals[0].usage
+    unknown = f" and {total.unpriced} call(s) of unknown price" if total.unpriced else ""
     return Done(
-        text=f"{total.calls} model calls, {total.input:,} tokens in ({total.cached:,} cached), "
-        f"{total.output:,} out, {price}."
+        text=f"{total.calls} model calls, {used.input:,} tokens in ({used.cached:,} cached), {used.output:,} out, "
+        f"${total.cost:.4f}{unknown}."
     )
 
 

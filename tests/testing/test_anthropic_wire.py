@@ -1,18 +1,15 @@
-"""The Anthropic model server, judged by Anthropic's own SDK."""
+"""The Anthropic protocol as a whole, judged by Anthropic's own SDK."""
 
 from __future__ import annotations
-
-import contextlib
-from collections.abc import AsyncIterator
 
 import anthropic
 import pytest
 
-from hermes_agent.core.messages import Image
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.testing.faults import ErrorEvent, Status
-from hermes_agent.testing.model_servers import ModelServer, anthropic_model, serving
+from hermes_agent.testing.model_servers import anthropic_model
+from tests.sdks import anthropic_talk
 
 HELLO = [{"role": "user", "content": "hello"}]
 ASK = {"model": "m", "max_tokens": 4000}
@@ -21,20 +18,8 @@ TOOLS = [{"name": "read_file", "description": "Read.", "input_schema": SCHEMA}]
 CACHE = {"type": "ephemeral"}
 
 
-@contextlib.asynccontextmanager
-async def talking(
-    model: ModelServer, key: str = "test-key"
-) -> AsyncIterator[tuple[ModelServer, anthropic.AsyncAnthropic]]:
-    """The server and the vendor's own client, connected."""
-    async with (
-        serving(model) as server,
-        anthropic.AsyncAnthropic(base_url=server.url, api_key=key, max_retries=0, timeout=5) as client,
-    ):
-        yield server, client
-
-
 async def test_the_sdk_reads_a_whole_reply():
-    async with talking(anthropic_model([Say("Good morning.")])) as (_server, client):
+    async with anthropic_talk(anthropic_model([Say("Good morning.")])) as (_server, client):
         reply = await client.messages.create(**ASK, messages=HELLO)
 
     assert (reply.content[0].text, reply.stop_reason, reply.model) == ("Good morning.", "end_turn", "m")
@@ -43,7 +28,7 @@ async def test_the_sdk_reads_a_whole_reply():
 async def test_the_sdk_assembles_a_stream_of_thinking_words_and_a_call():
     pieces = [Think("Let me look at it first."), Say("Reading it now, one moment."), Call("read_file", {"path": "ä"})]
     async with (
-        talking(anthropic_model([pieces])) as (_, client),
+        anthropic_talk(anthropic_model([pieces])) as (_, client),
         client.messages.stream(**ASK, messages=HELLO, tools=TOOLS) as stream,
     ):
         kinds = [event.type async for event in stream]
@@ -58,7 +43,7 @@ async def test_the_sdk_assembles_a_stream_of_thinking_words_and_a_call():
 
 async def test_the_sdk_makes_a_tool_round_trip_with_its_signed_thoughts():
     script = [[Think("Hm."), Think("secret", redacted=True), Call("read_file", {"path": "a"})], Say("It says hello.")]
-    async with talking(anthropic_model(script)) as (server, client):
+    async with anthropic_talk(anthropic_model(script)) as (server, client):
         first = await client.messages.create(**ASK, messages=HELLO, tools=TOOLS)
         call = first.content[2]
         result = {"type": "tool_result", "tool_use_id": call.id, "content": "hello"}
@@ -71,17 +56,23 @@ async def test_the_sdk_makes_a_tool_round_trip_with_its_signed_thoughts():
     assert server.asked[1].last.parts[0].name == "read_file"
 
 
-async def test_a_thought_with_a_foreign_signature_is_refused():
-    thought = {"type": "thinking", "thinking": "Hm.", "signature": "Zm9yZWlnbg=="}
-    messages = [*HELLO, {"role": "assistant", "content": [thought, {"type": "text", "text": "Yes."}]}, *HELLO]
-    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
-        with pytest.raises(anthropic.BadRequestError, match="Invalid `signature` in `thinking` block"):
-            await client.messages.create(**ASK, messages=messages)
+async def test_a_streamed_thought_is_signed_like_a_whole_one():
+    script = [[Think("Let me look."), Call("read_file", {"path": "a"})], Say("It says hello.")]
+    async with anthropic_talk(anthropic_model(script)) as (_, client):
+        async with client.messages.stream(**ASK, messages=HELLO, tools=TOOLS) as stream:
+            first = await stream.get_final_message()
+        wanted = {"type", "thinking", "signature", "id", "name", "input"}
+        blocks = [block.model_dump(include=wanted) for block in first.content]
+        result = {"type": "tool_result", "tool_use_id": first.content[1].id, "content": "hello"}
+        back = [*HELLO, {"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
+        second = await client.messages.create(**ASK, messages=back, tools=TOOLS)
+
+    assert second.content[0].text == "It says hello."
 
 
 async def test_usage_keeps_cached_tokens_beside_the_input():
     usage = Usage(input=1000, output=70, cached=600, cache_write=300, reasoning=50)
-    async with talking(anthropic_model([Answer(pieces=(Say("Yes."),), usage=usage)])) as (_, client):
+    async with anthropic_talk(anthropic_model([Answer(pieces=(Say("Yes."),), usage=usage)])) as (_, client):
         async with client.messages.stream(**ASK, messages=HELLO) as stream:
             streamed = (await stream.get_final_message()).usage
         whole = (await client.messages.create(**ASK, messages=HELLO)).usage
@@ -93,7 +84,7 @@ async def test_usage_keeps_cached_tokens_beside_the_input():
 
 async def test_only_what_a_breakpoint_marked_is_cached():
     system = [{"type": "text", "text": "word " * 500, "cache_control": CACHE}]
-    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
+    async with anthropic_talk(anthropic_model([Say("Yes.")])) as (_server, client):
         first = (await client.messages.create(**ASK, system=system, messages=HELLO)).usage
         again = (await client.messages.create(**ASK, system=system, messages=HELLO)).usage
         plain = (await client.messages.create(**ASK, system=system[0]["text"], messages=HELLO)).usage
@@ -107,7 +98,7 @@ async def test_a_moving_breakpoint_reads_what_the_last_request_wrote():
     def said(role: str, text: str, **more: object) -> dict:
         return {"role": role, "content": [{"type": "text", "text": text, **more}]}
 
-    async with talking(anthropic_model([Say("Yes.")] * 2)) as (_server, client):
+    async with anthropic_talk(anthropic_model([Say("Yes.")] * 2)) as (_server, client):
         one = [said("user", "first " * 50, cache_control=CACHE)]
         two = [said("user", "first " * 50), said("assistant", "Yes."), said("user", "second", cache_control=CACHE)]
         first = (await client.messages.create(**ASK, messages=one)).usage
@@ -117,34 +108,22 @@ async def test_a_moving_breakpoint_reads_what_the_last_request_wrote():
     assert second.cache_creation_input_tokens > 0
 
 
-async def test_images_system_and_limits_are_heard():
-    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
-    content = [{"type": "text", "text": "look"}, {"type": "image", "source": source}]
-    messages = [{"role": "user", "content": content}]
-    async with talking(anthropic_model([Say("Nice.")])) as (server, client):
-        await client.messages.create(**ASK, system="Be brief.", messages=messages)
-
-    heard = server.asked[0]
-    assert (heard.system, heard.max_output) == ("Be brief.", 4000)
-    assert heard.last.parts[1] == Image(media_type="image/png", data="AAAA")
-
-
 @pytest.mark.parametrize(
     ("reason", "word"), [(StopReason.LENGTH, "max_tokens"), (StopReason.REFUSED, "refusal"), (None, "end_turn")]
 )
 async def test_the_stop_reason_is_told_in_the_services_words(reason, word):
-    async with talking(anthropic_model([Answer(pieces=(Say("Yes"),), stop=reason)])) as (_server, client):
+    async with anthropic_talk(anthropic_model([Answer(pieces=(Say("Yes"),), stop=reason)])) as (_server, client):
         assert (await client.messages.create(**ASK, messages=HELLO)).stop_reason == word
 
 
 async def test_a_wrong_key_is_the_sdks_authentication_error():
-    async with talking(anthropic_model([Say("Yes.")]), "wrong") as (_server, client):
+    async with anthropic_talk(anthropic_model([Say("Yes.")]), "wrong") as (_server, client):
         with pytest.raises(anthropic.AuthenticationError, match="invalid x-api-key"):
             await client.messages.create(**ASK, messages=HELLO)
 
 
 async def test_an_unknown_model_is_the_sdks_not_found_error():
-    async with talking(anthropic_model([Say("Yes.")], models=("other",))) as (_server, client):
+    async with anthropic_talk(anthropic_model([Say("Yes.")], models=("other",))) as (_server, client):
         with pytest.raises(anthropic.NotFoundError, match="model: m"):
             await client.messages.create(**ASK, messages=HELLO)
         names = [model.id async for model in client.models.list()]
@@ -163,7 +142,7 @@ async def test_an_unknown_model_is_the_sdks_not_found_error():
 )
 async def test_a_status_is_the_sdks_typed_error(status, error, kind):
     fault = Status(status, "slowly", headers={"retry-after": "7"})
-    async with talking(anthropic_model([fault])) as (_, client):
+    async with anthropic_talk(anthropic_model([fault])) as (_, client):
         with pytest.raises(error) as caught:
             await client.messages.create(**ASK, messages=HELLO)
 
@@ -173,39 +152,7 @@ async def test_a_status_is_the_sdks_typed_error(status, error, kind):
 
 
 async def test_an_error_event_in_a_stream_reaches_the_sdk():
-    async with talking(anthropic_model([ErrorEvent()])) as (_server, client):
+    async with anthropic_talk(anthropic_model([ErrorEvent()])) as (_server, client):
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             async with client.messages.stream(**ASK, messages=HELLO) as stream:
                 await stream.get_final_message()
-
-
-USE = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {}}
-ASKED = {"role": "assistant", "content": [USE]}
-RESULT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}]}
-MARKED = {"type": "text", "text": "x", "cache_control": CACHE}
-
-
-@pytest.mark.parametrize(
-    ("messages", "words"),
-    [
-        ([], "at least one message"),
-        ([{"role": "assistant", "content": "x"}], "first message"),
-        ([*HELLO, ASKED, *HELLO], "without `tool_result` blocks"),
-        ([*HELLO, ASKED], "without `tool_result` blocks"),
-        ([*HELLO, RESULT], "unexpected `tool_use_id`"),
-        ([*HELLO, ASKED, RESULT, ASKED, RESULT], "ids must be unique"),
-        ([{"role": "user", "content": ""}], "must be non-empty"),
-        ([{"role": "user", "content": [MARKED] * 5}], "maximum of 4 blocks"),
-    ],
-)
-async def test_what_the_service_refuses_is_refused(messages, words):
-    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
-        with pytest.raises(anthropic.BadRequestError, match=words):
-            await client.messages.create(**ASK, messages=messages)
-
-
-async def test_a_thinking_budget_that_leaves_no_room_is_refused():
-    async with talking(anthropic_model([Say("Yes.")])) as (_server, client):
-        with pytest.raises(anthropic.BadRequestError, match="must be greater than"):
-            thinking = {"type": "enabled", "budget_tokens": 4000}
-            await client.messages.create(**ASK, messages=HELLO, thinking=thinking)

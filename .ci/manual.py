@@ -1,0 +1,106 @@
+"""Writes the pages of the manual that are made from the program: docs/cli.md and docs/configuration.md.
+
+Without an argument it writes them; with --check it changes nothing and fails where a page is not what it would write.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from hermes_agent.app.settings import Settings
+from hermes_agent.cli.exits import MEANINGS
+from hermes_agent.cli.group import hermes
+from hermes_agent.host.config import OVERRIDES
+from hermes_agent.host.schema import Section, Setting, describe, walk
+
+DOCS = Path(__file__).parent.parent / "docs"
+MADE = "<!-- Written by .ci/manual.py; a change belongs into the program. -->\n"
+WIDTH = 80
+
+
+def cli_page() -> str:
+    """Every command's own help, and the exit codes."""
+    parts = [f"# Command line\n\n{MADE}"]
+    parts.append(
+        "`hermes` alone begins a chat; `hermes -z PROMPT` prints the reply alone. Results go to standard output and "
+        "remarks to standard error, without control codes; whatever is listed can be had with `--json`.\n"
+    )
+    parts.append("## Exit codes\n\n| code | meaning |\n|--:|---|")
+    parts += [f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items()]
+    for path, command in commands(hermes, "hermes"):
+        help_text = command.get_help(click.Context(command, info_name=path, max_content_width=WIDTH)).rstrip()
+        parts.append(f"\n{'#' * min(4, 2 + path.count(' '))} {path}\n\n```text\n{help_text}\n```")
+    return "\n".join(parts) + "\n"
+
+
+def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and everything below it, each with the words that lead to it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=path)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None and not inner.hidden:
+                yield from commands(inner, f"{path} {name}")
+
+
+def configuration_page() -> str:
+    """Every setting with what it takes, its default and its meaning."""
+    overrides = ", ".join(f"`{name}` for `{key}`" for name, key in OVERRIDES.items())
+    parts = [f"# Settings\n\n{MADE}"]
+    parts.append(
+        "Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default `~/.hermes`), keys in `.env` beside it "
+        "or in the environment. A key that is not listed here is an error, told with its line and the nearest key; a "
+        "file with a mistake leaves the last good settings in force, and every surface says so. `hermes config set KEY "
+        "VALUE` changes one setting and keeps your comments; `hermes config explain KEY` tells where a value comes "
+        "from.\n"
+    )
+    parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
+    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section)]
+    if top:
+        parts.append(settings_table(top))
+    for name, entry in describe(Settings).items():
+        if isinstance(entry.kind, Section):
+            leaves = [(f"{name}.{key}", leaf) for key, leaf in walk(entry.kind.schema)]
+            parts.append(f"## {name}\n\n{entry.doc}\n\n{settings_table(leaves)}")
+    return "\n".join(parts)
+
+
+def settings_table(leaves: list[tuple[str, Setting]]) -> str:
+    """Rows of a Markdown table; a `|` in a text would end its cell."""
+    rows = ["| setting | takes | default | meaning |", "|---|---|---|---|"]
+    for key, leaf in leaves:
+        cells = (f"`{key}`", leaf.expected, default_of(leaf), leaf.doc)
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def default_of(leaf: Setting) -> str:
+    """The default as a person would write it."""
+    match leaf.default:
+        case None | "":
+            return "nothing"
+        case bool():
+            return str(leaf.default).lower()
+        case list() | tuple() | dict():
+            return ", ".join(leaf.default) or "nothing"
+        case _:
+            return str(leaf.default)
+
+
+def main() -> int:
+    pages = {DOCS / "cli.md": cli_page(), DOCS / "configuration.md": configuration_page()}
+    if "--check" not in sys.argv[1:]:
+        for page, text in pages.items():
+            page.write_text(text)
+        return 0
+    old = [page for page, text in pages.items() if not page.exists() or page.read_text() != text]
+    for page in old:
+        print(f"{page} is not what the program says: python .ci/manual.py writes it")
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""What `hermes demo` stands on: a temporary home, the broken project, the scripted model on loopback, the log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.events import Entry
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.project import unpack_project
+from hermes_agent.providers.demo.server import demo_server
+from hermes_agent.store.database import open_store
+
+REPAIR = "Find out which test fails, and fix it."
+EXTEND = "Add total_by_category with a test and a line in the changelog."
+SLOW_COMMAND = "inventory.stocktake"
+"""The second task runs this module, which takes about a second."""
+SLOW_LOG = "stocktake.log"
+"""What that module writes: a line when it begins and a line when it ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A prepared demonstration: `url` is where the scripted model answers while the stage stands."""
+
+    home: Home
+    project: Path
+    url: str
+
+
+@asynccontextmanager
+async def demo_stage(folder: Path) -> AsyncIterator[Stage]:
+    """Prepare a demonstration in an empty folder; the model answers until the block ends. Raises `OSError`."""
+    root = folder / "home"
+    home = Home(root=root, base=root).ensure()
+    project = folder / "project"
+    unpack_project(project)
+    async with demo_server() as url:
+        settings = {"model": {"default": "demo/scripted", "base_url": url}}
+        home.config_file.write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
+        yield Stage(home=home, project=project, url=url)
+
+
+async def log_of(stage: Stage, session: str) -> tuple[Entry, ...]:
+    """Everything that a session's log holds. No process may be at work on it."""
+    store = await open_store(str(stage.home.database), clock=SystemClock())
+    try:
+        return tuple(await store.history.entries(session))
+    finally:
+        await store.close()

@@ -1,0 +1,50 @@
+"""Where the chat begins: the session is found, the terminal looked at, and talking goes on until the person leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.cli.chat.chat import open_chat
+from hermes_agent.cli.chat.plain import LineMode, Lines, PlainPage, as_written
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.options import Invocation
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import environment, find_home
+
+RUN_FULL = "hermes_agent.cli.chat.full:run_full"
+
+
+def run(invocation: Invocation) -> int:
+    """Chat until the person leaves; the exit code. Raises `HermesError` where there is no model, home or session."""
+    return asyncio.run(_run(invocation))
+
+
+async def _run(invocation: Invocation) -> int:
+    home = find_home(invocation.profile).ensure()
+    async with open_runtime(home, Options(model=invocation.model)) as runtime:
+        if can_redraw(environment()):
+            await late(RUN_FULL)(runtime, invocation)
+        else:
+            await run_plain(runtime, invocation)
+    return Exit.OK
+
+
+def can_redraw(variables: Mapping[str, str]) -> bool:
+    """Whether both ends are a terminal that can move its cursor."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and variables.get("TERM", "dumb") not in ("dumb", "unknown", "")
+
+
+async def run_plain(runtime: Runtime, invocation: Invocation) -> None:
+    """Chat by lines."""
+    page = PlainPage()
+    chat = await open_chat(runtime, invocation, page, as_written)
+    try:
+        await chat.begin()
+        await LineMode(chat, page, Lines(sys.stdin.fileno())).run()
+    finally:
+        chat.close()
+    page.write(chat.farewell())

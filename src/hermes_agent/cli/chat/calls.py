@@ -1,0 +1,102 @@
+"""Tool calls as lines: one that moves while a call runs, one that stays when it has ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, one_line, paint, wrapped
+from hermes_agent.cli.output import width
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.events import ToolEnded
+from hermes_agent.core.messages import ToolResult
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAMES_PER_SECOND = 8
+SOON = 0.3
+"""Seconds after which a call is slow enough for a clock."""
+MOST_DIFF_LINES = 40
+NOTE = re.compile(r"\[.*\]")  # what the tool itself says of a command: `[exit 1, 0.3 s]`
+DIFF = re.compile(r"^--- .*\n\+\+\+ .*\n", re.MULTILINE)
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A call that runs. `began` is of the clock that ticks, `progress` the last line that the tool showed."""
+
+    tool: str
+    summary: str
+    effect: Effect
+    began: float
+    progress: str = ""
+
+
+def running_line(call: Call, now: float, columns: int) -> str:
+    """What stands on the screen while the call runs, at most `columns` cells."""
+    seconds = now - call.began
+    slow = seconds >= SOON
+    mark = SPINNER[int(seconds * FRAMES_PER_SECOND) % len(SPINNER)] if slow else "•"
+    clock = f" {elapsed(seconds)}" if slow else ""
+    words = call.summary or call.tool
+    if call.progress:
+        words = f"{words} · {call.progress}"
+    return f"{paint(mark, CYAN)} {one_line(words, max(8, columns - len(clock) - 3))}{paint(clock, DIM)}"
+
+
+def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
+    """What stays of a call: mark, summary, seconds and a short result; below it the diff, or what went wrong."""
+    text = "".join(part.text for part in ended.message.parts if isinstance(part, ToolResult))
+    summary = call.summary if call is not None and call.summary else ended.tool
+    clock = elapsed(ended.seconds)
+    if ended.is_error:
+        head = f"{paint('✗', RED)} {one_line(summary, max(8, columns - len(clock) - 3))} {paint(clock, DIM)}"
+        reason = "\n".join(f"  {line}" for line in wrapped(failure(text), columns - 2))
+        return f"{head}\n{paint(reason, RED)}"
+    found = DIFF.search(text)
+    brief = one_line(text[: found.start()]) if found else short_result(text, call)
+    words = one_line(summary, max(8, columns - len(clock) - 3))
+    line = f"{paint('✓', GREEN)} {words} {paint(clock, DIM)}"
+    room = columns - width(words) - len(clock) - 6
+    if brief and room >= min(12, len(brief)):
+        line += paint(f" · {one_line(brief, room)}", DIM)
+    return f"{line}\n{diff_lines(text[found.start() :])}" if found else line
+
+
+def short_result(text: str, call: Call | None) -> str:
+    """A result in a few words: its one line, how many lines there are, or, of a command, the last one and what the tool
+    says of it."""
+    lines = [line for line in clean(text[:200_000]).split("\n") if line.strip()]
+    if not lines:
+        return "nothing"
+    if len(lines) == 1:
+        return lines[0]
+    if call is not None and call.effect is Effect.EXEC:
+        last = lines[-1]
+        return f"{last} {lines[-2]}" if NOTE.fullmatch(last) else last
+    return f"{len(lines):,} lines"
+
+
+def failure(text: str) -> str:
+    """What a failed call says to a person: the sentence, and the hint where it has one."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return clean(text).strip()[-600:]
+    if not isinstance(found, dict) or "error" not in found:
+        return clean(text).strip()[-600:]
+    return clean(" ".join(str(found[name]) for name in ("error", "hint") if found.get(name)))[:600]
+
+
+def diff_lines(diff: str) -> str:
+    """A unified diff in colours, its head left out; what is over 40 lines is counted."""
+    lines = clean(diff).strip("\n").split("\n")[2:]
+    shown = [_diff_line(line) for line in lines[:MOST_DIFF_LINES]]
+    if len(lines) > MOST_DIFF_LINES:
+        shown.append(paint(f"  … {len(lines) - MOST_DIFF_LINES} more lines", DIM))
+    return "\n".join(shown)
+
+
+def _diff_line(line: str) -> str:
+    colours = {"+": GREEN, "-": RED, "@": CYAN}
+    return paint(f"  {line}", colours.get(line[:1], DIM))

@@ -1,0 +1,251 @@
+"""What a line that was typed does, and the session's events on their way to the transcript; the same for every
+terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.cli.chat.menu import more_help
+from hermes_agent.cli.chat.questions import answer_of
+from hermes_agent.cli.chat.recap import retell, take_up
+from hermes_agent.cli.chat.status import Status
+from hermes_agent.cli.chat.talk import Talk
+from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
+from hermes_agent.cli.chat.transcript import Page, Transcript
+from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.output import width
+from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.events import Asked, Event
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.host.late import late
+from hermes_agent.host.tasks import spawn
+from hermes_agent.version import VERSION
+
+log = logging.getLogger(__name__)
+
+QUIT = ("/quit", "/exit", "/q")
+KEYS = """\
+Enter              send; while a run is under way, the model reads it at its next turn
+Alt+Enter, Ctrl-J  new line (also a backslash at the end of a line)
+/queue WORDS       read when the run is over
+Ctrl-C             stop the run; again, when nothing runs: leave
+Ctrl-D             leave
+Tab                complete /commands and @paths
+Up, Down, Ctrl-R   what was typed before
+Ctrl-T             thoughts whole or in short"""
+
+
+class Chat:
+    """One chat. `changed` is called after everything that may look different. It is `over` when the person leaves, or
+    when the session's events ended with a `failure`."""
+
+    def __init__(self, talk: Talk, transcript: Transcript, status: Status) -> None:
+        self.talk = talk
+        self.transcript = transcript
+        self.status = status
+        self.over = False
+        self.changed: Callable[[], None] = lambda: None
+        self.failure: HermesError | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._watched = ""
+        self._warm = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is under way, or about to be."""
+        return self.transcript.running or bool(self.transcript.waiting)
+
+    @property
+    def question(self) -> Asked | None:
+        """The question to answer first."""
+        return next(iter(self.transcript.questions.values()), None)
+
+    async def begin(self) -> None:
+        """Greet, and take up the session where it stands. Raises `StoreError`."""
+        self._greet()
+        if self.talk.record is not None:
+            await self._take_up()
+
+    async def line(self, text: str) -> None:
+        """Do what a line says: answer the open question, act on a command, or say it to the model."""
+        if not text.strip():
+            return
+        try:
+            await self._line(text)
+        except HermesError as error:
+            self.transcript.remark(str(error), RED)
+        self.changed()
+
+    async def answer(self, answer: str) -> None:
+        """Answer the open question."""
+        if self.question is not None:
+            await self.talk.answer(self.question.question, answer)
+
+    async def stop(self) -> None:
+        """End the run at once."""
+        self.transcript.stopping = self.transcript.running
+        self.changed()
+        await self.talk.stop()
+
+    def halt(self) -> None:
+        """End the run at once, without waiting for its end; for keys and signals."""
+        spawn(self.stop(), name="stop")
+
+    def close(self) -> None:
+        """Watch no more. Raises the failure that ended the chat."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+        if self.failure is not None:
+            raise self.failure
+
+    def farewell(self) -> str:
+        """The last line: how to come back."""
+        if not self.talk.session:
+            return ""
+        profile = self.talk.runtime.home.profile
+        command = f"hermes {f'-p {profile} ' if profile else ''}--resume {self.talk.session}"
+        if self.transcript.running:
+            return f"The run was left in the middle. Go on with: {command}"
+        return f"Come back with: {command}"
+
+    async def _line(self, text: str) -> None:
+        word = text.strip()
+        if word in QUIT:
+            self.over = True
+        elif word == "/keys":
+            self.transcript.answer(KEYS)
+        elif word == "/thinking":
+            self.toggle_thoughts()
+        elif self.question is not None and (answer := answer_of(self.question, text)) and not word.startswith("/"):
+            await self.answer(answer)
+        else:
+            await self._command_or_words(text)
+
+    def toggle_thoughts(self) -> None:
+        """Show thoughts whole from now on, or in short again."""
+        shown = self.transcript.show_thoughts = not self.transcript.show_thoughts
+        self.transcript.remark(f"Thoughts are shown {'whole' if shown else 'in short'}.")
+
+    async def _command_or_words(self, text: str) -> None:
+        before = self.talk.session
+        done = await self.talk.command(text, busy=self.transcript.running)
+        if self.talk.session != before:
+            await self._switched(begins=not before)
+        if done is None:
+            await self._submit(self.talk.inbound(text))
+            return
+        if done.submit is not None:
+            await self._submit(done.submit)
+        else:
+            self.transcript.said(text)
+        if done.text:
+            more = f"\n\nHere:\n{more_help()}" if text.strip() == "/help" else ""
+            self.transcript.answer(f"{done.text}{more}")
+        self._look_again()
+
+    async def _submit(self, inbound: Inbound) -> None:
+        if not self._warm:
+            self._warm = True
+            spawn(asyncio.to_thread(late, "hermes_agent.cli.chat.markdown:render"), name="load the renderer")
+        self.transcript.wait(await self.talk.submit(inbound), inbound.text)
+
+    async def _switched(self, *, begins: bool) -> None:
+        """Go on with another session; one that just begins has no past to show."""
+        self.transcript.leave()
+        if begins:
+            self.status.session = self.talk.session
+            self._watch(0)
+        else:
+            self.status = self.talk.status()
+            await self._take_up()
+
+    async def _take_up(self) -> None:
+        entries = await self.talk.entries()
+        retell(entries, self.transcript)
+        last = take_up(entries, self.transcript, self.status)
+        interrupted = self.transcript.running
+        self._watch(last)
+        if not await self.talk.resume() and interrupted:
+            self.transcript.running = False
+            self.transcript.remark("A run of this session is under way in another process.", YELLOW)
+
+    def _look_again(self) -> None:
+        record = self.talk.record
+        if record is None:
+            return
+        self.status.title = record.title
+        try:
+            fresh = self.talk.status()
+        except NoModel as error:
+            self.transcript.remark(str(error), RED)
+        else:
+            self.status.model, self.status.window = fresh.model, fresh.window
+
+    def _watch(self, after: int) -> None:
+        if self._watcher is not None:
+            self._watcher.cancel()
+        self._watcher = spawn(self._see(self.talk.session, after), name=f"watch {self.talk.session}")
+
+    async def _see(self, session: str, after: int) -> None:
+        try:
+            async with aclosing(self.talk.runtime.hermes.watch(session, after)) as events:
+                async for seen in events:
+                    self._show(seen.event)
+        except HermesError as error:
+            self.failure, self.over = error, True
+            self.changed()
+
+    def _show(self, event: Event) -> None:
+        # Boundary: one event listener.
+        try:
+            self.status.see(event)
+            self.transcript.see(event)
+        except Exception:
+            log.exception("%s cannot be shown", event.kind)
+            self.transcript.remark(f"({event.kind} could not be shown; logs/hermes.log has the details.)", RED)
+        self.changed()
+
+    def _greet(self) -> None:
+        talk = self.talk
+        route = talk.runtime.route(talk.record.model if talk.record is not None else "")
+        # What answers from within this program is no model.
+        scripted = " (scripted model)" if route.vendor.server else ""
+        lines = [
+            f"{paint('Hermes', BOLD)} {VERSION} · {self.status.model}{scripted}",
+            paint(place_line(short_path(talk.folder), self._name(), self.transcript.width), DIM),
+        ]
+        self.transcript.head("\n".join(lines))
+        if talk.runtime.loaded.notice:
+            self.transcript.remark(talk.runtime.loaded.notice, YELLOW)
+
+    def _name(self) -> str:
+        record = self.talk.record
+        if record is None:
+            return "new session"
+        return f"session {record.id}" + (f" ({one_line(record.title, 40)})" if record.title else "")
+
+
+def short_path(folder: str) -> str:
+    """A folder as people write it, with `~` for their own."""
+    home = str(Path.home())
+    return f"~{folder[len(home) :]}" if folder == home or folder.startswith(f"{home}/") else folder
+
+
+def place_line(folder: str, session: str, columns: int) -> str:
+    """Folder, session and where help is; on a narrow terminal the end of the folder and no help."""
+    if width(line := f"{folder} · {session} · /help, /keys") <= columns:
+        return line
+    room = max(8, columns - width(session) - 3)
+    return f"{folder if width(folder) <= room else '…' + folder[1 - room :]} · {session}"
+
+
+async def open_chat(runtime: Runtime, invocation: Invocation, page: Page, render: Callable[[str, int], str]) -> Chat:
+    """The chat on a page. Raises `NoModel` and `UnknownSession`."""
+    talk = Talk(runtime, invocation)
+    await talk.open()
+    return Chat(talk, Transcript(page, runtime.clock, render), talk.status())

@@ -1,0 +1,51 @@
+"""Completion of slash commands at the start of the input, and of paths behind an `@`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from hermes_agent.cli.chat.menu import names
+
+AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
+MOST_PATHS = 200
+
+
+class ChatCompleter(Completer):
+    """`folder` says where relative paths begin."""
+
+    def __init__(self, folder: Callable[[], str]) -> None:
+        self._folder = folder
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
+        before = document.text_before_cursor
+        if re.fullmatch(r"/\w*", before):
+            return self._commands(before[1:])
+        found = AT_PATH.search(before)
+        return self._paths(found.group(1)) if found else ()
+
+    @staticmethod
+    def _commands(begun: str) -> Iterator[Completion]:
+        for each in names():
+            if each.name.startswith(begun):
+                shown = f"/{each.name} {each.arguments}".rstrip()
+                yield Completion(each.name, start_position=-len(begun), display=shown, display_meta=each.summary)
+
+    def _paths(self, begun: str) -> Iterator[Completion]:
+        head, slash, last = begun.rpartition("/")
+        folder = Path(self._folder(), Path(f"{head}{slash}").expanduser())
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted((entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(last))
+        except OSError:
+            return
+        shown = [each for each in found if last.startswith(".") or not each[0].startswith(".")]
+        for name, is_folder in shown[:MOST_PATHS]:
+            text = f"{name}/" if is_folder else name
+            if name.isprintable():
+                yield Completion(text, start_position=-len(last), display=text)

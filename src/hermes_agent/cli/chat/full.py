@@ -1,0 +1,64 @@
+"""The chat on a terminal that can be redrawn."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.input import create_input
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.cli.chat.chat import Chat, open_chat
+from hermes_agent.cli.chat.history import ChatHistory
+from hermes_agent.cli.chat.keys import Keyboard
+from hermes_agent.cli.chat.live import Live
+from hermes_agent.cli.chat.panel import Panel
+from hermes_agent.cli.chat.screen import Screen, terminal
+from hermes_agent.cli.options import Invocation
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import environment
+
+
+def render(block: str, width: int) -> str:
+    """A block of Markdown in colours; what that takes is loaded with the first one."""
+    drawn: str = late("hermes_agent.cli.chat.markdown:render")(block, width)
+    return drawn
+
+
+async def run_full(runtime: Runtime, invocation: Invocation) -> None:
+    """Chat until the person leaves. Raises `HermesError` where the log can not be followed any more."""
+    variables = environment()
+    colours = not variables.get("NO_COLOR")
+    screen = Screen(output=terminal(sys.stdout, variables), clock=runtime.clock, colours=colours)
+    chat = await open_chat(runtime, invocation, screen, render)
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
+    try:
+        bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
+        app = panel.application(bindings, create_input(sys.stdin), colours=colours)
+        chat.changed = lambda: show(chat, screen, app)
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(hand_on(chat, lines))
+            await screen.run(app, lambda: chat.busy)
+            sending.cancel()
+    finally:
+        chat.close()
+    if farewell := chat.farewell():
+        screen.say(f"\n{farewell}")
+
+
+async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
+    """Greet, then do what the lines say, one after the other. Keys are read from before the greeting on."""
+    await chat.begin()
+    chat.changed()
+    while True:
+        await chat.line(await lines.get())
+
+
+def show(chat: Chat, screen: Screen, app: Application[None]) -> None:
+    """Draw what changed, and leave when the chat is over."""
+    screen.wake(busy=chat.busy)
+    screen.refresh()
+    if chat.over and app.is_running and not app.is_done:
+        app.exit()

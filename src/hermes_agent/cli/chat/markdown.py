@@ -1,0 +1,142 @@
+"""One block of Markdown as lines for a terminal; loaded when the first words arrive."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, ListItem, Markdown, MarkdownElement, TableElement
+from rich.segment import Segment
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+from rich.theme import Theme
+
+from hermes_agent.cli.chat.blocks import FENCE, closes, fence_of, is_code
+from hermes_agent.cli.chat.text import clean
+
+# The sixteen colours of the terminal's own palette, so that it is readable on light and dark ones.
+CODE_THEME = "ansi_dark"
+# Blanks up to the right edge: of no use, and where a width was misjudged they would break the line.
+PADDING = re.compile(r"(?:\x1b\[[0-9;]*m *(?:\x1b\[0?m)|\s)+$")
+THEME = Theme(
+    {
+        "markdown.h1": "bold underline",
+        "markdown.h2": "bold",
+        "markdown.h3": "bold",
+        "markdown.h4": "bold",
+        "markdown.h5": "bold",
+        "markdown.h6": "bold",
+        "markdown.code": "cyan",
+        "markdown.code_block": "none",
+        "markdown.block_quote": "italic",
+        "markdown.item.bullet": "none",
+        "markdown.item.number": "none",
+        "markdown.link": "none",
+        "markdown.link_url": "underline",
+        "markdown.table.header": "bold",
+        "markdown.table.border": "dim",
+        "markdown.hr": "dim",
+    }
+)
+
+
+class LeftHeading(Heading):
+    """A heading that begins where everything begins."""
+
+    LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
+
+
+class BareCode(CodeBlock):
+    """Code inside a list or quote, without a background of its own."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        syntax = Syntax(code, self.lexer_name, theme=CODE_THEME, background_color="default", word_wrap=True)
+        yield syntax
+
+
+class DottedItem(ListItem):
+    """A numbered item as people write it: `1. one`."""
+
+    def render_number(self, console: Console, options: ConsoleOptions, number: int, last_number: int) -> RenderResult:
+        numeral = f"{number}. ".rjust(len(str(last_number - 1)) + 3)
+        lines = console.render_lines(self.elements, options.update(width=options.max_width - len(numeral)))
+        for position, line in enumerate(lines):
+            yield Segment(" " * len(numeral) if position else numeral)
+            yield from line
+            yield Segment.line()
+
+
+class PlainTable(TableElement):
+    """A table with one line under its head."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                table.box = box.SIMPLE_HEAD
+                table.show_edge = False
+                table.pad_edge = False
+            yield table
+
+
+class ChatMarkdown(Markdown):
+    """Markdown as a model means it: line ends stay, and `Vec<T>` is text, not HTML."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": LeftHeading,
+        "fence": BareCode,
+        "code_block": BareCode,
+        "list_item_open": DottedItem,
+        "table_open": PlainTable,
+    }
+
+    def __init__(self, markup: str) -> None:
+        super().__init__("", code_theme=CODE_THEME, hyperlinks=False)
+        self.markup = markup
+        self.parsed = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table").parse(markup)
+        _keep_line_ends(self.parsed)
+
+
+def _keep_line_ends(tokens: list[Token]) -> None:
+    for token in tokens:
+        if token.type == "softbreak":
+            token.type = "hardbreak"
+        _keep_line_ends(token.children or [])
+
+
+def render(block: str, width: int) -> str:
+    """The block, coloured, as lines of at most `width` cells; without blank lines around it.
+
+    Code that stands by itself keeps its own lines, however long: a terminal wraps them, and they can be copied.
+    """
+    out = StringIO()
+    console = Console(
+        file=out, width=max(8, width), force_terminal=True, color_system="standard", legacy_windows=False, theme=THEME,
+        _environ={},
+    )  # fmt: skip
+    text = clean(block).strip("\n")
+    if is_code(text):
+        console.print(_code(text), soft_wrap=True, end="")
+    else:
+        console.print(ChatMarkdown(text), end="")
+    return "\n".join(PADDING.sub("", line) for line in out.getvalue().strip("\n").split("\n"))
+
+
+def _code(block: str) -> Text:
+    """The inside of a fenced block, in the colours of its language."""
+    head, *lines = block.split("\n")
+    fence = fence_of(head, FENCE)
+    if lines and closes(lines[-1], fence):
+        lines.pop()
+    language = head.strip()[len(fence) :].strip().partition(" ")[0]
+    syntax = Syntax("", language or "text", theme=CODE_THEME, background_color="default")
+    code = syntax.highlight("\n".join(lines))
+    code.rstrip()
+    return code

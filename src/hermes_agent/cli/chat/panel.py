@@ -1,0 +1,137 @@
+"""What stands below the scrollback: the open part, the question, the input with its menu, the status line."""
+
+from __future__ import annotations
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindingsBase
+from prompt_toolkit.layout import (
+    BufferControl,
+    CompletionsMenu,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from hermes_agent.cli.chat.chat import Chat
+from hermes_agent.cli.chat.completion import ChatCompleter
+from hermes_agent.cli.chat.history import ChatHistory
+from hermes_agent.cli.chat.live import Live
+from hermes_agent.cli.chat.questions import question_lines
+from hermes_agent.cli.chat.screen import Screen
+from hermes_agent.core.clock import Clock
+
+FRAME = 0.05
+"""Seconds between two frames at least."""
+INPUT_LINES = 10
+MENU_LINES = 8
+STYLE = Style.from_dict(
+    {
+        "prompt": "bold ansicyan",
+        "status": "ansibrightblack",
+        "completion-menu": "bg:default fg:default",
+        "completion-menu.completion": "bg:default fg:default",
+        "completion-menu.completion.current": "reverse",
+        "completion-menu.meta.completion": "bg:default ansibrightblack",
+        "completion-menu.meta.completion.current": "bg:default ansibrightblack",
+        "scrollbar.background": "",
+        "scrollbar.button": "",
+    }
+)
+
+
+class Panel:
+    """The application's looks: open part, question, input, menu, status."""
+
+    def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
+        self.buffer = Buffer(
+            multiline=True,
+            completer=ThreadedCompleter(ChatCompleter(lambda: chat.talk.folder)),
+            complete_while_typing=True,
+            history=history,
+        )
+        self.hint = ""
+        self._shown = ("", 0.0)
+        self._chat = chat
+        self._screen = screen
+        self._live = live
+        self._clock = clock
+
+    def application(self, bindings: KeyBindingsBase, input_: Input, *, colours: bool) -> Application[None]:
+        """The application, ready to run."""
+        search = SearchToolbar(ignore_case=True)
+        words = Window(
+            BufferControl(self.buffer, search_buffer_control=search.control),
+            height=Dimension(min=1, max=INPUT_LINES),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=self._prompt,
+        )
+        is_open = Condition(lambda: bool(self._open_lines()))
+        asked = Condition(lambda: self._chat.question is not None)
+        body = HSplit(
+            [
+                ConditionalContainer(
+                    Window(FormattedTextControl(self._open_part), dont_extend_height=True, wrap_lines=True), is_open
+                ),
+                ConditionalContainer(
+                    Window(FormattedTextControl(self._question), dont_extend_height=True, wrap_lines=True), asked
+                ),
+                Window(height=1),
+                words,
+                search,
+                Window(FormattedTextControl(self._status), height=1, style="class:status"),
+                CompletionsMenu(max_height=MENU_LINES),
+                Window(),
+            ]
+        )
+        return Application(
+            layout=Layout(body, focused_element=words),
+            key_bindings=bindings,
+            style=STYLE,
+            color_depth=None if colours else ColorDepth.DEPTH_1_BIT,
+            min_redraw_interval=FRAME,
+            erase_when_done=True,
+            input=input_,
+            output=self._screen.output,
+        )
+
+    def seconds_shown(self) -> float:
+        """How long the open question has been on the screen."""
+        asked = self._chat.question
+        shown, since = self._shown
+        return self._clock.monotonic() - since if asked is not None and asked.question == shown else 0.0
+
+    def _open_part(self) -> ANSI:
+        return ANSI("\n".join(self._open_lines()))
+
+    def _open_lines(self) -> list[str]:
+        # Question, input and status need their lines first.
+        room = max(1, self._screen.height - 6 - (8 if self._chat.question is not None else 0))
+        return self._live.lines(self._clock.monotonic(), self._screen.width, room)
+
+    def _question(self) -> ANSI:
+        asked = self._chat.question
+        if asked is None:
+            return ANSI("")
+        if asked.question != self._shown[0]:
+            self._shown = (asked.question, self._clock.monotonic())
+        return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1))
+
+    def _prompt(self, line: int, wrapped: int) -> StyleAndTextTuples:
+        return [("class:prompt", "> ")] if line == 0 and wrapped == 0 else [("", "  ")]
+
+    def _status(self) -> AnyFormattedText:
+        hint = "" if self._chat.busy else self.hint
+        activity = hint or self._live.activity(self._clock.monotonic())
+        return f" {self._chat.status.line(activity, self._screen.width - 1)}"

@@ -1,0 +1,111 @@
+"""The terminal under the chat: finished lines go to its scrollback, the application stands below them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from hermes_agent.cli.chat.text import plain
+from hermes_agent.core.clock import Clock
+from hermes_agent.host.tasks import spawn
+
+TICK = 0.125
+"""Seconds between two frames of a spinner."""
+# A terminal that knows them shows what is between them at once; others ignore them.
+BEGIN_FRAME, END_FRAME = "\x1b[?2026h", "\x1b[?2026l"
+
+
+class Screen:
+    """The terminal as a `Page`, and the application that stands at its lower end.
+
+    Everything is drawn in one place (`refresh`): new lines and the open part in one piece, so that nothing flickers and
+    what is in the scrollback is never drawn again.
+    """
+
+    def __init__(self, *, output: Output, clock: Clock, colours: bool = True) -> None:
+        self.output = output
+        self._clock = clock
+        self._colours = colours
+        self._new: list[str] = []
+        self._busy = asyncio.Event()
+        self.app: Application[None] | None = None
+
+    @property
+    def width(self) -> int:
+        """Cells of a line; the last column stays free, since a character there wraps on some terminals."""
+        return max(10, self.output.get_size().columns - 1)
+
+    @property
+    def height(self) -> int:
+        """Lines of the terminal."""
+        return self.output.get_size().rows
+
+    def write(self, lines: str) -> None:
+        """Add lines to the scrollback; seen at the next `refresh`."""
+        self._new.append(lines if self._colours else plain(lines))
+
+    def refresh(self) -> None:
+        """Bring the screen to where the transcript is."""
+        app = self.app
+        if app is None or not app.is_running:
+            self._flush()
+        elif self._new:
+            with set_app(app):
+                self.output.write_raw(BEGIN_FRAME)
+                app.renderer.erase()
+                self._flush()
+                app.renderer.render(app, app.layout)
+                self.output.write_raw(END_FRAME)
+                self.output.flush()
+        else:
+            app.invalidate()
+
+    def _flush(self) -> None:
+        lines, self._new = self._new, []
+        if lines:
+            self.output.write_raw("".join(f"{line}\n" for line in lines))
+            self.output.flush()
+
+    def say(self, line: str) -> None:
+        """Show a line after the application has left."""
+        self.write(line)
+        self._flush()
+
+    async def run(self, app: Application[None], busy: Callable[[], bool]) -> None:
+        """Show the application until it exits; while `busy`, its clocks and spinners move."""
+        self.app = app
+        self._flush()
+        ticking = spawn(self._tick(app, busy), name="spinner")
+        try:
+            await app.run_async()
+        finally:
+            ticking.cancel()
+            self._flush()
+
+    def wake(self, *, busy: bool) -> None:
+        """Let the clocks move, or rest."""
+        if busy:
+            self._busy.set()
+        else:
+            self._busy.clear()
+
+    async def _tick(self, app: Application[None], busy: Callable[[], bool]) -> None:
+        while True:
+            await self._busy.wait()
+            await self._clock.sleep(TICK)
+            app.invalidate()
+            if not busy():
+                self._busy.clear()
+
+
+def terminal(stream: TextIO, variables: Mapping[str, str]) -> Output:
+    """The terminal behind a stream. It is never asked where its cursor is: the answer would come as typed keys."""
+    output = Vt100_Output.from_pty(stream, term=variables.get("TERM"))
+    output.enable_cpr = False
+    return output

@@ -1,0 +1,58 @@
+"""Text for a terminal: cleaned of what would steer it, cut to a width, and coloured."""
+
+from __future__ import annotations
+
+import re
+
+from hermes_agent.cli.output import shortened, width
+
+# A sequence that moves or colours; and whatever else is no text, such as the marks that turn the direction of writing.
+SEQUENCE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?)")
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+SGR = re.compile("\x1b\\[[0-9;]*m")
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+TAB = 4
+
+
+def clean(text: str) -> str:
+    """Text from outside as a terminal may show it: only newlines and tabs are left of the control characters."""
+    return CONTROL.sub("", SEQUENCE.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def one_line(text: str, columns: int = 400) -> str:
+    """The text on one line with single spaces, in at most so many columns."""
+    return shortened(" ".join(clean(text[: columns * 8]).split())[: columns * 2], columns)
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """The words on lines of at most so many columns; a word that is longer has a line of its own."""
+    lines: list[str] = []
+    for paragraph in clean(text).split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            if line and width(line) + 1 + width(word) > columns:
+                lines.append(line)
+                line = word
+            else:
+                line = f"{line} {word}" if line else word
+        lines.append(line)
+    return lines
+
+
+def paint(text: str, *codes: str) -> str:
+    """The text in these colours, each line by itself."""
+    begin = f"\x1b[{';'.join(codes)}m"
+    return "\n".join(f"{begin}{line}\x1b[0m" if line else line for line in text.split("\n"))
+
+
+def plain(text: str) -> str:
+    """The text without its colours."""
+    return SGR.sub("", text)
+
+
+def elapsed(seconds: float) -> str:
+    """A time for people: `0.4 s`, `12 s`, `3 min 05 s`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

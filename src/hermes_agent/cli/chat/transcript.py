@@ -1,0 +1,262 @@
+"""The conversation on the screen: what each event adds to the scrollback, and what is still open below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Protocol
+
+from hermes_agent.cli.chat.blocks import is_code
+from hermes_agent.cli.chat.calls import Call, ended_lines
+from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint, wrapped
+from hermes_agent.cli.chat.words import Words
+from hermes_agent.cli.output import width
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Event,
+    MessageTaken,
+    Notice,
+    Outcome,
+    Replied,
+    RunEnded,
+    RunStarted,
+    ToolEnded,
+    ToolProgress,
+    ToolStarted,
+    TurnStarted,
+)
+from hermes_agent.core.model import CallDelta, Retrying, TextDelta, ThinkingDelta
+
+MOST_SAID_LINES = 12
+
+
+class Page(Protocol):
+    """Where lines go that stay.
+
+    - `write` adds whole lines below those that are there, and never changes them again;
+    - `width` is how many cells a line has.
+    """
+
+    @property
+    def width(self) -> int: ...
+
+    def write(self, lines: str) -> None: ...
+
+
+class Kind(Enum):
+    """What was written last; a blank line stands between different kinds."""
+
+    NOTHING = auto()
+    SAID = auto()
+    WORDS = auto()
+    CALL = auto()
+    REMARK = auto()
+
+
+class Transcript:
+    """A fold over the events of one session as they pass.
+
+    What is public is open: the reply that is being written, the thoughts, the calls that run, the messages that wait to
+    be read, the questions that wait for an answer.
+    """
+
+    def __init__(self, page: Page, clock: Clock, render: Callable[[str, int], str]) -> None:
+        self.words = Words()
+        self.thoughts = ""
+        self.forming = ""
+        self.calls: dict[str, Call] = {}
+        self.waiting: dict[int, str] = {}
+        self.questions: dict[str, Asked] = {}
+        self.running = False
+        self.retrying = ""
+        self.began = 0.0
+        self.stopping = False
+        self.show_thoughts = False
+        self._page = page
+        self._clock = clock
+        self._render = render
+        self._kind = Kind.NOTHING
+        self._open_end = False
+        self._thinking_since = 0.0
+        self._last_reply = ""
+        self._taken: set[int] = set()
+
+    @property
+    def width(self) -> int:
+        """Cells of a line."""
+        return self._page.width
+
+    def see(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case TextDelta(text=text):
+                self._end_thoughts()
+                self.retrying = ""
+                self._write_words(self.words.add(text))
+            case ThinkingDelta(text=text):
+                self._thinking_since = self._thinking_since or self._clock.monotonic()
+                self.thoughts += text
+                self.retrying = ""
+            case CallDelta(name=name):
+                self._end_thoughts()
+                self.forming = name
+            case ToolStarted() | ToolProgress() | ToolEnded():
+                self._see_call(event)
+            case Replied():
+                self._see_reply(event)
+            case _:
+                self._see_rare(event)
+
+    def _see_call(self, event: ToolStarted | ToolProgress | ToolEnded) -> None:
+        match event:
+            case ToolStarted(call_id=call_id, tool=tool, summary=summary, effect=effect):
+                now = self._clock.monotonic()
+                self.calls[call_id] = Call(tool=tool, summary=summary, effect=effect, began=now)
+            case ToolProgress(call_id=call_id, text=text):
+                if call_id in self.calls:
+                    self.calls[call_id].progress = text
+            case ToolEnded(call_id=call_id):
+                call = self.calls.pop(call_id, None)
+                self._put(Kind.CALL, ended_lines(event, call, self._page.width))
+
+    def _see_reply(self, reply: Replied) -> None:
+        self._end_thoughts()
+        self.forming = self.retrying = ""
+        blocks, fits = self.words.finish(reply.message.text)
+        if not fits:
+            self.remark("(Some of the reply was missed on its way here; this is all of it.)")
+        self._write_words(blocks)
+        self._open_end = False
+        if reply.partial:
+            self.remark("(cut short)")
+        self._last_reply = reply.message.text
+
+    def _see_rare(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self._void()
+            case RunStarted():
+                self.began = self._clock.monotonic()
+                self.running, self.stopping = True, False
+                self._last_reply = ""
+            case RunEnded():
+                self._see_end(event)
+            case MessageTaken(message=message, inbox=inbox) if inbox:
+                self.waiting.pop(inbox, None)
+                self._taken.add(inbox)
+                self.said(message.text)
+            case Notice(text=text, level=level):
+                self.remark(text, {"info": DIM, "warning": YELLOW, "error": RED}[level])
+            case Retrying(reason=reason, attempt=attempt, delay=delay):
+                if self.words.given:
+                    self.remark("(The reply broke off and is written anew; what stands above does not count.)", YELLOW)
+                self._void()
+                self.retrying = f"{one_line(reason, 200)} · attempt {attempt + 1} in {elapsed(delay)}"
+                self.remark(f"↻ {self.retrying}", YELLOW)
+            case Asked(question=question):
+                self.questions[question] = event
+            case Answered(question=question, answer=answer):
+                asked = self.questions.pop(question, None)
+                said = one_line(answer, self._page.width // 2)
+                room = max(8, self._page.width - width(said) - 5)
+                words = f"{one_line(asked.text, room)} " if asked is not None else ""
+                self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {said}', DIM)}")
+            case _:
+                pass
+
+    def _see_end(self, ended: RunEnded) -> None:
+        waiting = dict(self.waiting)
+        self.leave()
+        self.waiting = waiting
+        rest = ended.text.removeprefix(self._last_reply).strip()
+        match ended.outcome:
+            case Outcome.ANSWERED:
+                if not self._last_reply:
+                    self.reply(ended.text)
+            case Outcome.STOPPED:
+                self.remark(f"■ {rest or 'Stopped.'} `/continue` goes on.", YELLOW)
+            case Outcome.LIMIT:
+                self.remark(f"■ {rest} `/continue` goes on.", YELLOW)
+            case Outcome.FAILED:
+                self.remark(f"✗ {rest}", RED)
+
+    def leave(self) -> None:
+        """Forget what is open; what is written stays."""
+        self._void()
+        self.calls.clear()
+        self.waiting.clear()
+        self.questions.clear()
+        self.running = self.stopping = False
+
+    def head(self, lines: str) -> None:
+        """Show the first lines."""
+        self._put(Kind.SAID, lines)
+
+    def wait(self, inbox: int | None, text: str) -> None:
+        """Remember a message that was handed in and not read yet."""
+        if inbox is not None and inbox not in self._taken:
+            self.waiting[inbox] = text
+
+    def said(self, text: str) -> None:
+        """Show what a person said."""
+        lines = clean(text).strip("\n").split("\n")
+        if len(lines) > MOST_SAID_LINES:
+            over = len(lines) - MOST_SAID_LINES
+            lines = [*lines[:MOST_SAID_LINES], paint(f"… {over} more lines", DIM)]
+        self._put(Kind.SAID, f"{paint('>', BOLD, CYAN)} " + "\n  ".join(lines))
+
+    def reply(self, text: str) -> None:
+        """Show a whole reply."""
+        self._write_words([text])
+        self._open_end = False
+
+    def remark(self, text: str, colour: str = DIM) -> None:
+        """Show a line that neither the person nor the model said."""
+        self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
+
+    def answer(self, text: str) -> None:
+        """Show what a command found."""
+        self._put(Kind.WORDS, clean(text))
+
+    @property
+    def gap(self) -> bool:
+        """Whether a blank line stands between what was written last and the words that are being written."""
+        return self._kind is not Kind.NOTHING and not (self._kind is Kind.WORDS and self._joins(self.words.tail))
+
+    def _joins(self, block: str) -> bool:
+        """Whether a block stands right below the one before, as in the model's own text; code stands by itself."""
+        return self._open_end and not block.startswith("\n") and not is_code(block)
+
+    def _write_words(self, blocks: list[str]) -> None:
+        for block in blocks:
+            if block.strip():
+                self._put(Kind.WORDS, self._render(block, self._page.width), tight=self._joins(block))
+                self._open_end = not block.endswith("\n\n") and not is_code(block)
+
+    def _end_thoughts(self) -> None:
+        if self.thoughts.strip():
+            seconds = elapsed(self._clock.monotonic() - self._thinking_since)
+            if self.show_thoughts:
+                lines = clean(self.thoughts).strip()
+                self._put(Kind.REMARK, paint(f"∴ {lines}", DIM))
+            else:
+                room = max(8, self._page.width - len(seconds) - 19)
+                self._put(Kind.REMARK, paint(f"∴ thought for {seconds} · {one_line(self.thoughts, room)}", DIM))
+        self.thoughts = ""
+        self._thinking_since = 0.0
+
+    def _void(self) -> None:
+        """Forget what was being written."""
+        self.words.forget()
+        self.thoughts = self.forming = self.retrying = ""
+        self._thinking_since = 0.0
+        self._open_end = False
+
+    def _put(self, kind: Kind, lines: str, *, tight: bool = False) -> None:
+        together = kind is self._kind and (kind in (Kind.CALL, Kind.REMARK) or tight)
+        if self._kind is not Kind.NOTHING and not together:
+            lines = f"\n{lines}"
+        self._kind = kind
+        self._page.write(lines)

@@ -1,0 +1,143 @@
+"""What `hermes doctor` looks at: each check is a question with its answer and what to do about it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from hermes_agent.cli.asking import ask_once
+from hermes_agent.cli.commands.model import key_name, route_to
+from hermes_agent.cli.opened import opened
+from hermes_agent.cli.surface import Surface
+from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
+from hermes_agent.providers.route import load_vendor
+from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.store.health import examine
+
+OLDEST_PYTHON = (3, 11)
+LEAST_ROOM = 500 * 1024 * 1024
+PROGRAMS = {
+    "git": "checkpoints and updates need it",
+    "rg": "search_files is slower without ripgrep",
+}
+
+
+class State(StrEnum):
+    """How a check came out; `warn` still works, `fail` does not."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One answer. `todo` says what to do, empty where nothing."""
+
+    name: str
+    state: State
+    found: str
+    todo: str = ""
+
+
+def python(_surface: Surface) -> list[Check]:
+    """Is this Python new enough?"""
+    found = ".".join(map(str, sys.version_info[:3]))
+    enough = sys.version_info[:2] >= OLDEST_PYTHON
+    todo = "" if enough else "Install Python 3.11 or later."
+    return [Check(name="python", state=State.OK if enough else State.FAIL, found=found, todo=todo)]
+
+
+def home(surface: Surface) -> list[Check]:
+    """Can the home be used, and by nobody else?"""
+    place = surface.home
+    try:
+        place.ensure()
+    except HomeError as error:
+        return [Check(name="home", state=State.FAIL, found=str(place.root), todo=str(error))]
+    checks = [Check(name="home", state=State.OK, found=str(place.root))]
+    mode = place.root.stat().st_mode & 0o777
+    if mode & 0o077:
+        todo = f"chmod 700 {place.root}"
+        checks.append(Check(name="home mode", state=State.WARN, found=f"others can look into it ({mode:o})", todo=todo))
+    free = shutil.disk_usage(place.root).free
+    state = State.OK if free >= LEAST_ROOM else State.WARN
+    todo = "" if state is State.OK else "Free some room: a full disk stops every run."
+    return [*checks, Check(name="disk", state=state, found=f"{free / 1e9:,.1f} GB free", todo=todo)]
+
+
+def settings(surface: Surface) -> list[Check]:
+    """Are config.yaml and .env right?"""
+    loaded = surface.loaded
+    if loaded.problems:
+        used = "the last good" if loaded.basis == "last good" else "the default"
+        todo = f"Mend it (`hermes config edit`); meanwhile {used} settings are used."
+        wrong = [Check(name="config", state=State.FAIL, found=str(problem)) for problem in loaded.problems]
+        return [*wrong[:-1], replace(wrong[-1], todo=todo), *_env(surface)]
+    found = "defaults" if loaded.basis == "defaults" else f"{len(loaded.sources)} settings"
+    return [Check(name="config", state=State.OK, found=found), *_env(surface)]
+
+
+def _env(surface: Surface) -> list[Check]:
+    try:
+        warnings = surface.secrets.warnings
+    except HomeError as error:
+        return [Check(name="keys file", state=State.FAIL, found=str(error))]
+    return [Check(name="keys file", state=State.WARN, found=warning) for warning in warnings]
+
+
+def programs(_surface: Surface) -> list[Check]:
+    """Are the programs there that some tools use?"""
+    checks = []
+    for name, why in PROGRAMS.items():
+        place = shutil.which(name)
+        state = State.OK if place else State.WARN
+        checks.append(
+            Check(name=name, state=state, found=place or "not found", todo="" if place else f"Install it: {why}.")
+        )
+    return checks
+
+
+def keys(surface: Surface) -> list[Check]:
+    """Which vendors have a key?"""
+    try:
+        found = [name for name in VENDORS if key_name(surface, load_vendor(name))]
+    except HomeError:
+        return []
+    todo = "" if found else "`hermes setup` finds or asks for one; a local model needs none."
+    return [Check(name="keys", state=State.OK if found else State.WARN, found=", ".join(found) or "none", todo=todo)]
+
+
+async def database(surface: Surface) -> list[Check]:
+    """Does the database open, and is it whole?"""
+    try:
+        async with opened(surface) as store:
+            health = await examine(store)
+    except HermesError as error:
+        return [Check(name="database", state=State.FAIL, found=str(error))]
+    found = f"{health.engine}, {'with' if health.full_text else 'without'} full-text search"
+    if health.damage:
+        todo = "Restore a backup, or save what can be read (`hermes sessions export`)."
+        return [Check(name="database", state=State.FAIL, found=f"{found}: {health.damage}", todo=todo)]
+    return [Check(name="database", state=State.OK if health.full_text else State.WARN, found=found)]
+
+
+async def model(surface: Surface) -> list[Check]:
+    """Does the configured model answer?"""
+    try:
+        route = route_to(surface)
+        async with opened(surface) as store:
+            answered = await ask_once(surface, store, route, principal="cli:doctor")
+    except NoModel as error:
+        return [Check(name="model", state=State.WARN, found="none", todo=str(error))]
+    except ProviderError as error:
+        return [Check(name="model", state=State.FAIL, found=f"{error.provider}/{error.model}", todo=str(error))]
+    except (StoreError, HomeError) as error:
+        return [Check(name="model", state=State.WARN, found="not asked", todo=str(error))]
+    return [Check(name="model", state=State.OK, found=f"{answered.route} answered in {answered.seconds:.2f} s")]
+
+
+QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys)

@@ -1,0 +1,1 @@
+"""One file per subcommand; the table of them is `cli/table.py`."""

@@ -1,0 +1,185 @@
+"""`hermes config`: read, change, check and explain the settings."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import click
+
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.host.config_edit import replace_text, set_value, unset
+from hermes_agent.host.explain import explain, known, plain_at, plain_of, source_of
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.schema import Free, Plain, PlainMap, Section, Table, find
+
+SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
+TELLING = re.compile(r"(api_?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
+
+
+@click.group(short_help="Read and change the settings.")
+def config() -> None:
+    """Read and change the settings in config.yaml, and the keys in .env."""
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def show(surface: Surface, as_json: bool) -> None:
+    """Show every setting with its value and where it comes from. Keys are named, never shown."""
+    loaded = surface.loaded
+    values = hidden(surface, plain_of(loaded.value))
+    if as_json:
+        facts = {
+            "file": str(surface.home.config_file),
+            "settings": values,
+            "sources": loaded.sources,
+            "problems": [str(problem) for problem in loaded.problems],
+            "keys": {name: surface.secrets.source(name) for name in surface.secrets.kept},
+        }
+        say_json(facts)
+        return
+    rows = [(key, written(value), source_of(loaded, key)) for key, value in leaves(surface, values)]
+    say(table(rows, ("SETTING", "VALUE", "FROM")))
+    for name in surface.secrets.kept:
+        remark(f"{name} is set in .env")
+    if loaded.notice:
+        remark(loaded.notice)
+
+
+@config.command()
+@click.argument("key")
+@pass_surface
+def get(surface: Surface, key: str) -> None:
+    """Print the value of one setting."""
+    known(surface.schema, key)
+    loaded = surface.loaded
+    say(written(plain_at(plain_of(loaded.value), key)))
+    if loaded.notice:
+        remark(loaded.notice)
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value", required=False)
+@pass_surface
+def set_(surface: Surface, key: str, value: str | None) -> None:
+    """Change one setting. A name like OPENAI_API_KEY is a key: it goes to .env, and without VALUE it is asked for."""
+    if SECRET_NAME.fullmatch(key):
+        surface.secrets.set(key, value if value is not None else click.prompt(key, hide_input=True))
+        say(f"{key} is kept in {surface.home.env_file}")
+        return
+    if value is None:
+        raise click.UsageError(f"The value of `{key}` is missing.")
+    set_value(surface.home, surface.schema, key, value)
+    loaded = surface.loaded
+    say(f"{key} = {written(plain_at(plain_of(loaded.value), key))}  ({source_of(loaded, key)})")
+
+
+@config.command("unset")
+@click.argument("key")
+@pass_surface
+def unset_(surface: Surface, key: str) -> None:
+    """Take one setting out of config.yaml (or one key out of .env), so that the default holds."""
+    is_key = SECRET_NAME.fullmatch(key)
+    removed = surface.secrets.unset(key) if is_key else unset(surface.home, surface.schema, key)
+    say(f"{key} is no longer set." if removed else f"{key} was not set.")
+
+
+@config.command()
+@pass_surface
+def edit(surface: Surface) -> int:
+    """Open config.yaml in $EDITOR. What is not right is not put in place."""
+    home = surface.home.ensure()
+    draft = home.cache / "config.edit.yaml"
+    write_private(
+        draft, read_small(home.config_file) or b"# The settings of Hermes; `hermes config show` lists them.\n"
+    )
+    while True:
+        click.edit(filename=str(draft))
+        checked = replace_text(home, surface.schema, read_small(draft) or b"")
+        if not checked.problems:
+            draft.unlink()
+            say(f"{home.config_file} is right and in force.")
+            return Exit.OK
+        for problem in checked.problems:
+            remark(str(problem))
+        if not click.confirm("Edit again?", default=True, err=True):
+            remark(f"Nothing was changed. Your text is kept in {draft}.")
+            return Exit.CONFIG
+
+
+@config.command()
+@pass_surface
+def check(surface: Surface) -> int:
+    """Check config.yaml and .env, and say what is wrong in which line."""
+    loaded = surface.loaded
+    for text in (*map(str, loaded.problems), *surface.secrets.warnings):
+        say(text)
+    if loaded.problems:
+        remark(f"{'The last good' if loaded.basis == 'last good' else 'The default'} settings are used.")
+        return Exit.CONFIG
+    say(f"{surface.home.config_file}: no mistake" + ("" if loaded.basis == "file" else " (there is no file: defaults)"))
+    return Exit.OK
+
+
+@config.command("explain")
+@click.argument("key")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def explain_(surface: Surface, key: str, as_json: bool) -> None:
+    """Explain one setting: its meaning, value, source and default."""
+    found = explain(surface.loaded, surface.schema, key)
+    value = hidden_value(surface, key, found.value)
+    if as_json:
+        facts = {"key": key, "value": value, "source": found.source, "default": found.default}
+        say_json({**facts, "takes": found.expected, "meaning": found.doc})
+        return
+    if found.doc:
+        say(found.doc)
+    rows = [("value", written(value)), ("from", found.source), ("default", written(found.default))]
+    say(table([*rows, ("takes", found.expected)]))
+
+
+@config.command()
+@pass_surface
+def path(surface: Surface) -> None:
+    """Print where config.yaml is."""
+    say(str(surface.home.config_file))
+
+
+def written(value: Plain) -> str:
+    """A value as `hermes config set` takes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def leaves(surface: Surface, values: PlainMap, prefix: str = "") -> list[tuple[str, Plain]]:
+    """Every setting with its dotted key; a section of free names is opened as far as it has any."""
+    found: list[tuple[str, Plain]] = []
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        entry = find(surface.schema, key)
+        opened = entry is not None and isinstance(entry.kind, Section | Table) and not isinstance(entry.kind, Free)
+        if opened and isinstance(value, dict) and value:
+            found += leaves(surface, value, f"{key}.")
+        else:
+            found.append((key, value))
+    return found
+
+
+def hidden(surface: Surface, values: PlainMap, prefix: str = "") -> PlainMap:
+    """The values with everything replaced that is or looks like a secret."""
+    return {name: hidden_value(surface, f"{prefix}{name}", value) for name, value in values.items()}
+
+
+def hidden_value(surface: Surface, key: str, value: Plain) -> Plain:
+    """One value, without secrets at any depth."""
+    if isinstance(value, dict):
+        return hidden(surface, value, f"{key}.")
+    if isinstance(value, list):
+        return [hidden_value(surface, key, item) for item in value]
+    if not isinstance(value, str):
+        return value
+    return "[secret]" if value and TELLING.search(key) else surface.secrets.redact(value)

@@ -1,0 +1,32 @@
+"""`hermes demo`: the real program at work on a small broken project, with a scripted model, killed and resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+import click
+
+from hermes_agent.cli.demo.show import demonstrate, tell
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.surface import Surface, pass_surface
+
+
+@click.command(short_help="Show the program at work, without a key.")
+@click.option("--keep", is_flag=True, help="Leave the folder with the project, the home and its database.")
+@pass_surface
+def demo(surface: Surface, keep: bool) -> int:
+    """Repair a small broken project and extend it, killed and resumed in between, with a scripted model: no key."""
+    folder = Path(tempfile.mkdtemp(prefix="hermes-demo-"))
+    held = False
+    try:
+        held = asyncio.run(demonstrate(folder, surface.variables))
+    finally:
+        if held and not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+            tell("The folder is removed again (--keep leaves it).")
+        else:
+            tell(f"Everything is left in {folder}")
+    return Exit.OK if held else Exit.FAILED

@@ -1,0 +1,92 @@
+"""`hermes prompt`: what every request begins with, section by section, in bytes and tokens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from hermes_agent.agent.prompt import sections_of
+from hermes_agent.app.surroundings import surroundings
+from hermes_agent.cli.opened import with_store
+from hermes_agent.cli.output import say, say_json, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
+from hermes_agent.host.late import late
+from hermes_agent.store.database import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One section: its name, size and hash, and its text."""
+
+    name: str
+    bytes: int
+    tokens: int
+    hash: str
+    text: str
+
+
+@click.command(short_help="Show the prompt by section, in bytes and tokens.")
+@click.option("--session", default="", metavar="SESSION", help="The frozen prompt of this session.")
+@click.option("--against", default="", metavar="SESSION", help="Show only what differs from this session's prompt.")
+@click.option("--text", "wanted", default="", metavar="SECTION", help="Print the text of one section.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, with the texts.")
+@pass_surface
+def prompt(surface: Surface, session: str, against: str, wanted: str, as_json: bool) -> None:
+    """Show the prompt by section, in bytes and tokens (bytes / 4): of a session, or of a new one in this folder."""
+    parts = with_store(surface, lambda store: frozen(store, session)) if session else asyncio.run(fresh(surface))
+    if against:
+        other = {part.name: part.hash for part in with_store(surface, lambda store: frozen(store, against))}
+        parts = [part for part in parts if other.get(part.name) != part.hash]
+    if wanted:
+        say(text_of(parts, wanted))
+    elif as_json:
+        say_json(parts)
+    elif against and not parts:
+        say("Both prompts are the same, byte for byte.")
+    else:
+        rows = [(part.name, f"{part.bytes:,}", f"{part.tokens:,}", part.hash) for part in parts]
+        rows.append(("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""))
+        say(table(rows, ("SECTION", "BYTES", "TOKENS", "HASH"), right=(1, 2)))
+
+
+async def frozen(store: Store, name: str) -> list[Part]:
+    """The prompt that a session began with. Raises `UnknownSession` where there is none."""
+    session = await store.sessions.find(name)
+    prefix = await store.prefixes.get(session.prefix) if session.prefix else None
+    if prefix is None:
+        raise UnknownSession(f"Session {session.id} has no prompt yet: nothing was asked in it.")
+    return parts_of(prefix.sections, prefix.prefix.tools)
+
+
+async def fresh(surface: Surface) -> list[Part]:
+    """The prompt that a new session in this folder would begin with."""
+    async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
+        around = surroundings(
+            soul=surface.home.soul_file, workspace=Path.cwd(), channel="terminal", now=runtime.clock.now()
+        )
+        return parts_of(sections_of(around), runtime.toolbox.offered)
+
+
+def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:
+    """The sections in their order, the tools last."""
+    texts = [(section.name, section.text) for section in sections]
+    texts.append(("tools", tools_text(tuple(tools))))
+    return [
+        Part(name=name, bytes=len(text.encode()), tokens=estimate_tokens(text), hash=short_hash(text), text=text)
+        for name, text in texts
+    ]
+
+
+def text_of(parts: Sequence[Part], name: str) -> str:
+    """The text of one section. Raises `UsageError` for a name that is none."""
+    found = next((part.text for part in parts if part.name == name), None)
+    if found is None:
+        raise click.UsageError(f"There is no section `{name}`: {', '.join(part.name for part in parts)}.")
+    return found

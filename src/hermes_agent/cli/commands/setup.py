@@ -1,0 +1,104 @@
+"""`hermes setup`: finds a model that answers, or asks for one, and keeps the choice."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from hermes_agent.cli.asking import Answered, ask_once
+from hermes_agent.cli.candidates import BUILT_IN, CONFIGURED, Candidate, candidates, vendors, with_key
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.opened import with_store
+from hermes_agent.cli.output import remark, say, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import NoModel, ProviderError
+from hermes_agent.host.config_edit import set_value, unset
+from hermes_agent.providers.local import USUAL_PLACES
+from hermes_agent.providers.vendor import Vendor
+
+SCRIPTED = (
+    "This model is scripted: it shows how the program works and knows nothing. Run `hermes setup` again at a terminal "
+    "to enter a key, or put one into the environment (for instance OPENROUTER_API_KEY)."
+)
+
+
+@click.command(short_help="Find or choose a model, and see that it answers.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing: take the first model that answers.")
+@click.option("--no-local", is_flag=True, help="Do not look for model servers on this machine.")
+@pass_surface
+def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
+    """Find or choose a model, and see that it answers: keys in the environment, servers on this machine, your key."""
+    surface.home.ensure()
+    surface.loaded.strict()
+    found = asyncio.run(candidates(surface, () if no_local else USUAL_PLACES))
+    return first_that_answers(surface, found) if non_interactive else chosen_by_person(surface, found)
+
+
+def first_that_answers(surface: Surface, found: list[Candidate]) -> int:
+    """Try one after the other; the exit code says whether there was one."""
+    for candidate in found:
+        if answers(surface, candidate):
+            keep(surface, candidate)
+            return Exit.OK
+    remark("None of the models answered; see above.")
+    return Exit.PROVIDER
+
+
+def chosen_by_person(surface: Surface, found: list[Candidate]) -> int:
+    """Show what was found, let the person choose, and go round until a model answers."""
+    rows = [(f"{number}", candidate.model, candidate.why) for number, candidate in enumerate(found, 1)]
+    rows += [
+        (f"{len(found) + 1}", "another vendor", "with your key"),
+        (f"{len(found) + 2}", "another server", "by address"),
+    ]
+    say("Which model should answer?")
+    say(table(rows))
+    while True:
+        number = click.prompt("Number", default=1, type=click.IntRange(1, len(found) + 2), err=True)
+        candidate = found[number - 1] if number <= len(found) else asked(by_address=number == len(found) + 2)
+        if answers(surface, candidate) or click.confirm("Keep it all the same?", default=False, err=True):
+            keep(surface, candidate)
+            return Exit.OK
+
+
+def asked(*, by_address: bool) -> Candidate:
+    """A candidate out of what the person types; a key is not echoed."""
+    if by_address:
+        address = click.prompt("Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1", err=True)
+        name = click.prompt("Name of its model", err=True)
+        return Candidate(model=f"custom/{name.strip()}", why="your server", base_url=address.strip().rstrip("/"))
+    known: dict[str, Vendor] = {each.name: each for each in vendors() if each.key_names and each.default_model}
+    name = click.prompt("Vendor", type=click.Choice(list(known)), err=True)
+    key = click.prompt(f"{known[name].title} key (not shown)", hide_input=True, err=True)
+    return with_key(known[name], key.strip())
+
+
+def answers(surface: Surface, candidate: Candidate) -> bool:
+    """Ask it something, and tell the person how that went."""
+    remark(f"Asking {candidate.model} ({candidate.why}) ...")
+    try:
+        route = candidate.route(surface)
+        answered: Answered = with_store(surface, lambda store: ask_once(surface, store, route))
+    except (ProviderError, NoModel) as error:
+        remark(str(error))
+        return False
+    remark(f"It answers, in {answered.seconds:.1f} s.")
+    return True
+
+
+def keep(surface: Surface, candidate: Candidate) -> None:
+    """Write the choice down: the key into .env, the model into config.yaml."""
+    if candidate.key:
+        surface.secrets.set(candidate.key_name, candidate.key)
+        remark(f"Your key is kept as {candidate.key_name} in {surface.home.env_file}, readable by you alone.")
+    if candidate.why != CONFIGURED:
+        set_value(surface.home, surface.schema, "model.default", candidate.model)
+        unset(surface.home, surface.schema, "model.provider")
+        if candidate.base_url:
+            set_value(surface.home, surface.schema, "model.base_url", candidate.base_url)
+        else:
+            unset(surface.home, surface.schema, "model.base_url")
+    if candidate.why == BUILT_IN:
+        remark(SCRIPTED)
+    say(f"{candidate.model} answers from now on. `hermes` begins a chat.")

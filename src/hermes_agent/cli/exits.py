@@ -1,0 +1,63 @@
+"""What the exit code of a command means, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from hermes_agent.core import errors
+from hermes_agent.core.errors import ConfigError, HomeError, LimitReached, NoModel, ProviderError, Stopped
+from hermes_agent.core.events import Outcome, RunEnded
+
+
+class Exit(IntEnum):
+    """The exit codes of `hermes`."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_MODEL = 3
+    CONFIG = 4
+    PROVIDER = 5
+    LIMIT = 6
+    STOPPED = 130
+
+    @classmethod
+    def of(cls, ended: RunEnded) -> Exit:
+        """The code of a run that ended so."""
+        match ended.outcome:
+            case Outcome.ANSWERED:
+                return cls.OK
+            case Outcome.STOPPED:
+                return cls.STOPPED
+            case Outcome.LIMIT:
+                return cls.LIMIT
+            case Outcome.FAILED:
+                return cls.of_error(getattr(errors, ended.error, Exception))
+
+    @classmethod
+    def of_error(cls, kind: type[BaseException]) -> Exit:
+        """The code of a command that ended with an error of this class."""
+        return next((code for known, code in BY_ERROR.items() if issubclass(kind, known)), cls.FAILED)
+
+
+BY_ERROR: Mapping[type[BaseException], Exit] = {
+    NoModel: Exit.NO_MODEL,
+    ConfigError: Exit.CONFIG,
+    HomeError: Exit.CONFIG,
+    ProviderError: Exit.PROVIDER,
+    LimitReached: Exit.LIMIT,
+    Stopped: Exit.STOPPED,
+    KeyboardInterrupt: Exit.STOPPED,
+}
+
+MEANINGS: Mapping[Exit, str] = {
+    Exit.OK: "done",
+    Exit.FAILED: "it failed; the sentence on standard error says why",
+    Exit.USAGE: "the command line is wrong",
+    Exit.NO_MODEL: "there is no model to ask: `hermes setup`",
+    Exit.CONFIG: "a setting is wrong, or the home cannot be read or written",
+    Exit.PROVIDER: "the model's provider refused or failed",
+    Exit.LIMIT: "a limit of turns, time, money or tokens was reached; `hermes -c` goes on",
+    Exit.STOPPED: "stopped by a person (Ctrl-C)",
+}

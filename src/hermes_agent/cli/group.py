@@ -1,0 +1,91 @@
+"""The click group over the table of subcommands; each is loaded when it is used, the help needs none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.options import OPTIONS, Invocation
+from hermes_agent.cli.surface import Surface
+from hermes_agent.cli.table import COMMANDS, SUMMARIES
+from hermes_agent.host.late import late
+from hermes_agent.version import VERSION
+
+
+class Subcommands(click.Group):
+    """Loads a subcommand when it is asked for."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = late(COMMANDS[cmd_name])
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS:
+            near = late("hermes_agent.host.nearest:nearest_key")(args[0], COMMANDS)
+            meant = f"Did you mean `hermes {near}`?" if near else "`hermes --help` lists them."
+            ctx.fail(f"There is no command `{args[0]}`. {meant} A question goes behind -z.")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUMMARIES[name]) for name in COMMANDS])
+
+
+@click.pass_context
+def _options_given(context: click.Context, /, **given: str | bool | None) -> None:
+    if not isinstance(context.obj, Surface):
+        values = {name: value for name, value in given.items() if value is not None}
+        context.obj = Surface(invocation=Invocation(**values))  # type: ignore[arg-type]  # the table says which is which
+
+
+def _parameter(name: str, flags: tuple[str, ...], metavar: str, words: str) -> click.Option:
+    if metavar:
+        return click.Option([name, *flags], metavar=metavar, help=words)
+    return click.Option([name, *flags], is_flag=True, help=words)
+
+
+def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"hermes {VERSION}")
+        context.exit()
+
+
+hermes = Subcommands(
+    name="hermes",
+    callback=_options_given,
+    params=[
+        *(_parameter(option.field, option.flags, option.metavar, option.help) for option in OPTIONS),
+        click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version and exit.",
+        ),
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="Hermes, an agent that works with your files and shell. Without a command: the chat.",
+)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a subcommand and return the exit code. Raises `HermesError`."""
+    try:
+        result = hermes.main(list(arguments), prog_name="hermes", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        return Exit.STOPPED
+    return result if isinstance(result, int) else Exit.OK

@@ -1,0 +1,34 @@
+"""The store of a home, open for the time of one command."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from hermes_agent.cli.surface import Surface
+from hermes_agent.store.database import Store, open_store
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def opened(surface: Surface) -> AsyncIterator[Store]:
+    """The store that the settings name. Raises `HomeError`, `StoreError`."""
+    home = surface.home.ensure()
+    store = await open_store(surface.loaded.value.store.url or home.database)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def with_store(surface: Surface, act: Callable[[Store], Awaitable[T]]) -> T:
+    """Open the store, act, close it."""
+
+    async def run() -> T:
+        async with opened(surface) as store:
+            return await act(store)
+
+    return asyncio.run(run())

@@ -1,0 +1,69 @@
+"""Plain output without control codes: results, remarks, aligned tables, JSON."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from hermes_agent.host.late import late
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+GAP = "  "
+
+
+def say(text: str = "") -> None:
+    """A line of the result, on standard output."""
+    sys.stdout.write(f"{clean(text)}\n")
+
+
+def remark(text: str) -> None:
+    """A line for the person that is not the result, on standard error."""
+    sys.stderr.write(f"{clean(text)}\n")
+
+
+def say_json(value: object) -> None:
+    """The result as JSON: records as objects, indented."""
+    plain = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    sys.stdout.write(f"{plain.decode()}\n")
+
+
+def clean(text: str) -> str:
+    """The text without control characters: a title or file name cannot move the cursor or turn the line around."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def table(rows: Sequence[Sequence[str]], head: Sequence[str] = (), right: Sequence[int] = ()) -> str:
+    """Rows in aligned columns under their heads; `right` numbers the columns that hold figures."""
+    cells = [[clean(cell).replace("\n", " ") for cell in row] for row in ([head, *rows] if head else rows)]
+    if not cells:
+        return ""
+    widths = [max(width(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return "\n".join(GAP.join(_cells(row, widths, right)).rstrip() for row in cells)
+
+
+def width(text: str) -> int:
+    """Columns of a terminal: two for a Chinese character, none for a combining one."""
+    if text.isascii():
+        return len(text)
+    columns: int = late("wcwidth:wcswidth")(text)
+    return len(text) if columns < 0 else columns
+
+
+def shortened(text: str, columns: int) -> str:
+    """The text in at most so many columns, its loss visible."""
+    if width(text) <= columns:
+        return text
+    while text and width(text) > columns - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _cells(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> list[str]:
+    filled = []
+    for column, cell in enumerate(row):
+        space = " " * (widths[column] - width(cell))
+        filled.append(f"{space}{cell}" if column in right else f"{cell}{space}")
+    return filled

@@ -1,0 +1,57 @@
+"""Takes a command line to what answers it; a failure that has a name becomes one sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.options import Invocation, parse
+from hermes_agent.cli.piped import piped_text
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import environment
+
+ONESHOT = "hermes_agent.cli.oneshot:run"
+CHAT = "hermes_agent.cli.chat:run"
+COMMANDS = "hermes_agent.cli.group:run"
+COMPLETION = "_HERMES_COMPLETE"
+
+
+def start(arguments: Sequence[str]) -> int:
+    """Run a command line; the exit code is one of `Exit`."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        invocation = None if COMPLETION in environment() else parse(arguments)
+        code = int(late(COMMANDS)(arguments) if invocation is None else talk(invocation))
+        sys.stdout.flush()
+    except HermesError as error:
+        sys.stderr.write(f"{error}\n")
+        return Exit.of_error(type(error))
+    except KeyboardInterrupt:
+        return Exit.STOPPED
+    except BrokenPipeError:
+        # Who read our output has left. What is still buffered must not raise again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FAILED
+    return code
+
+
+def talk(invocation: Invocation) -> int:
+    """A question with its answer, or the chat."""
+    at_terminal = sys.stdin is not None and sys.stdin.isatty()
+    if invocation.question is None and at_terminal and not invocation.json:
+        chat: int = late(CHAT)(invocation)
+        return chat
+    words = "\n\n".join(part.strip() for part in (invocation.prompt, piped_text(invocation.prompt)) if part.strip())
+    if not words and not invocation.resume and not invocation.go_on:
+        sys.stderr.write(
+            "Nothing was asked: `hermes -z PROMPT`, or pipe the prompt in. `hermes --help` lists the rest.\n"
+        )
+        return Exit.USAGE
+    answer: int = late(ONESHOT)(replace(invocation, question=words))
+    return answer

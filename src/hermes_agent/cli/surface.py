@@ -1,0 +1,50 @@
+"""What every subcommand is handed: the command line's options, and the home, settings and keys that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import click
+
+from hermes_agent.cli.options import Invocation
+from hermes_agent.host.config import Loaded, load
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import Home, environment, find_home
+from hermes_agent.host.secrets import Secrets, open_secrets
+
+SETTINGS = "hermes_agent.app.settings:Settings"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surface:
+    """The person's shell. Everything is read when it is first asked for."""
+
+    invocation: Invocation = field(default_factory=Invocation)
+    variables: Mapping[str, str] = field(default_factory=environment, repr=False)
+
+    @cached_property
+    def home(self) -> Home:
+        """The home that the environment and `--profile` name; it need not exist. Raises `HomeError`."""
+        return find_home(self.invocation.profile, self.variables)
+
+    @cached_property
+    def schema(self) -> type[Any]:
+        """The class of all settings."""
+        schema: type[Any] = late(SETTINGS)
+        return schema
+
+    @property
+    def loaded(self) -> Loaded[Any]:
+        """The settings as they are now."""
+        return load(self.home, self.schema, self.variables)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The keys. Raises `HomeError`."""
+        return open_secrets(self.home, self.variables)
+
+
+pass_surface = click.make_pass_decorator(Surface, ensure=True)

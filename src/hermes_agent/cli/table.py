@@ -1,0 +1,27 @@
+"""Every subcommand: where it is, and what it is for."""
+
+from __future__ import annotations
+
+COMMANDS: dict[str, str] = {
+    "completion": "hermes_agent.cli.commands.completion:completion",
+    "config": "hermes_agent.cli.commands.config:config",
+    "cost": "hermes_agent.cli.commands.cost:cost",
+    "demo": "hermes_agent.cli.commands.demo:demo",
+    "doctor": "hermes_agent.cli.commands.doctor:doctor",
+    "model": "hermes_agent.cli.commands.model:model",
+    "prompt": "hermes_agent.cli.commands.prompt:prompt",
+    "sessions": "hermes_agent.cli.commands.sessions:sessions",
+    "setup": "hermes_agent.cli.commands.setup:setup",
+}
+
+SUMMARIES: dict[str, str] = {
+    "completion": "Print the completion script of a shell.",
+    "config": "Read and change the settings.",
+    "cost": "Show what was used and what it cost.",
+    "demo": "Show the program at work, without a key.",
+    "doctor": "Check this installation and say what to do.",
+    "model": "Show, choose and test the model.",
+    "prompt": "Show the prompt by section, in bytes and tokens.",
+    "sessions": "List, read, find, export and delete conversations.",
+    "setup": "Find or choose a model, and see that it answers.",
+}

@@ -1,0 +1,75 @@
+"""Outgoing HTTP: one shared client per event loop, made when it is first asked for.
+
+Importing httpx2 costs about 110 ms, so it is loaded on the first use. No timeout comes from here but the one for
+making a connection: how long an answer may take follows from the run's deadline, which the caller holds.
+
+Proxies: the machine's proxy and certificate variables (`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`) are honoured for
+other machines, as a person behind a company's proxy expects; what listens on this machine is always reached directly,
+also where `NO_PROXY` forgets it. Passwords of `~/.netrc` are never sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import weakref
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from hermes_agent.host.late import late
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_SECONDS = 15.0
+MAX_CONNECTIONS = 200
+KEPT_CONNECTIONS = 50
+KEPT_SECONDS = 60.0
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Http:
+    """The HTTP clients of this process. Redirects are not followed: a request with a key in it goes where it was
+    sent."""
+
+    def __init__(self) -> None:
+        self._clients: weakref.WeakKeyDictionary[
+            asyncio.AbstractEventLoop, dict[tuple[bool, bool], httpx2.AsyncClient]
+        ] = weakref.WeakKeyDictionary()
+
+    def client(self, url: str) -> httpx2.AsyncClient:
+        """The running loop's client for this address; certificates are read only for the first `https` one."""
+        parts = urlsplit(url)
+        kind = (parts.scheme == "https", (parts.hostname or "") in LOOPBACK_HOSTS)
+        clients = self._clients.setdefault(asyncio.get_running_loop(), {})
+        if kind not in clients:
+            clients[kind] = _new_client(secure=kind[0], local=kind[1])
+        return clients[kind]
+
+    @property
+    def failures(self) -> tuple[type[Exception], ...]:
+        """What a request raises when the network, not the answer, is at fault; for an `except` clause."""
+        module = late("httpx2")
+        return (module.TransportError, module.DecodingError, module.StreamError, module.InvalidURL)
+
+    async def close(self) -> None:
+        """Close the running loop's connections."""
+        for client in self._clients.pop(asyncio.get_running_loop(), {}).values():
+            await client.aclose()
+
+
+def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
+    module = late("httpx2")
+    # Without certificates to check against, the context of the plain client refuses every https server.
+    verify = True if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client: httpx2.AsyncClient = module.AsyncClient(
+        verify=verify,
+        trust_env=not local,
+        timeout=module.Timeout(None, connect=CONNECT_SECONDS),
+        limits=module.Limits(
+            max_connections=MAX_CONNECTIONS,
+            max_keepalive_connections=KEPT_CONNECTIONS,
+            keepalive_expiry=KEPT_SECONDS,
+        ),
+    )
+    return client

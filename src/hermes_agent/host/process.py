@@ -1,0 +1,244 @@
+"""Starting, watching and ending processes: the one place that does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hermes_agent.host.process_table import PROC, Identity, family, identify, is_alive
+from hermes_agent.host.tasks import spawn
+
+GRACE = 0.8  # seconds between SIGTERM and SIGKILL; with the rest, a stop stays under two
+_LAST_RESORT = 0.9  # seconds in which SIGKILL is sent again to whoever was forked meanwhile
+_GLANCE = 0.02
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a command that was waited for ended. `cut` where it was ended because its output passed the limit."""
+
+    code: int
+    out: bytes
+    err: bytes
+    cut: bool = False
+
+
+class Child:
+    """A process that this program watches: its own child, or one that an earlier program started."""
+
+    def __init__(self, identity: Identity, popen: _Detached | None = None) -> None:
+        self.identity = identity
+        self._popen = popen
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this program started it."""
+        return self._popen is not None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        if self._popen is not None:
+            return self._popen.poll() is None
+        return is_alive(self.identity)
+
+    @property
+    def code(self) -> int | None:
+        """How it exited, as a shell counts (128 + n for signal n); None while it runs, and for a stranger."""
+        code = self._popen.poll() if self._popen is not None else None
+        return code if code is None or code >= 0 else 128 - code
+
+    async def exited(self) -> None:
+        """Return when it has ended. The kernel says so where it can; otherwise it is looked at 20 times a second."""
+        try:
+            watch = os.pidfd_open(self.identity.pid)
+        except ProcessLookupError:
+            return
+        except (OSError, AttributeError):
+            while self.is_alive:  # noqa: ASYNC110 - this system tells of no event
+                await asyncio.sleep(0.05)
+            return
+        try:
+            if self.is_alive:
+                await _readable(watch)
+        finally:
+            os.close(watch)
+        if self._popen is not None:
+            self._popen.poll()  # collects the zombie
+
+    async def end(self, mark: str, *, grace: float = GRACE) -> bool:
+        """End the process, its group and session, its descendants, and whoever carries `mark` (`NAME=value`) in its
+        environment: SIGTERM, after `grace` seconds SIGKILL. True when nothing is left; takes at most 2 s.
+
+        Where it has ended already, only who carries the mark is ended: its number may be another's by now.
+        """
+        family_of = self.identity.pid if self.is_alive else 0
+        return await _end(family_of, mark.encode(), grace)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it has ended, waiting at most this long for our own child to. Blocks: for use in a thread."""
+        if self._popen is None:
+            return not self.is_alive
+        try:
+            watch = os.pidfd_open(self.identity.pid)
+        except (OSError, AttributeError):
+            return not self.is_alive
+        try:
+            poll = select.poll()
+            poll.register(watch, select.POLLIN)
+            poll.poll(seconds * 1000)
+        finally:
+            os.close(watch)
+        return not self.is_alive
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process group; a group that is gone is no error."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.identity.pid, number)
+
+    @property
+    def has_group(self) -> bool:
+        """Whether anyone of its process group still runs."""
+        try:
+            os.killpg(self.identity.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+
+class _Detached(subprocess.Popen[bytes]):
+    """A child that may outlive this program: dropping it is no mistake to warn of."""
+
+    def __del__(self) -> None:  # the base class warns that the process still runs
+        pass
+
+
+def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
+    """Start a process in a session of its own that lives on when this program dies. `out` takes both its outputs.
+
+    Blocks for about a millisecond: call it in a thread. Raises `OSError`.
+    """
+    popen = _Detached(
+        argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        stdout=out,
+        stderr=out,
+        start_new_session=True,
+    )
+    return Child(identify(popen.pid), popen)
+
+
+async def run(
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: str = "/", seconds: float = 30.0, most: int = 16 << 20
+) -> Finished:
+    """Run a program to its end and give its output. Past `most` bytes of output it is ended and `cut` is set.
+
+    After `seconds`, or when the caller is cancelled, its whole group is ended; the first raises `TimeoutError`. Raises
+    `OSError` where it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors = spawn(_take(process.stderr, most), name=f"stderr of {argv[0]}")
+    try:
+        async with asyncio.timeout(seconds):
+            out = await _take(process.stdout, most)
+            cut = len(out) >= most
+            if cut:
+                _drop(process)
+            code = await process.wait()
+            return Finished(code=code if code >= 0 else 128 - code, out=out, err=await errors, cut=cut)
+    finally:
+        _drop(process)
+        if process.returncode is None:
+            await asyncio.shield(spawn(process.wait(), name=f"end of {argv[0]}"))
+        errors.cancel()
+
+
+async def _take(stream: asyncio.StreamReader, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while size < most and (chunk := await stream.read(min(_CHUNK, most - size))):
+        parts.append(chunk)
+        size += len(chunk)
+    return b"".join(parts)
+
+
+async def _readable(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    happened: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, _settle, happened)
+    try:
+        await happened
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _settle(happened: asyncio.Future[None]) -> None:
+    if not happened.done():
+        happened.set_result(None)
+
+
+async def _end(leader: int, mark: bytes, grace: float) -> bool:
+    if not await _signal_family(leader, mark, signal.SIGTERM) or await _gone_within(leader, mark, grace):
+        return True
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _LAST_RESORT
+    while loop.time() < until:
+        if not await _signal_family(leader, mark, signal.SIGKILL):
+            return True
+        await asyncio.sleep(_GLANCE)
+    return False
+
+
+async def _gone_within(leader: int, mark: bytes, seconds: float) -> bool:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    pause = _GLANCE / 2
+    while loop.time() < until:
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 0.1)
+        if not await asyncio.to_thread(family, leader, mark):
+            return True
+    return False
+
+
+async def _signal_family(leader: int, mark: bytes, number: signal.Signals) -> bool:
+    """Signal everyone; whether there was anyone."""
+    members = [row.pid for row in await asyncio.to_thread(family, leader, mark)]
+    for pid in members:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+    if leader > 1 and not PROC.joinpath("self").exists():  # without a table there is still the group
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, number)
+            return True
+    return bool(members)
+
+
+def _drop(process: asyncio.subprocess.Process) -> None:
+    """Kill the group and close its pipes: one that is not read to its end keeps asyncio from seeing the process end,
+    and there is no public way to close it."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001

@@ -1,0 +1,104 @@
+"""Who runs on this machine, as /proc shows it; where there is no /proc the table is empty."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+_ZOMBIE = ("Z", "X")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """One process for good: `started` is in clock ticks since boot, 0 where the machine does not tell."""
+
+    pid: int
+    started: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One live process."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+
+
+def row_of(pid: int) -> Row | None:
+    """The process that has this number now; None where there is none, or only a dead one not yet collected."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return parse_stat(text)
+
+
+def parse_stat(text: str) -> Row | None:
+    """One line of /proc/PID/stat (proc(5)); None for a zombie or what is no such line."""
+    number, _, rest = text.partition(" (")
+    values = rest.rpartition(") ")[2].split()
+    if len(values) < 20 or values[0] in _ZOMBIE:
+        return None
+    return Row(
+        pid=int(number), parent=int(values[1]), group=int(values[2]), session=int(values[3]), started=int(values[19])
+    )
+
+
+def identify(pid: int) -> Identity:
+    """The identity of a live process."""
+    row = row_of(pid)
+    return Identity(pid=pid, started=row.started if row else 0)
+
+
+def is_alive(who: Identity) -> bool:
+    """Whether this very process runs, not a later one of the same number, and not a dead one not yet collected."""
+    if PROC.joinpath("self").exists():
+        row = row_of(who.pid)
+        return row is not None and who.started in (0, row.started)
+    try:
+        os.kill(who.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def family(leader: int, mark: bytes) -> list[Row]:
+    """Live processes that belong to `leader`: its group, its session, its descendants, and whoever carries `mark` in
+    its environment (so also a daemon that left group, session and parents). Never this process itself. Blocks.
+
+    Where the leader may be long dead and its number another's, pass 0: then the mark alone decides.
+    """
+    rows = {row.pid: row for row in _rows()}
+    kin = _kin(rows, leader) if leader > 1 else set()
+    return [row for pid, row in rows.items() if pid != os.getpid() and (pid in kin or _carries(pid, mark))]
+
+
+def _rows() -> list[Row]:
+    try:
+        numbers = [int(name) for name in os.listdir(PROC) if name.isdecimal()]  # noqa: PTH208 - many names, no paths
+    except OSError:
+        return []
+    return [row for row in map(row_of, numbers) if row is not None]
+
+
+def _kin(rows: dict[int, Row], leader: int) -> set[int]:
+    found = {pid for pid, row in rows.items() if leader in (pid, row.group, row.session)}
+    while True:
+        children = {pid for pid, row in rows.items() if row.parent in found} - found
+        if not children:
+            return found
+        found |= children
+
+
+def _carries(pid: int, mark: bytes) -> bool:
+    try:
+        return mark in (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False

@@ -1,0 +1,262 @@
+"""The broker: every question to a model passes here, is written down, paid, watched, tried again and answered."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ProviderError, TimedOut
+from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
+from hermes_agent.core.section import estimate_tokens
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.providers.budget import Allowance, allow
+from hermes_agent.providers.catalog import PER_MILLION, cost
+from hermes_agent.providers.dialect import Compiler, Dialect, Finished, Wire
+from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.exchange import Exchange, Patience
+from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing import Attempts, GiveUp, decide
+from hermes_agent.providers.settings import ModelSettings
+
+# Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
+KEPT_CONVERSATIONS = 32
+STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
+MOST_UNDERESTIMATED = 4.0
+# Before the first question, and once more before the second one: by then the server has loaded the model and knows.
+MOST_PROBES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOpened:
+    """A request that is about to be sent. A further attempt has `call_id` + `.2`, `.3`, ...; `reserved` is the most
+    that it may cost in US dollars, None where the price is unknown."""
+
+    call_id: str
+    session: str
+    run: str
+    turn: int
+    purpose: str
+    provider: str
+    model: str
+    prefix: str
+    messages: int
+    reserved: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettled:
+    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
+    unknown."""
+
+    call_id: str
+    outcome: str
+    usage: Usage
+    cost: float | None
+    seconds: float
+
+
+class Ledger(Protocol):
+    """The book of all calls.
+
+    - `open` returns when the row is committed;
+    - `settle` completes it; a row that is never settled stays "unknown", never zero.
+    """
+
+    async def open(self, call: CallOpened) -> None: ...
+
+    async def settle(self, call: CallSettled) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A request ready to be sent: `tokens` is the estimated size of its input."""
+
+    compiler: Compiler
+    tokens: int
+    allowance: Allowance
+    wire: Wire
+
+
+class Broker:
+    """One model, behind the book and the limits: implements `core.model.Model`."""
+
+    def __init__(
+        self,
+        route: Route,
+        *,
+        ledger: Ledger,
+        http: Http,
+        clock: Clock,
+        settings: ModelSettings,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._route = route
+        self._ledger = ledger
+        self._http = http
+        self._clock = clock
+        self._settings = settings
+        self._chance = chance
+        self._dialect: Dialect = late(DIALECTS[route.vendor.dialect])
+        self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
+        self._underestimated = 1.0
+        self._probes = MOST_PROBES if route.vendor.window_probe and settings.window is None else 0
+
+    @property
+    def name(self) -> str:
+        """`vendor/model`."""
+        return self._route.name
+
+    @property
+    def window(self) -> int:
+        """Tokens of context; of a local server the real ones once `prepare` or `ask` has been called."""
+        return self._route.facts.window
+
+    async def prepare(self) -> None:
+        """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
+        if not self._probes:
+            return
+        self._probes -= 1
+        window = await late(self._route.vendor.window_probe)(self._http, self._route)
+        if window and window != self._route.facts.window:
+            self._route = replace(self._route, facts=replace(self._route.facts, window=window))
+            self._compilers.clear()
+
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        """See `core.model.Model`; also raises `LimitReached` where `request.money` does not even pay for the
+        question."""
+        await self.prepare()
+        plan = self._plan(request)
+        made = 0
+        while True:
+            items = self._attempt(request, plan, made)
+            try:
+                async for item in items:
+                    yield item
+                return
+            except ProviderError as error:
+                made += 1
+                again = self._again(error, request, made)
+                request = self._without_lost(request, plan, error)
+            finally:
+                await items.aclose()
+            yield again
+            await self._clock.sleep(again.delay)
+            plan = self._plan(request)
+
+    def _again(self, error: ProviderError, request: ModelRequest, made: int) -> Retrying:
+        """The next attempt after `made` failed ones; raises the error, with a note why, where there is none."""
+        attempts = Attempts(made=made, left=self._left(request))
+        decision = decide(error, attempts, max_retries=self._settings.max_retries, chance=self._chance())
+        if isinstance(decision, GiveUp):
+            error.add_note(decision.reason)
+            raise error
+        return Retrying(reason=str(error), attempt=made, delay=decision.delay)
+
+    def _without_lost(self, request: ModelRequest, plan: _Plan, error: ProviderError) -> ModelRequest:
+        """The request with less money: a broken stream was paid for, at least the question and the words that came."""
+        if request.money is None or plan.allowance.question is None or _used_nothing(error):
+            return request
+        assert self._route.facts.price is not None  # the question has a price
+        words = estimate_tokens(error.partial) * self._route.facts.price.at(plan.tokens).output / PER_MILLION
+        return replace(request, money=request.money - plan.allowance.question - words)
+
+    def _plan(self, request: ModelRequest) -> _Plan:
+        compiler = self._compiler(request)
+        compiler.take(request)
+        tokens = round(compiler.tokens * self._underestimated)
+        allowance = allow(self._route.facts, request, tokens=tokens, configured=self._settings.max_output)
+        wire = compiler.write(request, allowance.max_output)
+        return _Plan(compiler=compiler, tokens=compiler.tokens, allowance=allowance, wire=wire)
+
+    def _compiler(self, request: ModelRequest) -> Compiler:
+        key = (request.session, request.purpose)
+        compiler = self._compilers.pop(key, None) or self._dialect.compiler(self._route)
+        self._compilers[key] = compiler
+        if len(self._compilers) > KEPT_CONVERSATIONS:
+            self._compilers.popitem(last=False)
+        return compiler
+
+    async def _attempt(self, request: ModelRequest, plan: _Plan, made: int) -> AsyncGenerator[Delta | Reply, None]:
+        left = self._left(request)
+        if left is not None and left <= 0:
+            raise failure(self._route, TimedOut, "was not asked: the deadline has passed.")
+        call_id = f"{request.call_id}.{made + 1}" if made else request.call_id
+        await self._ledger.open(self._opened(request, call_id, plan.allowance))
+        started = self._clock.monotonic()
+        settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
+        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids)
+        exchange = Exchange(self._http, self._route, self._dialect)
+        items = exchange.stream(plan.wire, decoder, self._patience(request, left))
+        try:
+            async for item in items:
+                if not isinstance(item, Finished):
+                    yield item
+                    continue
+                reply = self._reply(item)
+                settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
+                self._learn_size(plan.tokens, reply.usage)
+        except ProviderError as error:
+            settled = _failed(settled, error)
+            raise
+        finally:
+            await items.aclose()
+            await self._ledger.settle(replace(settled, seconds=self._clock.monotonic() - started))
+        yield reply
+
+    def _opened(self, request: ModelRequest, call_id: str, allowance: Allowance) -> CallOpened:
+        return CallOpened(
+            call_id=call_id,
+            session=request.session,
+            run=request.run,
+            turn=request.turn,
+            purpose=request.purpose,
+            provider=self._route.vendor.name,
+            model=self._route.model,
+            prefix=request.prefix.hash,
+            messages=len(request.messages),
+            reserved=allowance.dollars,
+        )
+
+    def _reply(self, finished: Finished) -> Reply:
+        price = cost(self._route.facts.price, finished.usage)
+        return Reply(
+            message=Message(role=Role.ASSISTANT, parts=finished.parts),
+            stop=finished.stop,
+            usage=finished.usage,
+            provider=self._route.vendor.name,
+            model=self._route.model,
+            cost=price if finished.cost is None else finished.cost,
+        )
+
+    def _patience(self, request: ModelRequest, left: float | None) -> Patience:
+        stall = self._settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
+        return Patience(left=left, stall=stall, now=self._clock.now())
+
+    def _left(self, request: ModelRequest) -> float | None:
+        return None if request.deadline is None else request.deadline - self._clock.monotonic()
+
+    def _learn_size(self, estimated: int, usage: Usage) -> None:
+        """Bytes / 4 is too little for some scripts and tokenizers: the next estimate for money grows by what was
+        missing."""
+        if usage.known and estimated > 0:
+            ratio = usage.input / estimated
+            self._underestimated = min(MOST_UNDERESTIMATED, max(1.0, ratio))
+
+
+def _used_nothing(error: ProviderError) -> bool:
+    """Whether the request was refused with an HTTP status; what a broken stream used is unknown."""
+    return error.status >= HTTPStatus.BAD_REQUEST and not error.partial
+
+
+def _failed(settled: CallSettled, error: ProviderError) -> CallSettled:
+    if _used_nothing(error):
+        return replace(settled, outcome=type(error).__name__, usage=Usage(), cost=0.0)
+    return replace(settled, outcome=type(error).__name__)

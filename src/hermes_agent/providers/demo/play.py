@@ -1,0 +1,116 @@
+"""Plays scenarios: finds the task in the conversation, the step by what was done since, and fills in what was seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hermes_agent.core.messages import Message, Role, ToolResult
+from hermes_agent.providers.demo.scenario import Option, Task
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think
+
+PACE = Pace(first=0.05, between=0.008, characters=16)
+SCRIPTED = "I am the built-in scripted model: no language model is behind me, and nothing you say leaves this machine."
+GO_ON = re.compile(r"(?i)^\s*(continue|go on|carry on|resume)\b[\s.!]*$|^\s*[<\[]")
+"""A message that names no task and only asks to go on: a person's word, or a notice of the runtime in brackets."""
+UNKNOWN_OUTCOME = re.compile(r"(?i)outcome.{0,20}unknown")
+VALUE = re.compile(r"\$\{(\w+)\}")
+
+
+class Player:
+    """Follows scenarios. It keeps nothing: the same conversation gets the same answer, after a crash too."""
+
+    def __init__(self, tasks: Sequence[Task], pace: Pace = PACE) -> None:
+        self._tasks = tasks
+        self._pace = pace
+
+    def answer(self, heard: Heard) -> Answer:
+        """The next answer of the task that was asked for last; an unknown question is told what can be asked."""
+        found = self._find(heard.messages)
+        if found is None:
+            return self._words(self._introduction())
+        task, start, values = found
+        since = heard.messages[start:]
+        results = [part for message in since for part in message.parts if isinstance(part, ToolResult)]
+        step = min(_rounds(since), len(task.steps) - 1)
+        values = {**values, **_values(task, results)}
+        for option in task.steps[step]:
+            if _fits(option, results, values):
+                return self._given(option, values, heard)
+        return self._words(f"{SCRIPTED} That result is not in my script ({task.name}), so I stop here.")
+
+    def _find(self, messages: Sequence[Message]) -> tuple[Task, int, dict[str, str]] | None:
+        """The task of the newest message that names one, where it begins, and the values that the message gave."""
+        asked = [(place, message.text) for place, message in enumerate(messages) if message.role is Role.USER]
+        for nth in range(len(asked), 0, -1):
+            place, text = asked[nth - 1]
+            for task in self._tasks:
+                match = task.when.search(text)
+                if match and task.message in (None, nth):
+                    return task, place + 1, match.groupdict(default="")
+            if not GO_ON.search(text):
+                return None
+        return None
+
+    def _given(self, option: Option, values: Mapping[str, str], heard: Heard) -> Answer:
+        offered = {tool.name for tool in heard.tools} if heard.use_tools else set()
+        missing = sorted({name for name, _ in option.calls} - offered)
+        if missing:
+            return self._words(
+                f"{SCRIPTED} The next step of my script needs {', '.join(missing)}, which I was not given."
+            )
+        calls = (Call(name, _arguments(arguments, values)) for name, arguments in option.calls)
+        think, say = _filled(option.think, values), _filled(option.say, values)
+        pieces: list[Piece] = [*([Think(think)] if think else []), *([Say(say)] if say else []), *calls]
+        return Answer(pieces=tuple(pieces), pace=self._pace)
+
+    def _words(self, text: str) -> Answer:
+        return Answer(pieces=(Say(text),), pace=self._pace)
+
+    def _introduction(self) -> str:
+        can = "\n".join(f"- {task.can}" for task in self._tasks)
+        return (
+            f"{SCRIPTED} I follow a script and can only do this:\n{can}\n"
+            "For a model that understands you, run `hermes setup`."
+        )
+
+
+def _rounds(since: Sequence[Message]) -> int:
+    """How many rounds of tool calls are behind. One whose outcome is unknown after a crash is done again."""
+    calls = sum(bool(message.tool_calls) for message in since)
+    open_ends = sum(
+        any(isinstance(part, ToolResult) and UNKNOWN_OUTCOME.search(part.text) for part in message.parts)
+        for message in since
+    )
+    return max(0, calls - open_ends)
+
+
+def _values(task: Task, results: Sequence[ToolResult]) -> dict[str, str]:
+    """What the task's patterns find in the results; the newest match of a pattern counts."""
+    values: dict[str, str] = {}
+    for pattern in task.facts:
+        for result in results:
+            for match in pattern.finditer(result.text):
+                values.update(match.groupdict(default=""))
+                break
+    return values
+
+
+def _fits(option: Option, results: Sequence[ToolResult], values: Mapping[str, str]) -> bool:
+    last = results[-1] if results else None
+    if option.tool and (last is None or last.name != option.tool):
+        return False
+    if option.result and (last is None or not option.result.search(last.text)):
+        return False
+    wanted = VALUE.findall(repr((option.think, option.say, option.calls)))
+    return all(name in values for name in wanted)
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with each `${name}` replaced."""
+    return VALUE.sub(lambda found: values[found[1]], template)
+
+
+def _arguments(template: Mapping[str, object], values: Mapping[str, str]) -> dict[str, object]:
+    """The arguments with the texts among them filled in."""
+    return {name: _filled(value, values) if isinstance(value, str) else value for name, value in template.items()}

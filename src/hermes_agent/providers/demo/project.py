@@ -1,0 +1,24 @@
+"""The small broken project that the demo repairs, kept as text files of this package."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+FOLDER = "project"
+SUFFIX = ".txt"  # keeps the project's own modules and tests from being taken for this program's
+
+
+def unpack_project(folder: Path) -> None:
+    """Write the project into `folder`, which is made where it does not exist. Raises `OSError`."""
+    _unpack(files(__package__) / FOLDER, folder)
+
+
+def _unpack(source: Traversable, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.is_dir():
+            _unpack(entry, target / entry.name)
+        elif entry.name.endswith(SUFFIX):
+            (target / entry.name.removesuffix(SUFFIX)).write_bytes(entry.read_bytes())

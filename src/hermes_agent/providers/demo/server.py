@@ -1,0 +1,59 @@
+"""The demo's model behind a real socket: OpenAI chat completions on loopback, answered from the shipped scenarios."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from hermes_agent.host.serve import Request, Response, serve
+from hermes_agent.providers.demo.openai_wire import OpenAIWire
+from hermes_agent.providers.demo.play import PACE, Player
+from hermes_agent.providers.demo.scenario import shipped_tasks
+from hermes_agent.providers.demo.script import Answer, Heard, Pace, RequestRefused
+
+MODEL = "scripted"
+
+
+@contextlib.asynccontextmanager
+async def demo_server(port: int = 0, pace: Pace = PACE) -> AsyncIterator[str]:
+    """Serve the scripted model until the block ends; yields the base URL that a client of the protocol takes."""
+    endpoint = DemoEndpoint(Player(shipped_tasks(), pace))
+    async with serve(endpoint.handle, port) as server:
+        yield f"{server.url}{OpenAIWire.base}"
+
+
+class DemoEndpoint:
+    """One HTTP handler: the model list and chat completions, any key, any model name."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._wire = OpenAIWire()
+
+    async def handle(self, request: Request) -> Response:
+        """Answer one request."""
+        try:
+            if (request.method, request.path) == ("GET", f"{OpenAIWire.base}/models"):
+                return _json(self._wire.models((MODEL,)))
+            if (request.method, request.path) != ("POST", OpenAIWire.path):
+                raise RequestRefused(f"Unknown request URL: {request.method} {request.path}.", status=404)
+            return self._answer(self._wire.read(request))
+        except RequestRefused as refused:
+            return _json(self._wire.refusal(refused), refused.status)
+
+    def _answer(self, heard: Heard) -> Response:
+        answer = self._player.answer(heard)
+        if not heard.stream:
+            return _json(self._wire.document(answer, heard, self._wire.usage(answer, heard)))
+        headers = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+        return Response(headers=headers, body=self._streamed(answer, heard))
+
+    async def _streamed(self, answer: Answer, heard: Heard) -> AsyncGenerator[bytes, None]:
+        await asyncio.sleep(answer.pace.first)
+        for event in self._wire.events(answer, heard, self._wire.usage(answer, heard)):
+            yield event
+            await asyncio.sleep(answer.pace.between)
+
+
+def _json(body: bytes, status: int = 200) -> Response:
+    return Response(status=status, headers={"content-type": "application/json"}, body=body)

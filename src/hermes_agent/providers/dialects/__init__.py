@@ -1,0 +1,8 @@
+"""The table of dialects: name to implementation, each loaded only when a route speaks it."""
+
+from __future__ import annotations
+
+DIALECTS: dict[str, str] = {
+    "openai_chat": "hermes_agent.providers.dialects.openai_chat:DIALECT",
+    "anthropic": "hermes_agent.providers.dialects.anthropic:DIALECT",
+}

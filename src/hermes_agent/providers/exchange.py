@@ -1,0 +1,158 @@
+"""One attempt: a request on the wire and its streamed answer, watched by the clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, TimedOut, Unreachable
+from hermes_agent.core.model import Delta
+from hermes_agent.host.http import Http
+from hermes_agent.providers.dialect import Decoder, Dialect, Finished, Framing, Wire
+from hermes_agent.providers.outcomes import failure, refused
+from hermes_agent.providers.route import Route
+
+if TYPE_CHECKING:
+    import httpx2
+
+# What follows the end mark is waited for so long, so that the connection can be used again; then it is closed.
+DRAIN_SECONDS = 0.05
+LONGEST_REFUSAL = 1024 * 1024
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long an attempt may take: `left` seconds in all (None: no limit), `stall` seconds without content. `now` is
+    seconds since 1970, for a Retry-After that is a date."""
+
+    left: float | None
+    stall: float
+    now: float
+
+
+class Exchange:
+    """The way to one model: a route and its dialect over HTTP."""
+
+    def __init__(self, http: Http, route: Route, dialect: Dialect) -> None:
+        self._http = http
+        self._route = route
+        self._dialect = dialect
+
+    async def stream(self, wire: Wire, decoder: Decoder, patience: Patience) -> AsyncGenerator[Delta | Finished, None]:
+        """The deltas, then the whole answer. Raises only `ProviderError`; closing it early closes the connection at
+        once."""
+        watch = _Watch(self._route, decoder, self._http.failures, patience)
+        framing = self._dialect.framing()
+        response = await watch.during(self._send(wire))
+        try:
+            if not _is_stream(response):
+                raise await self._refusal(response, watch, patience.now)
+            chunks = response.aiter_bytes()
+            arrived = True
+            while arrived and not decoder.done:
+                chunk = await watch.during(anext(chunks, None))
+                arrived = chunk is not None
+                for delta in _deltas(framing, decoder, chunk):
+                    yield delta
+            finished = decoder.finish()
+            await _drain(chunks, self._http.failures)
+        except Unreachable:
+            complete = _complete(decoder)
+            if complete is None:
+                raise
+            finished = complete
+        except MalformedReply as error:
+            if error.provider:
+                raise
+            raise failure(self._route, MalformedReply, f"broke the protocol. {error}", partial=decoder.words) from error
+        finally:
+            await response.aclose()
+        yield finished
+
+    async def _send(self, wire: Wire) -> httpx2.Response:
+        url = self._route.base_url + wire.path
+        client = self._http.client(url)
+        request = client.build_request("POST", url, headers=dict(wire.headers), content=wire.body)
+        return await client.send(request, stream=True)
+
+    async def _refusal(self, response: httpx2.Response, watch: _Watch, now: float) -> ProviderError:
+        body = bytearray()
+        chunks = response.aiter_bytes()
+        while len(body) < LONGEST_REFUSAL:
+            chunk = await watch.during(anext(chunks, None))
+            if chunk is None:
+                break
+            body += chunk
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return refused(self._route, self._dialect.errors, response.status_code, headers, bytes(body), now=now)
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    kind = response.headers.get("content-type", "")
+    return response.status_code == 200 and "html" not in kind and not kind.startswith("application/json")
+
+
+def _deltas(framing: Framing, decoder: Decoder, chunk: bytes | None) -> Iterator[Delta]:
+    """What this chunk, or None for the stream's end, says."""
+    for data in framing.finish() if chunk is None else framing.feed(chunk):
+        yield from decoder.feed(data)
+
+
+def _complete(decoder: Decoder) -> Finished | None:
+    """The answer where its end had arrived and only what follows it was lost."""
+    try:
+        return decoder.finish()
+    except MalformedReply:
+        return None
+
+
+async def _drain(chunks: AsyncIterator[bytes], failures: tuple[type[Exception], ...]) -> None:
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+    except TimeoutError:
+        return
+    except failures:
+        return
+
+
+class _Watch:
+    """Ends a wait that brings nothing: at the deadline, or after too long without content. Keep-alives are no
+    content."""
+
+    def __init__(
+        self, route: Route, decoder: Decoder, failures: tuple[type[Exception], ...], patience: Patience
+    ) -> None:
+        self._route = route
+        self._decoder = decoder
+        self._failures = failures
+        self._patience = patience
+        self._loop = asyncio.get_running_loop()
+        self._alive = self._loop.time()
+        self._end = float("inf") if patience.left is None else self._alive + patience.left
+        self._content = 0
+
+    async def during(self, step: Awaitable[T]) -> T:
+        if self._decoder.content != self._content:
+            self._content = self._decoder.content
+            self._alive = self._loop.time()
+        try:
+            async with asyncio.timeout_at(min(self._alive + self._patience.stall, self._end)):
+                return await step
+        except TimeoutError as error:
+            raise self._late() from error
+        except self._failures as error:
+            what = f"could not be reached or cut the connection ({str(error) or type(error).__name__})."
+            advice = "Is the address (`model.base_url`) right, and the server running?"
+            raise failure(self._route, Unreachable, f"{what} {advice}", partial=self._decoder.words) from error
+
+    def _late(self) -> ProviderError:
+        if self._loop.time() >= self._end:
+            return failure(self._route, TimedOut, "did not answer before the deadline.", partial=self._decoder.words)
+        quiet = f"sent nothing of an answer for {self._patience.stall:g} s (`model.stall_seconds`)."
+        return failure(self._route, Stalled, quiet, partial=self._decoder.words)

@@ -1,0 +1,214 @@
+"""Refusals and failures of providers as typed outcomes, each with a sentence that says what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from hermes_agent.core.errors import (
+    AuthRefused,
+    BadRequest,
+    ContentRefused,
+    ContextTooLong,
+    MalformedReply,
+    ModelNotFound,
+    OutOfCredit,
+    Overloaded,
+    PayloadTooLarge,
+    ProviderError,
+    RateLimited,
+    ServerFailed,
+    TimedOut,
+)
+from hermes_agent.host.late import late
+from hermes_agent.providers.dialect import Table
+from hermes_agent.providers.route import Route
+
+SHOWN = 300
+NO_STATUS = frozenset({0, 200})
+WORDY_STATUS = NO_STATUS | {400, 403, 404, 413, 422}
+Failure = TypeVar("Failure", bound=ProviderError)
+
+BY_STATUS: Mapping[int, type[ProviderError]] = {
+    400: BadRequest,
+    401: AuthRefused,
+    402: OutOfCredit,
+    403: AuthRefused,
+    404: ModelNotFound,
+    407: AuthRefused,
+    408: TimedOut,
+    413: PayloadTooLarge,
+    422: BadRequest,
+    429: RateLimited,
+    503: Overloaded,
+    504: TimedOut,
+    529: Overloaded,
+}
+
+# Providers tell these cases apart in words alone: a 400 of any of them may be one.
+BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
+    (
+        re.compile(
+            r"context.{0,12}(length|window|size)|prompt is too long|input is too long|too many (input )?tokens"
+            r"|maximum (input|prompt) length|exceed\w* the (model's )?(context|available context)"
+            r"|input length and .?max_tokens",
+            re.I,
+        ),
+        ContextTooLong,
+    ),
+    (
+        re.compile(
+            r"credit balance|insufficient (credit|quota|balance|funds)|exceeded your current quota|billing", re.I
+        ),
+        OutOfCredit,
+    ),
+    (re.compile(r"(not a valid model|model .{0,80}(not exist|not found|not supported))", re.I), ModelNotFound),
+    (re.compile(r"request.{0,20}too large|payload too large|entity too large", re.I), PayloadTooLarge),
+    (re.compile(r"content (management )?policy|content filter|safety system|flagged", re.I), ContentRefused),
+    (re.compile(r"(invalid|incorrect|missing) .{0,20}api.?key", re.I), AuthRefused),
+)
+
+ADVICE: Mapping[type[ProviderError], str] = {
+    AuthRefused: "Check the key ({keys}) and what it may use; `hermes setup` replaces it.",
+    OutOfCredit: "Add credit to the account or choose another model with `hermes model`.",
+    RateLimited: "Wait, or raise the account's limit.",
+    Overloaded: "Try again in a while or choose another model.",
+    ServerFailed: "Try again in a while.",
+    TimedOut: "Try again.",
+    ContextTooLong: "The conversation must be shortened: `/compress`, or a model with a larger window.",
+    PayloadTooLarge: "Send fewer or smaller pictures and files.",
+    ModelNotFound: "Check `model.default` and `model.base_url`; `hermes model` lists what there is.",
+    ContentRefused: "Put it in other words, or choose another model.",
+    BadRequest: "",
+    MalformedReply: "Check `model.base_url`: does an API answer there, and no web page or proxy?",
+}
+
+
+class _Detail(msgspec.Struct):
+    message: str | None = None
+    type: str | None = None
+    code: str | int | None = None
+
+
+class _Body(msgspec.Struct):
+    error: _Detail | str | None = None
+    message: str | None = None
+    detail: Any = None
+
+
+def refused(
+    route: Route, errors: Table, status: int, headers: Mapping[str, str], body: bytes, now: float
+) -> ProviderError:
+    """The outcome of a response that is no stream. `now` is seconds since 1970, for a Retry-After that is a date."""
+    if _is_page(headers, body):
+        return _web_page(route, status)
+    if 300 <= status < 400:
+        where = headers.get("location", "nowhere")
+        return failure(
+            route, BadRequest, f"redirects to {where}. Set `model.base_url` to where the API is.", status=status
+        )
+    detail = _detail(body)
+    if status == 200 and detail.message is None:
+        return failure(route, MalformedReply, "answered with one document instead of a stream.", status=status)
+    error = reported(route, errors, detail, status=status)
+    error.retry_after = retry_after(headers, now)
+    return error
+
+
+def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -> ProviderError:
+    """The outcome that an error object names, in a body or in the middle of a stream."""
+    if not status and isinstance(detail.code, int):
+        status = detail.code
+    kind = _kind(errors, detail, status)
+    what = f"{detail.message or detail.type or 'no reason given'}"
+    if route.key:
+        what = what.replace(route.key, "***")
+    what = what if len(what) <= SHOWN else f"{what[:SHOWN]}..."
+    code = f" ({status})" if status else ""
+    return failure(route, kind, f"refused{code}: {what.rstrip('. ')}.", status=status)
+
+
+def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
+    """An outcome of this route: "vendor/model at host" + `what` + what to do."""
+    advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
+    sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
+    return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
+
+
+def read_detail(plain: bytes | msgspec.Raw) -> _Detail:
+    """An error object out of a stream, in whatever shape it came."""
+    try:
+        return msgspec.json.decode(plain, type=_Detail)
+    except msgspec.MsgspecError:
+        return _Detail(message=bytes(plain).decode("utf-8", "replace"))
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds to wait, from `retry-after-ms` or `Retry-After` as seconds or as an HTTP date; None where neither
+    says."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    said = headers.get("retry-after")
+    seconds = _number(said)
+    if seconds is not None or not said:
+        return seconds
+    try:
+        moment: datetime = late("email.utils:parsedate_to_datetime")(said)
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - now)
+
+
+def _number(said: str | None) -> float | None:
+    try:
+        number = float(said or "")
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _kind(errors: Table, detail: _Detail, status: int) -> type[ProviderError]:
+    for name in (detail.code, detail.type):
+        kind = errors.get(name) if isinstance(name, str) else None
+        # "It failed" says less than an HTTP status does.
+        if kind is not None and (kind is not ServerFailed or status in NO_STATUS):
+            return kind
+    if status in WORDY_STATUS:
+        for words, kind in BY_WORDS:
+            if words.search(detail.message or ""):
+                return kind
+    if status in BY_STATUS:
+        return BY_STATUS[status]
+    return BadRequest if 400 <= status < 500 else ServerFailed
+
+
+def _detail(body: bytes) -> _Detail:
+    try:
+        parsed = msgspec.json.decode(body, type=_Body | list[_Body])
+    except msgspec.MsgspecError:
+        return _Detail(message=" ".join(body[: 2 * SHOWN].decode("utf-8", "replace").split()))
+    first = (parsed[0] if parsed else _Body()) if isinstance(parsed, list) else parsed
+    if isinstance(first.error, _Detail):
+        return first.error
+    return _Detail(message=first.error or first.message or (str(first.detail) if first.detail else None))
+
+
+def _is_page(headers: Mapping[str, str], body: bytes) -> bool:
+    return "html" in headers.get("content-type", "") or body.lstrip()[:9].lower().startswith((b"<!doctype", b"<html"))
+
+
+def _web_page(route: Route, status: int) -> ProviderError:
+    kind: type[ProviderError] = MalformedReply
+    if status >= 500:
+        kind = BY_STATUS.get(status, ServerFailed)
+    elif status in {401, 407, 429}:
+        kind = BY_STATUS[status]
+    what = f"answered with a web page instead of the API ({status})."
+    return failure(
+        route, kind, f"{what} {ADVICE[MalformedReply]}" if kind is not MalformedReply else what, status=status
+    )

@@ -1,0 +1,156 @@
+"""A route: everything that is needed to ask one model, chosen from the settings and the keys that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from hermes_agent.core.errors import NoModel
+from hermes_agent.host.late import late
+from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, find, known_models, nearest
+from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.vendor import LEVELS, Level, Vendor
+from hermes_agent.providers.vendors import VENDORS
+
+Secrets = Callable[[str], str | None]
+WAYS_ON = "`hermes setup` chooses one, `hermes demo` shows how it works without a key."
+DEFAULT_VENDOR = "openrouter"
+DEFAULT_OUTPUT = 32_000
+# Of a server that must be asked for its window, before it was asked.
+LOCAL_WINDOW = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """A vendor, an address, a key and a model, with what is known of it. The key is never shown."""
+
+    vendor: Vendor
+    base_url: str
+    key: str = field(repr=False)
+    model: str
+    facts: ModelFacts
+
+    @property
+    def name(self) -> str:
+        """`vendor/model`, as a person writes it; also the maker of thinking parts."""
+        return f"{self.vendor.name}/{self.model}"
+
+    @property
+    def host(self) -> str:
+        """The machine that is asked."""
+        return urlsplit(self.base_url).netloc
+
+    def effort(self, wanted: str, *, tools: bool) -> Level | None:
+        """The reasoning level to ask for: the nearest one that the model has; None where it has none to choose.
+
+        `tools` tells whether the request carries tools: some models then take fewer levels.
+        """
+        levels = self.facts.efforts
+        if tools and self.facts.tool_efforts is not None:
+            levels = self.facts.tool_efforts
+        if not levels or not self.facts.thinking:
+            return None
+        return nearest(wanted if wanted in LEVELS else "medium", levels)
+
+
+def load_vendor(name: str) -> Vendor:
+    """The facts of a vendor; an unknown name raises `NoModel` with the nearest known one."""
+    if name not in VENDORS:
+        near = late("difflib").get_close_matches(name, VENDORS, n=1)
+        guess = f" Did you mean `{near[0]}`?" if near else ""
+        raise NoModel(f"No vendor is called `{name}`.{guess} Known: {', '.join(VENDORS)}.")
+    vendor: Vendor = late(VENDORS[name])
+    return vendor
+
+
+def choose(settings: ModelSettings, secrets: Secrets) -> Route:
+    """The route that the settings name; where they name none, the first vendor of the table that has a key.
+
+    `secrets` gives the value of a name like `OPENAI_API_KEY`, or None. Raises `NoModel` with a sentence that says
+    what is missing and what to do.
+    """
+    vendor, model = _named(settings, secrets) if settings.default else _first_with_key(settings, secrets)
+    base_url = settings.base_url or _secret(secrets, vendor.base_url_env) or vendor.base_url
+    if not base_url and not vendor.server:
+        raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. http://127.0.0.1:8000/v1.")
+    if not model:
+        raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
+    key = _key(vendor, secrets)
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise NoModel(
+            f"The key for {vendor.title} ({vendor.key_names[0]}) holds characters that no key has: enter it anew."
+        )
+    if vendor.needs_key and not key:
+        raise NoModel(
+            f"{vendor.title} needs a key: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
+        )
+    return Route(
+        vendor=vendor, base_url=base_url.rstrip("/"), key=key, model=model, facts=_facts(vendor, model, settings)
+    )
+
+
+def _named(settings: ModelSettings, secrets: Secrets) -> tuple[Vendor, str]:
+    first, slash, rest = settings.default.partition("/")
+    if first in VENDORS:
+        vendor = load_vendor(first)
+        return vendor, rest or vendor.default_model
+    if settings.provider:
+        return load_vendor(settings.provider), settings.default
+    if settings.base_url:
+        return load_vendor("custom"), settings.default
+    if not slash:
+        return load_vendor(_only_vendor_of(settings.default)), settings.default
+    fallback = load_vendor(DEFAULT_VENDOR)
+    if not _key(fallback, secrets):
+        load_vendor(first)  # names the nearest vendor
+    return fallback, settings.default
+
+
+def _only_vendor_of(model: str) -> str:
+    """The vendor whose model this is: from the catalogue; otherwise the word itself is taken for a vendor."""
+    for name in known_models():
+        vendor, _, known = name.partition("/")
+        if known == model:
+            return vendor
+    return model
+
+
+def _first_with_key(settings: ModelSettings, secrets: Secrets) -> tuple[Vendor, str]:
+    if settings.provider:
+        vendor = load_vendor(settings.provider)
+        return vendor, vendor.default_model
+    for name in VENDORS:
+        vendor = load_vendor(name)
+        if vendor.default_model and vendor.needs_key and _key(vendor, secrets):
+            return vendor, vendor.default_model
+    raise NoModel(f"There is no model to ask: no key was found and none is configured. {WAYS_ON}")
+
+
+def _key(vendor: Vendor, secrets: Secrets) -> str:
+    return next((key for key in (_secret(secrets, name) for name in vendor.key_names) if key), "")
+
+
+def _secret(secrets: Secrets, name: str) -> str:
+    return (secrets(name) or "").strip() if name else ""
+
+
+def _facts(vendor: Vendor, model: str, settings: ModelSettings) -> ModelFacts:
+    facts = find(vendor.name, model) or UNKNOWN
+    if vendor.window_probe and facts is UNKNOWN:
+        facts = replace(facts, window=LOCAL_WINDOW)
+    if vendor.free:
+        facts = replace(facts, price=FREE)
+    if settings.window is not None:
+        facts = replace(facts, window=settings.window)
+    if settings.price_input is not None and settings.price_output is not None:
+        paid, written = settings.price_input, settings.price_output
+        facts = replace(facts, price=Price(input=paid, output=written, cached=paid, cache_write=paid))
+    return facts
+
+
+def output_limit(route: Route, wanted: int | None) -> int:
+    """Tokens that a reply may have where the dialect must say a number: the model's limit, at most a sensible
+    32,000."""
+    known = route.facts.output or DEFAULT_OUTPUT
+    return min(known, DEFAULT_OUTPUT if wanted is None else wanted)

@@ -1,0 +1,15 @@
+"""Anthropic's API."""
+
+from __future__ import annotations
+
+from hermes_agent.providers.vendor import Vendor
+
+VENDOR = Vendor(
+    name="anthropic",
+    title="Anthropic",
+    dialect="anthropic",
+    base_url="https://api.anthropic.com",
+    key_names=("ANTHROPIC_API_KEY",),
+    base_url_env="ANTHROPIC_BASE_URL",
+    default_model="claude-opus-5-5",
+)

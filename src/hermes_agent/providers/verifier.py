@@ -1,0 +1,153 @@
+"""Neutral messages put into the order that every provider's grammar wants; what is stored is never changed.
+
+Providers want user and assistant in turn, beginning with the user; a result for every call, right after the calls; no
+empty parts; thinking only back to the model that made it. A conversation that was stopped, branched, steered or begun
+on another model breaks each of these rules now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
+
+NO_RESULT = "There is no result: the call was interrupted before it could answer."
+GO_ON = "Continue."
+OPENING = "(The beginning of the conversation is not shown.)"
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One turn of the conversation: what the assistant wrote, or the results of its calls and then what the user
+    said."""
+
+    role: Role
+    results: list[ToolResult] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+
+
+class Transcript:
+    """The turns of one conversation as one model may see them.
+
+    It takes over a growing sequence of messages: only what was not there at the last `follow` is looked at. `fresh`
+    is the index of the first turn that changed since `settle` was called.
+    """
+
+    def __init__(self, *, maker: str, images: bool) -> None:
+        self._maker = maker
+        self._images = images
+        self._begin()
+
+    def _begin(self) -> None:
+        self.turns: list[Turn] = []
+        self.fresh = 0
+        self.call_ids: set[str] = set()
+        self._taken: list[Message] = []
+        self._open: dict[str, ToolCall] = {}
+        self._waiting: list[Part] = []
+
+    def follow(self, messages: Sequence[Message]) -> None:
+        """Take what is new; where the earlier messages are not the same objects any more, begin again."""
+        taken = self._taken
+        known = len(taken)
+        if len(messages) < known or any(old is not new for old, new in zip(taken, messages, strict=False)):
+            self._begin()
+            known = 0
+        for message in messages[known:]:
+            self._take(message)
+            self._taken.append(message)
+
+    def settle(self) -> None:
+        """Everything up to here has been written down by the caller."""
+        self.fresh = len(self.turns)
+
+    def ending(self) -> tuple[int, list[Turn]]:
+        """What a request ends with where the conversation does not end in a user's turn: the number of turns to keep,
+        and the turns after them. Calls without a result get one that says so."""
+        if self._open or self._waiting:
+            keep = len(self.turns) - (self.turns[-1].role is Role.USER)
+            last = self.turns[keep] if keep < len(self.turns) else Turn(role=Role.USER)
+            results = [*last.results, *(_no_result(call) for call in self._open.values())]
+            return keep, [Turn(role=Role.USER, results=results, parts=[*last.parts, *self._waiting])]
+        if not self.turns or self.turns[-1].role is Role.ASSISTANT:
+            return len(self.turns), [Turn(role=Role.USER, parts=[Text(text=GO_ON, origin=Origin.RUNTIME)])]
+        return len(self.turns), []
+
+    def _take(self, message: Message) -> None:
+        match message.role:
+            case Role.ASSISTANT:
+                self._take_reply(message)
+            case Role.TOOL:
+                for part in message.parts:
+                    self._take_result(part)
+            case Role.USER:
+                parts = list(self._kept(message.parts))
+                if self._open:
+                    self._waiting += parts
+                elif parts:
+                    self._last(Role.USER).parts += parts
+
+    def _take_reply(self, message: Message) -> None:
+        parts = list(self._kept(message.parts))
+        if all(isinstance(part, Thinking) for part in parts):
+            return
+        self._close_calls()
+        if not self.turns:
+            self._last(Role.USER).parts.append(Text(text=OPENING, origin=Origin.RUNTIME))
+        self._last(Role.ASSISTANT).parts += parts
+        calls = [part for part in parts if isinstance(part, ToolCall)]
+        self._open = {call.id: call for call in calls}
+        self.call_ids.update(self._open)
+
+    def _take_result(self, part: Part) -> None:
+        if not isinstance(part, ToolResult):
+            self._waiting += self._kept((part,))
+        elif self._open.pop(part.call_id, None) is not None:
+            self._last(Role.USER).results.append(self._shown(part))
+        else:
+            words = f"(A result of {part.name} whose call is not shown:)\n{part.text}"
+            self._waiting.append(Text(text=words, origin=Origin.TOOL))
+        if not self._open:
+            self._say_waiting()
+
+    def _close_calls(self) -> None:
+        if self._open:
+            self._last(Role.USER).results += [_no_result(call) for call in self._open.values()]
+            self._open = {}
+        self._say_waiting()
+
+    def _say_waiting(self) -> None:
+        if self._waiting:
+            self._last(Role.USER).parts += self._waiting
+            self._waiting = []
+
+    def _last(self, role: Role) -> Turn:
+        """The last turn where it is of this role, otherwise a new one; it counts as changed."""
+        if not self.turns or self.turns[-1].role is not role:
+            self.turns.append(Turn(role=role))
+        self.fresh = min(self.fresh, len(self.turns) - 1)
+        return self.turns[-1]
+
+    def _shown(self, result: ToolResult) -> ToolResult:
+        parts = tuple(part for part in self._kept(result.parts) if isinstance(part, (Text, Image, File)))
+        return ToolResult(call_id=result.call_id, name=result.name, parts=parts, is_error=result.is_error)
+
+    def _kept(self, parts: Sequence[Part]) -> Iterator[Part]:
+        for part in parts:
+            match part:
+                case Text():
+                    if part.text.strip():
+                        yield part
+                case Thinking():
+                    if part.maker == self._maker:
+                        yield part
+                case Image() if not self._images:
+                    yield Text(text=f"[A picture ({part.media_type}) that this model cannot see.]", origin=part.origin)
+                case _:
+                    yield part
+
+
+def _no_result(call: ToolCall) -> ToolResult:
+    reason = Text(text=NO_RESULT, origin=Origin.RUNTIME)
+    return ToolResult(call_id=call.id, name=call.name, parts=(reason,), is_error=True)

@@ -1,0 +1,124 @@
+"""What a place is: where commands run, under ids that outlive the program that started them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from hermes_agent.core.errors import HermesError, ToolError
+
+# Each kind of place and what makes it.
+PLACES: dict[str, str] = {
+    "local": "hermes_agent.sandbox.backends.local:LocalPlace",
+}
+
+
+class AlreadyStarted(HermesError):
+    """A command was started under this id before: attach to it."""
+
+
+class PlaceFailed(ToolError):
+    """The place could not do what was asked; the sentence is for the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A shell command and where it runs.
+
+    `shell` names a kept shell, whose working directory and exported variables the command finds as the last one left
+    them; `keeps` says that it leaves its own. `folder` (absolute) is where a kept shell begins, and where a command
+    without one runs. `workdir` is for this command alone, relative to where it would run; with it the directory is not
+    kept. `background` gives it an input that can be written to and lists it in `Place.list`; otherwise its input is
+    empty.
+    """
+
+    text: str
+    folder: str
+    workdir: str = ""
+    shell: str = ""
+    keeps: bool = True
+    background: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended: exit code as a shell counts it (128 + n for signal n), and seconds from start to end.
+
+    `code` is None where nobody saw it end (the machine went down, or it was killed while no Hermes ran). `children`
+    says that processes which it started run on.
+    """
+
+    code: int | None
+    seconds: float
+    children: bool = False
+
+
+class Running(Protocol):
+    """One command that was started, running or ended.
+
+    - `wait` returns when the command has ended, also where an earlier program started it, and as often as it is asked;
+      cancelling `wait` leaves the command alone;
+    - what the command kept is in its kept shell when `wait` or `poll` has said that it ended;
+    - `poll` answers at once: None while it runs;
+    - output (both streams, in the order written) is kept whole; `read` gives up to `limit` bytes from `start` on, while
+      it runs too, empty at the present end; `output_path` is where the model finds the whole;
+    - `write` sends bytes to the input of a background command, and raises `PlaceFailed` for any other;
+    - `kill` ends the command and everything that it started, whatever signals those ignore and whatever session they
+      moved to, and returns within two seconds, True when nothing is left; after it `wait` returns.
+    """
+
+    @property
+    def exec_id(self) -> str: ...
+
+    @property
+    def command(self) -> Command: ...
+
+    @property
+    def cwd(self) -> str: ...
+
+    @property
+    def output_path(self) -> str: ...
+
+    async def wait(self) -> Ended: ...
+
+    async def poll(self) -> Ended | None: ...
+
+    async def size(self) -> int: ...
+
+    async def read(self, start: int, limit: int) -> bytes: ...
+
+    async def write(self, data: bytes) -> None: ...
+
+    async def signal(self, number: int) -> None: ...
+
+    async def kill(self) -> bool: ...
+
+
+class Place(Protocol):
+    """Where commands run.
+
+    - an exec id reads `group/name`, each of 1 to 120 of `A-Z a-z 0-9 _ . : -`, no dot first;
+    - `start` claims the id, then starts the command once, detached: it lives on when this program dies. It raises
+      `AlreadyStarted` for an id that was claimed before, whoever claimed it, and `PlaceFailed` (nothing claimed) where
+      the command cannot be started;
+    - `attach` gives the command of this id, running or ended, also after `kill -9` of the program that started it; None
+      where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
+    - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
+    - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
+    - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; they raise `PlaceFailed`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    async def start(self, exec_id: str, command: Command) -> Running: ...
+
+    async def attach(self, exec_id: str) -> Running | None: ...
+
+    async def list(self, group: str) -> tuple[str, ...]: ...
+
+    async def directory(self, shell: str) -> str: ...
+
+    async def get(self, path: str) -> bytes: ...
+
+    async def put(self, path: str, content: bytes) -> None: ...

@@ -1,0 +1,52 @@
+"""The few lines of shell around each command: they say who runs it, keep what it leaves, and write how it ended."""
+
+from __future__ import annotations
+
+import re
+from shlex import quote
+
+MARK = "HERMES_EXEC"
+COMMENT = "# "
+NOTE = "'# '"
+# Words that replace the shell or its exit trap; such a command runs in a subshell (one fork, about 1 ms).
+_TAKES_OVER = re.compile(r"\b(exec|trap)\b")
+# The outer shell gets the signals of the group too, and must live to write down how the inner one took them. A trap
+# that does something is not inherited; an ignored signal would be.
+_OUTLIVE = "trap : HUP INT QUIT TERM USR1 USR2 ALRM"
+# With noclobber the shell opens `pid` with O_EXCL: whoever creates it decides whether the command ever runs. It is a
+# relative name on purpose: the shell begins in the folder that was claimed for it, even if that was moved meanwhile.
+_CLAIM = """\
+set -C; { IFS= read -r _h </proc/$$/stat || _h=$$; } 2>/dev/null; echo "$_h" >pid || exit 125; set +C; unset _h"""
+
+
+INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
+
+
+def script(*, folder: str, exec_id: str, cwd: str, kept: str, keeps_as: str, text: str) -> str:
+    """The script for `text` (from `folder`/command where it is longer than `INLINE`).
+
+    `kept` is the file of the kept shell to begin with, or empty. Where the command leaves its own, `keeps_as` is the
+    directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise it is empty.
+    """
+    lines = [
+        _CLAIM,
+        f". {quote(kept)}" if kept else "",
+        f"export {MARK}={quote(exec_id)}",
+        f"cd {quote(cwd)} || exit 126",
+    ]
+    run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
+    keep = f"{{ echo {NOTE}{keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
+    end = f"echo $_h >|{quote(folder)}/exit"
+    quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
+    if _TAKES_OVER.search(text):
+        inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
+        lines += [_OUTLIVE, f"( {inner}{run}\n)", f"_h=$?; {end}; exit $_h"]
+    else:
+        lines += [f"trap {quote(quiet.format(f'{keep}{end}; '))} EXIT", run]
+    return "\n".join(filter(None, lines))
+
+
+def kept_directory(kept: str) -> str:
+    """The directory that the first line of a kept shell's file notes; empty where there is none."""
+    first, _, _ = kept.partition("\n")
+    return first.removeprefix(COMMENT) if first.startswith(COMMENT) else ""

@@ -1,0 +1,157 @@
+"""A place without processes: a test says what each command does, when it ends, and what lies in the files."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
+from hermes_agent.testing.clock import FakeClock
+
+EXEC_ID = re.compile(r"(?P<group>[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,119})/[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,119}")
+KILLED = 128 + 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """What a command does: its output, its exit code, the seconds that it takes (None: until `finish` or a kill)."""
+
+    output: bytes = b""
+    code: int = 0
+    seconds: float | None = 0.0
+    children: bool = False
+
+
+class FakeRunning:
+    """One command of a `FakePlace`. `written` and `signals` are what it was sent."""
+
+    def __init__(self, exec_id: str, command: Command, play: Play, clock: Clock) -> None:
+        self.written = b""
+        self.signals: list[int] = []
+        self._exec_id = exec_id
+        self._command = command
+        self._play = play
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._ended: Ended | None = None
+        self._over = asyncio.Event()
+
+    @property
+    def exec_id(self) -> str:
+        return self._exec_id
+
+    @property
+    def command(self) -> Command:
+        return self._command
+
+    @property
+    def cwd(self) -> str:
+        return self._command.workdir or self._command.folder
+
+    @property
+    def output_path(self) -> str:
+        return f"/fake/{self._exec_id}/output"
+
+    async def wait(self) -> Ended:
+        async with asyncio.TaskGroup() as group:
+            over = group.create_task(self._wait_until_over())
+            if self._play.seconds is not None:
+                left = self._began + self._play.seconds - self._clock.monotonic()
+                due = group.create_task(self._clock.sleep(max(0.0, left)))
+                due.add_done_callback(lambda _: self._look())
+                over.add_done_callback(lambda _: due.cancel())
+        ended = self._look()
+        assert ended is not None
+        return ended
+
+    async def poll(self) -> Ended | None:
+        return self._look()
+
+    async def size(self) -> int:
+        return len(self._play.output)
+
+    async def read(self, start: int, limit: int) -> bytes:
+        return self._play.output[start : start + limit]
+
+    async def write(self, data: bytes) -> None:
+        if not self._command.background:
+            raise PlaceFailed("The input of a command in the foreground is empty.")
+        self.written += data
+
+    async def signal(self, number: int) -> None:
+        self.signals.append(number)
+
+    async def kill(self) -> bool:
+        if self._look() is None:
+            self.finish(KILLED)
+        return True
+
+    def finish(self, code: int = 0, output: bytes = b"") -> None:
+        """End the command now; `output` is added to what it said."""
+        seconds = self._clock.monotonic() - self._began
+        self._play = Play(output=self._play.output + output, code=code, seconds=seconds)
+        self._look()
+
+    async def _wait_until_over(self) -> None:
+        await self._over.wait()
+
+    def _look(self) -> Ended | None:
+        """The end, where the clock has come to it."""
+        play = self._play
+        if self._ended or play.seconds is None or self._clock.monotonic() < self._began + play.seconds:
+            return self._ended
+        self._ended = Ended(code=play.code, seconds=play.seconds, children=play.children)
+        self._over.set()
+        return self._ended
+
+
+@dataclass(slots=True, kw_only=True)
+class FakePlace:
+    """A `Place` in memory. It outlives whatever program a test "kills", as a real one's commands do.
+
+    `plays` says what a command does, given its text; `files` are the files by absolute path; `started` holds every
+    command in the order in which it was started.
+    """
+
+    plays: Callable[[Command], Play] = lambda command: Play(output=f"ran {command.text}\n".encode())
+    clock: Clock = field(default_factory=FakeClock)
+    files: dict[str, bytes] = field(default_factory=dict)
+    started: list[FakeRunning] = field(default_factory=list)
+    name: str = "fake"
+
+    async def start(self, exec_id: str, command: Command) -> FakeRunning:
+        if not EXEC_ID.fullmatch(exec_id):
+            raise PlaceFailed(f"`{exec_id}` is no exec id.")
+        if self._find(exec_id) is not None:
+            raise AlreadyStarted(f"`{exec_id}` was started before.")
+        running = FakeRunning(exec_id, command, self.plays(command), self.clock)
+        self.started.append(running)
+        return running
+
+    async def attach(self, exec_id: str) -> FakeRunning | None:
+        return self._find(exec_id)
+
+    async def list(self, group: str) -> tuple[str, ...]:
+        found = [running for running in self.started if running.exec_id.startswith(f"{group}/")]
+        return tuple(
+            [running.exec_id for running in found if running.command.background or await _left_children(running)]
+        )
+
+    async def get(self, path: str) -> bytes:
+        if path not in self.files:
+            raise PlaceFailed(f"{path} does not exist.")
+        return self.files[path]
+
+    async def put(self, path: str, content: bytes) -> None:
+        self.files[path] = content
+
+    def _find(self, exec_id: str) -> FakeRunning | None:
+        return next((running for running in self.started if running.exec_id == exec_id), None)
+
+
+async def _left_children(running: FakeRunning) -> bool:
+    ended = await running.poll()
+    return ended is not None and ended.children

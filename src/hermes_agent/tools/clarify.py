@@ -1,0 +1,27 @@
+"""clarify: a question to the person."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import Answer, CallContext, Question, tool
+
+
+class ClarifyTools:
+    """Asks whoever the conversation is with."""
+
+    @tool(effect=Effect.ASKS)
+    async def clarify(
+        self, question: str, context: CallContext, choices: Annotated[list[str], Meta(max_length=4)] | None = None
+    ) -> Answer:
+        """Ask the person when you cannot decide by yourself. Wait for the answer.
+
+        Args:
+            choices: at most 4; the person may answer freely
+        """
+        answer = await context.ask(Question(text=question, choices=tuple(choices or ())))
+        return Answer(parts=(Text(text=answer, origin=Origin.OWNER),))

@@ -1,0 +1,61 @@
+"""The head and tail of an output that is too large to show, and text cleaned of what only a terminal understands."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# CSI and OSC sequences, and the other escapes of two characters (ECMA-48).
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_=>()#%].?)")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)(?=[^\n])")
+_BINARY_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """How much of one result the model is shown."""
+
+    max_bytes: int = 50_000
+    max_lines: int = 2000
+
+
+def cleaned(text: str) -> str:
+    """The text as a screen would show it: no escape sequences, of a line rewritten with carriage returns the last
+    state, and nothing that a database cannot hold."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    if "\r" in text:
+        text = _OVERWRITTEN.sub("", text.replace("\r\n", "\n"))
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def is_binary(sample: bytes) -> bool:
+    """Whether output is no text: it holds a NUL, or more than a tenth of it is not UTF-8."""
+    if b"\0" in sample:
+        return True
+    return sample.decode("utf-8", "replace").count("\ufffd") > _BINARY_SHARE * max(20, len(sample))
+
+
+def fits(text: str, caps: Caps) -> bool:
+    """Whether the text may be shown whole."""
+    return text.count("\n") < caps.max_lines and len(text.encode()) <= caps.max_bytes
+
+
+def head_and_tail(head: str, tail: str, caps: Caps, *, left_out: str) -> str:
+    """As much of the beginning and the end as the caps allow, half each, whole lines, with `left_out` between them."""
+    room, lines = max(0, caps.max_bytes - len(left_out.encode()) - 2) // 2, max(1, (caps.max_lines - 1) // 2)
+    first = _within(head.split("\n")[:lines], room)
+    last = _within(tail.split("\n")[-lines:][::-1], room)[::-1]
+    return "\n".join([*first, left_out, *last])
+
+
+def _within(lines: list[str], room: int) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        size = len(line.encode()) + 1
+        if size > room:
+            return kept or [line.encode()[:room].decode("utf-8", "ignore")]
+        room -= size
+        kept.append(line)
+    return kept

@@ -1,0 +1,144 @@
+"""Which paths the file tools may touch, and opening them so that nothing changes between the look and the use."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hermes_agent.core.errors import Refused, ToolError
+
+# Trees that hold devices and views of the kernel instead of files.
+KERNEL_TREES = ("/proc", "/sys", "/dev")
+# Below the person's own home.
+CREDENTIAL_FOLDERS = (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".password-store")
+CREDENTIAL_FILES = (".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".docker/config.json")
+SYSTEM_CREDENTIALS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private")
+# Below HERMES_HOME; the second group may be read, never written by a tool.
+HOME_CREDENTIALS = (".env", "auth.json", "mcp-tokens")
+HOME_STATE = ("hermes.db*", "index.db*", "config.yaml", "approvals.yaml")
+KEY_NAMES = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
+PUBLIC_KEYS = "*.pub"
+_KINDS = (
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """What may be read and written.
+
+    `home` is HERMES_HOME, `person` the person's own home folder. `roots` confines every path to these folders; None
+    leaves reads and writes free (approval then decides about writes outside the workspace).
+    """
+
+    home: Path
+    person: Path
+    roots: tuple[Path, ...] | None = None
+
+    def locate(self, path: str, workspace: str, *, writes: bool = False) -> Path:
+        """The real path that `path` means, links followed. Raises `Refused` with the reason in a sentence."""
+        if not path or "\0" in path:
+            raise ToolError("The path is empty or holds a NUL character.")
+        named = Path(workspace) / (self.person / path[2:] if path.startswith("~/") else path)
+        real = Path(os.path.realpath(named))
+        self._confine(path, Path(os.path.normpath(named)), real)
+        reason = self.objection(real, writes=writes)
+        if reason:
+            raise Refused(f"{path} was refused: {reason}.")
+        return real
+
+    def objection(self, real: Path, *, writes: bool = False) -> str:
+        """Why this real path may not be touched; empty where it may."""
+        text = str(real)
+        if any(_below(real, Path(tree)) for tree in KERNEL_TREES):
+            return "it is a device or a view of the kernel, not a file"
+        if self._is_credential(real):
+            return "it may hold credentials, which tools never see"
+        if writes and _matches(real, self._home, HOME_STATE):
+            return "it is this program's own state; change it with the `hermes` command"
+        if len(text.encode(errors="surrogateescape")) > os.pathconf("/", "PC_PATH_MAX"):
+            return "the path is too long"
+        return ""
+
+    @property
+    def _home(self) -> Path:
+        return Path(os.path.realpath(self.home))
+
+    def _confine(self, path: str, named: Path, real: Path) -> None:
+        if self.roots is None:
+            return
+        roots = [Path(os.path.realpath(root)) for root in self.roots]
+        if any(_below(real, root) for root in roots):
+            return
+        allowed = ", ".join(map(str, self.roots))
+        inside = any(_below(named, root) for root in (*self.roots, *roots))
+        what = "is a link that leads out of" if inside else "is outside"
+        raise Refused(f"{path} {what} the folders that tools may use here ({allowed}).")
+
+    def _is_credential(self, real: Path) -> bool:
+        person = Path(os.path.realpath(self.person))
+        folders = [person / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)]
+        own = [self._home / name for name in HOME_CREDENTIALS]
+        if any(_below(real, folder) for folder in (*folders, *own, *map(Path, SYSTEM_CREDENTIALS))):
+            return True
+        name = real.name.lower()
+        return any(fnmatchcase(name, pattern) for pattern in KEY_NAMES) and not fnmatchcase(name, PUBLIC_KEYS)
+
+
+def open_regular(real: Path, shown: str) -> int:
+    """A descriptor of the regular file at `real` (already located), to read. Raises `ToolError` for anything else.
+
+    Opens without waiting and without following a link put there meanwhile, then looks at what was opened.
+    """
+    try:
+        handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
+            raise Refused(f"{shown} is a socket or a device, not a file.") from error
+        raise cannot(shown, "read", error) from error
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return handle
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{shown} is a folder.", hint="List it with search_files(target='files').")
+    raise Refused(f"{shown} is {kind_of(mode)}, not a file.")
+
+
+def kind_of(mode: int) -> str:
+    """What a file that is not regular is, in words."""
+    return next((words for test, words in _KINDS if test(mode)), "something special")
+
+
+def cannot(shown: str, verb: str, error: OSError) -> ToolError:
+    """The sentence for a failure of the system."""
+    match error.errno:
+        case errno.ENOENT:
+            return ToolError(f"{shown} does not exist.")
+        case errno.ELOOP:
+            return Refused(f"{shown} is a loop of links.")
+        case errno.EACCES | errno.EPERM:
+            return ToolError(f"{shown} cannot be {_PAST[verb]}: permission denied.")
+        case errno.ENOSPC | errno.EDQUOT:
+            return ToolError(f"{shown} cannot be {_PAST[verb]}: the disk is full. Nothing was changed.")
+        case _:
+            return ToolError(f"{shown} cannot be {_PAST[verb]}: {error.strerror or error}.")
+
+
+_PAST = {"read": "read", "write": "written", "search": "searched"}
+
+
+def _below(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents
+
+
+def _matches(path: Path, folder: Path, patterns: Iterable[str]) -> bool:
+    return path.parent == folder and any(fnmatchcase(path.name, pattern) for pattern in patterns)

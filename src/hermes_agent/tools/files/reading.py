@@ -1,0 +1,124 @@
+"""Reads one page of a file, with line numbers, within limits that hold for a file of any size and shape."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from io import BufferedReader
+from pathlib import Path
+
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Image, Origin, Text
+from hermes_agent.core.tool import Answer
+from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, storable
+from hermes_agent.tools.files.guard import open_regular
+from hermes_agent.tools.files.readlog import content_hash
+from hermes_agent.tools.schema import said
+
+MOST_LINES = 2000
+MOST_CHARS_A_LINE = 2000
+MOST_BYTES = 100_000
+READ_WHOLE = 64 << 20  # larger files are read as a stream, up to the page: no hash, no count of lines
+IMAGE_BYTES = 5 << 20  # what a model's provider takes (Anthropic: 5 MB an image)
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A page for the model, and the hash of the whole content (empty where it was not read whole)."""
+
+    answer: Answer
+    digest: str
+
+
+def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
+    """The lines `offset` (from 1) to `offset + limit - 1`, or the picture. Raises `ToolError`."""
+    with os.fdopen(open_regular(real, shown), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.peek(SNIFFED)[:SNIFFED]
+        if image_type(head):
+            return _picture(file, shown, size, image_type(head))
+        if binary_kind(head):
+            raise ToolError(f"{shown} is {binary_kind(head)}, {size:,} bytes, not text.")
+        if size > READ_WHOLE:
+            return Reading(answer=_page(_streamed(file), shown, offset, limit, total=None), digest="")
+        content = file.read(READ_WHOLE + 1)
+    lines = content.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    answer = _page(iter(lines[offset - 1 :]), shown, offset, limit, total=len(lines), skipped=True)
+    return Reading(answer=answer, digest=content_hash(content))
+
+
+def missing(real: Path, shown: str) -> ToolError:
+    """A file that does not exist, with the names that it may be meant by."""
+    folder = real.parent
+    while not folder.is_dir():
+        folder = folder.parent
+    if folder != real.parent:
+        return ToolError(f"{shown} does not exist.", hint=f"The nearest folder that exists is {folder}.")
+    names = [entry.name for entry in os.scandir(folder)]
+    near = get_close_matches(real.name, names, 3, 0.5)
+    near += [name for name in names if name.lower() == real.name.lower() and name not in near]
+    hint = f"Did you mean {', '.join(storable(name) for name in near)}?" if near else ""
+    return ToolError(f"{shown} does not exist.", hint=hint)
+
+
+def _picture(file: BufferedReader, shown: str, size: int, media_type: str) -> Reading:
+    if size > IMAGE_BYTES:
+        raise ToolError(f"{shown} is a picture of {size:,} bytes; at most {IMAGE_BYTES:,} can be looked at.")
+    content = file.read(IMAGE_BYTES + 1)
+    words = Text(text=f"[{shown}: {media_type}, {len(content):,} bytes]", origin=Origin.TOOL)
+    picture = Image(media_type=media_type, data=base64.b64encode(content).decode(), origin=Origin.FILE)
+    return Reading(answer=Answer(parts=(words, picture)), digest=content_hash(content))
+
+
+def _streamed(file: BufferedReader) -> Iterator[bytes]:
+    """Lines of which only the beginning is kept in memory."""
+    while line := file.readline(_CHUNK):
+        rest = line
+        while len(rest) == _CHUNK and not rest.endswith(b"\n"):
+            rest = file.readline(_CHUNK)
+        yield line.removesuffix(b"\n")
+
+
+def _page(
+    lines: Iterator[bytes], shown: str, offset: int, limit: int, *, total: int | None, skipped: bool = False
+) -> Answer:
+    if total == 0:
+        return said(f"[{shown} is empty]")
+    for _ in range(0 if skipped else offset - 1):
+        next(lines, None)
+    written: list[str] = []
+    size, number, damaged = 0, offset, False
+    for line in lines:
+        text = line.decode("utf-8", "replace").removesuffix("\r")
+        damaged = damaged or ("\ufffd" in text and "\ufffd".encode() not in line)
+        row = f"{number}|{_cut(text)}"
+        size += len(row.encode()) + 1
+        if number - offset >= limit or size > MOST_BYTES:
+            break
+        written.append(row)
+        number += 1
+    if not written:
+        raise ToolError(f"{shown} has {total if total is not None else 'fewer'} lines; line {offset} is past its end.")
+    return said(storable("\n".join([*written, *_footer(offset, number, total, damaged=damaged)])), origin=Origin.FILE)
+
+
+def _footer(offset: int, following: int, total: int | None, *, damaged: bool) -> list[str]:
+    notes: list[str] = []
+    if total is None or following <= total:
+        whole = f"of {total}" if total is not None else "of a very large file"
+        notes.append(f"[lines {offset}-{following - 1} {whole}; go on with offset={following}]")
+    if damaged:
+        notes.append("[some bytes are not UTF-8 and are shown as \ufffd; patch keeps them, write_file refuses]")
+    return notes
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_CHARS_A_LINE:
+        return text
+    return f"{text[:MOST_CHARS_A_LINE]}… [{len(text) - MOST_CHARS_A_LINE:,} more characters]"

@@ -1,0 +1,127 @@
+"""Runs a search in a process of its own, which a time limit can end: ripgrep where present, otherwise `finder.py`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.host import process
+from hermes_agent.tools.files import finder
+
+SECONDS = 30.0
+MOST_OUTPUT = 8 << 20
+MOST_FOUND = 20_000
+MOST_CHARS = 2000
+_SCRIPT = str(Path(finder.__file__))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What to look for below `root`. An empty `pattern` lists names; `glob` narrows to file names or paths."""
+
+    root: Path
+    pattern: str
+    glob: str = ""
+    context: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A line, or with `number` 0 a file; `path` is relative to the root. `matches` is False for a line of context."""
+
+    path: str
+    number: int = 0
+    text: str = ""
+    matches: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The hits in the order of their paths and lines; `cut` where the search was ended because there were too many."""
+
+    hits: tuple[Hit, ...]
+    cut: bool
+
+
+async def search(query: Query, *, ripgrep: str = "") -> Found:
+    """Search; both engines find the same in UTF-8 text by patterns that both know. Raises `ToolError`."""
+    try:
+        re.compile(query.pattern)
+        glob = finder.glob_pattern(query.glob) if query.glob else None
+    except re.error as error:
+        where = f"`{error.pattern!s}` is no regular expression: {error}"
+        raise BadArguments(f"search_files: {where} - at `$.pattern`") from error
+    try:
+        if ripgrep and query.pattern:
+            ended = await process.run(_rg(ripgrep, query), env={}, seconds=SECONDS, most=MOST_OUTPUT)
+            if ended.code in (0, 1) or ended.cut:
+                hits = [hit for hit in _of_ripgrep(ended.out, query.root) if glob is None or glob.match(hit.path)]
+                return Found(hits=tuple(hits[:MOST_FOUND]), cut=ended.cut or len(hits) > MOST_FOUND)
+        ended = await process.run(_own(query), env={}, seconds=SECONDS, most=MOST_OUTPUT)
+    except TimeoutError as error:
+        hint = "Narrow it with path, file_glob or a simpler pattern."
+        raise ToolError(f"The search took more than {SECONDS:.0f} s and was ended.", hint=hint) from error
+    if ended.code != 0 and not ended.cut:
+        raise ToolError(f"The search failed: {ended.err.decode(errors='replace')[-300:]}")
+    hits = list(_of_finder(ended.out))
+    return Found(hits=tuple(hits), cut=ended.cut or sum(hit.matches for hit in hits) >= MOST_FOUND)
+
+
+def _own(query: Query) -> list[str]:
+    asked = {
+        "root": str(query.root),
+        "pattern": query.pattern,
+        "glob": query.glob,
+        "context": query.context,
+        "most": MOST_FOUND,
+    }
+    return [sys.executable, "-I", "-S", _SCRIPT, msgspec.json.encode(asked).decode()]
+
+
+def _of_finder(output: bytes) -> Iterator[Hit]:
+    for row in _complete_lines(output):
+        match row:
+            case [str() as path]:
+                yield Hit(path=path)
+            case [str() as path, int() as number, str() as text, bool() as matches]:
+                yield Hit(path=path, number=number, text=text, matches=matches)
+
+
+def _rg(program: str, query: Query) -> list[str]:
+    skipped = [part for name in sorted(finder.SKIPPED) for part in ("--glob", f"!**/{name}/**")]
+    options = ["--no-config", "--json", "--hidden", "--no-ignore", "--sort=path", "--crlf"]
+    limits = ["--max-filesize", str(finder.MOST_FILE_BYTES), "--context", str(query.context)]
+    return [program, *options, *limits, *skipped, "--regexp", query.pattern, "--", str(query.root)]
+
+
+def _of_ripgrep(output: bytes, root: Path) -> Iterator[Hit]:
+    for event in _complete_lines(output):
+        match event:
+            case {"type": "match" | "context" as kind, "data": {"path": path, "lines": lines, "line_number": number}}:
+                yield Hit(
+                    path=_text(path, "surrogateescape").removeprefix(str(root)).lstrip("/"),
+                    number=int(number),
+                    text=_text(lines, "replace").removesuffix("\n").removesuffix("\r")[:MOST_CHARS],
+                    matches=kind == "match",
+                )
+
+
+def _text(value: dict[str, str], errors: str) -> str:
+    if "text" in value:
+        return value["text"]
+    raw: bytes = msgspec.convert(value["bytes"], bytes)
+    return raw.decode("utf-8", errors)
+
+
+def _complete_lines(output: bytes) -> Iterator[Any]:
+    """The JSON values; a last line that was cut off is left out."""
+    decoder = msgspec.json.Decoder()
+    for line in output.split(b"\n")[:-1]:
+        yield decoder.decode(line)

@@ -1,0 +1,72 @@
+"""Approvals for good, in a file that a person can read and prune: HERMES_HOME/approvals.yaml."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HomeError
+from hermes_agent.host.files import locked, read_small, write_private
+
+log = logging.getLogger(__name__)
+HEAD = (
+    b"# What you allowed for good, each for this tool, command and folder alone. Remove an entry to be asked again.\n"
+)
+
+
+class Approval(msgspec.Struct, frozen=True):
+    """One entry: `key` is what counts, the rest is for the reader. `when` is seconds since 1970."""
+
+    key: str
+    tool: str
+    what: str
+    folder: str
+    when: float
+
+
+class RememberedFile:
+    """Approvals in a YAML file. A file that cannot be read holds none, so people are asked again; nothing is lost."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._stamp: tuple[int, int] | None = None
+        self._entries: tuple[Approval, ...] = ()
+        self._broken = ""
+
+    def has(self, key: str) -> bool:
+        """Whether this very call was allowed for good, also by another process a moment ago."""
+        return any(entry.key == key for entry in self._read())
+
+    def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
+        """Allow a call for good. Raises `HomeError` where the file cannot be written, or holds what we cannot read and
+        must not write over."""
+        with locked(self._path.with_suffix(".lock")):
+            self._read()
+            if self._broken:
+                raise HomeError(f"{self._path} cannot be read ({self._broken}): mend it or move it away.")
+            entries = (*self._read(), Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now()))
+            write_private(self._path, HEAD + msgspec.yaml.encode(entries))
+
+    def _read(self) -> tuple[Approval, ...]:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return ()
+        stamp = (found.st_mtime_ns, found.st_ino)
+        if stamp != self._stamp:
+            self._entries = self._parse(read_small(self._path) or b"")
+            self._stamp = stamp
+        return self._entries
+
+    def _parse(self, content: bytes) -> tuple[Approval, ...]:
+        self._broken = ""
+        try:
+            return msgspec.yaml.decode(content, type=tuple[Approval, ...] | None) or ()
+        except (msgspec.DecodeError, ValueError) as error:
+            self._broken = " ".join(str(error).split())
+            log.warning("%s cannot be read, so what it allows is asked again: %s", self._path, error)
+            return ()

@@ -1,0 +1,200 @@
+"""Makes tools of marked methods and of plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Tool, ToolMark
+from hermes_agent.tools.signature import CONTEXT, Signature, Unusable, signature_of
+
+SUMMARY_CHARS = 100
+# What people call capabilities beside their own names.
+CAPABILITY_WORDS = {
+    "network": Capability.NET,
+    "internet": Capability.NET,
+    "web": Capability.NET,
+    "read": Capability.FS_READ,
+    "write": Capability.FS_WRITE,
+    "filesystem": Capability.FS_WRITE,
+    "shell": Capability.EXEC,
+    "execute": Capability.EXEC,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTool:
+    """A `Tool` made of a function: its signature is the schema, its mark the facts."""
+
+    signature: Signature
+    mark: ToolMark
+    call: Callable[..., Awaitable[object]]
+
+    @property
+    def schema(self) -> ToolSchema:
+        found = self.signature
+        return ToolSchema(name=found.name, description=found.description, parameters=found.parameters)
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        return frozenset(self.mark.needs)
+
+    @property
+    def core(self) -> bool:
+        """Whether the prompt names it; the others are found with `find_tools`."""
+        return self.mark.core
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
+        checked = self.signature.check(arguments)
+        effect = Effect.READS if _only_reads(self.mark.reads_when, checked) else self.mark.effect
+        paths = _paths(self.mark.paths, checked, workspace) if self.mark.paths else None
+        return CallFacts(effect=effect, paths=paths, summary=_summary(self.signature.name, checked))
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        checked = self.signature.check(arguments)
+        if self.signature.wants_context:
+            checked[CONTEXT] = context
+        return as_answer(await self.call(**checked))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantined:
+    """A tool that is not offered because no schema could be made of it."""
+
+    name: str
+    reason: str
+
+
+def collect(sources: Iterable[object]) -> tuple[tuple[Tool, ...], tuple[Quarantined, ...]]:
+    """The tools of these objects in their order: the marked methods of each, a marked function, or a ready `Tool`.
+
+    One that no schema can be made of is set aside with its reason; the others stay.
+    """
+    tools: list[Tool] = []
+    aside: list[Quarantined] = []
+    for source in sources:
+        for name, function in _marked(source):
+            try:
+                tools.append(_bind(function))
+            except Unusable as error:
+                aside.append(Quarantined(name=name, reason=str(error)))
+        if isinstance(getattr(source, "schema", None), ToolSchema):
+            tools.append(source)  # type: ignore[arg-type]  # a `Tool` by its shape
+    return tuple(tools), tuple(aside)
+
+
+def from_function(
+    name: str,
+    function: Callable[..., object],
+    description: str = "",
+    capabilities: Iterable[str] = (),
+    *,
+    effect: Effect = Effect.WRITES,
+) -> Tool:
+    """A tool of any function. A sync one runs in a thread; what it returns becomes text, JSON where it is not text.
+
+    `capabilities` are names such as `net`, `fs.read` or words for them (`network`). Without an `effect` it counts as
+    one that writes: runs alone, never again by itself. Raises `Unusable` with the reason.
+    """
+    mark = ToolMark(
+        effect=effect, needs=tuple(map(capability_of, capabilities)), paths=(), reads_when="", name=name, core=True
+    )
+    signature = signature_of(function, name=name, description=description)
+    return BoundTool(signature=signature, mark=mark, call=_awaitable(function))
+
+
+def as_answer(value: object) -> Answer:
+    """What a function returned as an answer for the model."""
+    match value:
+        case Answer():
+            return value
+        case None:
+            return said("Done.")
+        case str():
+            return said(value)
+        case _:
+            return said(msgspec.json.encode(value, enc_hook=repr).decode())
+
+
+def said(text: str, *, is_error: bool = False, origin: Origin = Origin.TOOL) -> Answer:
+    """An answer of words alone."""
+    return Answer(parts=(Text(text=text, origin=origin),), is_error=is_error)
+
+
+def resolve(path: str, workspace: str) -> str:
+    """The absolute path that a tool's argument means, links followed, so that two names of one file are one path."""
+    return os.path.realpath(Path(workspace) / Path(path).expanduser()) if "\0" not in path else path
+
+
+def _marked(source: object) -> list[tuple[str, Callable[..., Awaitable[object]]]]:
+    if inspect.isfunction(source) or inspect.ismethod(source):
+        return [(source.__name__, source)] if hasattr(source, MARK) else []
+    names = [
+        name for kind in reversed(type(source).__mro__) for name, member in vars(kind).items() if hasattr(member, MARK)
+    ]
+    return [(name, getattr(source, name)) for name in dict.fromkeys(names)]
+
+
+def _bind(function: Callable[..., Awaitable[object]]) -> BoundTool:
+    mark: ToolMark = getattr(function, MARK)
+    signature = signature_of(function, name=mark.name)
+    known = set(signature.shape.__struct_fields__)
+    named = {*mark.paths, mark.reads_when.partition("=")[0]} - {""}
+    if not named <= known:
+        raise Unusable(f"{signature.name}: its mark names `{sorted(named - known)[0]}`, which it does not take")
+    return BoundTool(signature=signature, mark=mark, call=function)
+
+
+def _awaitable(function: Callable[..., object]) -> Callable[..., Awaitable[object]]:
+    if inspect.iscoroutinefunction(function):
+        return function
+
+    async def in_a_thread(**arguments: object) -> object:
+        found = await asyncio.to_thread(function, **arguments)
+        return await found if inspect.isawaitable(found) else found
+
+    return in_a_thread
+
+
+def capability_of(word: str) -> Capability:
+    """The capability that a person's word means (`network`, `fs.read`, ...). Raises `Unusable`."""
+    lowered = word.strip().lower()
+    if lowered in CAPABILITY_WORDS:
+        return CAPABILITY_WORDS[lowered]
+    try:
+        return Capability(lowered)
+    except ValueError:
+        known = ", ".join(Capability)
+        raise Unusable(f"`{word}` is no capability; there are {known}") from None
+
+
+def _only_reads(rule: str, arguments: Mapping[str, object]) -> bool:
+    name, _, values = rule.partition("=")
+    if not name:
+        return False
+    return arguments[name] in values.split("|") if values else bool(arguments[name])
+
+
+def _paths(names: tuple[str, ...], arguments: Mapping[str, object], workspace: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        value = arguments[name]
+        found.extend(str(item) for item in (value if isinstance(value, (list, tuple)) else [value]))
+    return tuple(resolve(path, workspace) for path in found)
+
+
+def _summary(name: str, arguments: Mapping[str, object]) -> str:
+    words = next((value for value in arguments.values() if isinstance(value, str) and value), "")
+    line = " ".join(words.split())
+    shown = line if len(line) <= SUMMARY_CHARS else f"{line[: SUMMARY_CHARS - 1]}…"
+    return f"{name}: {shown}" if shown else name

@@ -1,0 +1,40 @@
+"""The settings of the tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalSettings:
+    """Commands (section `terminal`)."""
+
+    timeout: int = field(default=180, metadata={"doc": "Seconds that a command may take where it does not say."})
+    max_timeout: int = field(default=600, metadata={"doc": "Seconds that a command in the foreground may ask for."})
+    max_output_mb: int = field(
+        default=1000, metadata={"doc": "Megabytes that one command may write before it is ended."}
+    )
+    env_passthrough: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Variables that commands see although they look like secrets."}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutputSettings:
+    """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
+
+    max_bytes: int = field(default=50_000, metadata={"doc": "Bytes of one tool result that the model is shown."})
+    max_lines: int = field(default=2000, metadata={"doc": "Lines of one tool result that the model is shown."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalSettings:
+    """What needs a person's yes (section `approvals`)."""
+
+    mode: Literal["ask", "off"] = field(
+        default="ask", metadata={"doc": "ask: dangerous calls wait for a yes; off: only the hard block holds."}
+    )
+    deny: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`."}
+    )

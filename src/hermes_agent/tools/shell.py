@@ -1,0 +1,243 @@
+"""terminal and process: commands in a place, in the foreground and the background."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from typing import Literal
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
+from hermes_agent.tools.excerpt import Caps, cleaned
+from hermes_agent.tools.output import shown_output
+from hermes_agent.tools.schema import said
+from hermes_agent.tools.settings import TerminalSettings
+
+EXEC = (Capability.EXEC,)
+PROGRESS_SECONDS = 0.5
+LATEST = 2000  # bytes at the end of the output that a person is shown of while it runs
+SLOW = 1.0  # seconds from which on it is worth saying how long a command took
+MARGIN = 400  # bytes of an answer that are not output
+_NAME = re.compile(r"[^\w-]", re.ASCII)
+
+
+class ShellTools:
+    """Commands of every session in one place; each session has its kept shell there."""
+
+    def __init__(self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None) -> None:
+        caps = caps or Caps()
+        self._place = place
+        self._settings = settings
+        self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
+        self._polled: dict[str, int] = {}
+
+    async def directory(self, session: str) -> str:
+        """Where the session's next command runs; empty where it ran none yet."""
+        return await self._place.directory(_name(session))
+
+    @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
+    async def terminal(
+        self,
+        command: str,
+        context: CallContext,
+        background: bool = False,
+        timeout: int = 0,  # noqa: ASYNC109 - the model's word for it
+        workdir: str = "",
+        read_only: bool = False,
+    ) -> Answer:
+        """Run a shell command. Working directory and exported variables last from call to call.
+
+        Args:
+            background: answer at once with an id for process; for servers and long jobs
+            timeout: seconds, default 180, at most 600
+            workdir: for this command only
+            read_only: the command changes nothing; such calls of one turn run side by side
+        """
+        group = _name(context.session)
+        wanted = Command(
+            text=command,
+            folder=context.workspace,
+            workdir=workdir,
+            shell=group,
+            keeps=not (background or read_only),
+            background=background,
+        )
+        running = await self._begin(f"{group}/{_name(context.key)}", wanted, context)
+        if background:
+            spawn(running.wait(), name=f"end of {running.exec_id}")
+            return said(f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}")
+        return await self._finish(running, context, self._seconds(timeout, context))
+
+    @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait")
+    async def process(
+        self,
+        action: Literal["list", "poll", "log", "wait", "write", "kill"],
+        context: CallContext,
+        id: str = "",  # noqa: A002 - the model's word for it
+        data: str = "",
+        timeout: int = 60,  # noqa: ASYNC109 - as above
+    ) -> Answer:
+        """Look after background commands: list, poll (new output), log (whole output), wait, write (data to its input),
+        kill.
+        """
+        group = _name(context.session)
+        if action == "list":
+            return said(await self._listed(group))
+        running = await self._find(group, id)
+        match action:
+            case "write":
+                await running.write(data.encode("utf-8", "replace"))
+                return said(f"Sent {len(data)} characters.")
+            case "kill":
+                gone = await running.kill()
+                return said(await self._state(running) if gone else "It was killed, but something of it still runs.")
+            case "wait":
+                await self._wait(running, self._seconds(timeout, context))
+                return said(await self._news(running))
+            case "poll":
+                return said(await self._news(running))
+            case "log":
+                return said(_joined(await shown_output(running, self._caps), await self._state(running)))
+
+    async def _begin(self, exec_id: str, command: Command, context: CallContext) -> Running:
+        """Start the command, or take up the one that an earlier attempt of this call started."""
+        found = await self._place.attach(exec_id) if context.attach else None
+        if found is not None:
+            return found
+        starting = spawn(self._start(exec_id, command), name=f"start {exec_id}")
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.shield(spawn(_end_when_started(starting), name=f"stop {exec_id}"))
+            raise
+
+    async def _start(self, exec_id: str, command: Command) -> Running:
+        try:
+            return await self._place.start(exec_id, command)
+        except AlreadyStarted as error:
+            found = await self._place.attach(exec_id)
+            if found is None:
+                raise PlaceFailed("The command could not be started; try again.") from error
+            return found
+
+    async def _finish(self, running: Running, context: CallContext, seconds: float) -> Answer:
+        try:
+            ended, reason = await self._watch(running, context, seconds)
+        except asyncio.CancelledError:
+            await asyncio.shield(spawn(running.kill(), name=f"stop {running.exec_id}"))
+            raise
+        if ended is None:
+            await running.kill()
+        output = await shown_output(running, self._caps)
+        if ended is None:
+            return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
+        return said(_joined(output, _ending(ended, running)))
+
+    async def _watch(self, running: Running, context: CallContext, seconds: float) -> tuple[Ended | None, str]:
+        """Wait for the end, showing the latest line meanwhile; None with the reason where it must be ended."""
+        waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        most = self._settings.max_output_mb << 20
+        shown = 0
+        try:
+            while (left := until - loop.time()) > 0:
+                done, _ = await asyncio.wait([waiting], timeout=min(left, PROGRESS_SECONDS))
+                if done:
+                    return waiting.result(), ""
+                size = await running.size()
+                if size > most:
+                    return None, f"the command wrote more than {self._settings.max_output_mb:,} MB"
+                if size != shown:
+                    await self._show(running, context, size)
+                    shown = size
+            return None, f"the command took more than {seconds:.0f} s"
+        finally:
+            waiting.cancel()
+
+    async def _show(self, running: Running, context: CallContext, size: int) -> None:
+        latest = cleaned((await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace"))
+        line = latest.strip().rpartition("\n")[2]
+        if line:
+            context.progress(line[:200])
+
+    def _seconds(self, asked: int, context: CallContext) -> float:
+        wanted = min(asked if asked > 0 else self._settings.timeout, self._settings.max_timeout)
+        left = context.seconds_left()
+        return wanted if left is None else max(0.1, min(wanted, left))
+
+    async def _wait(self, running: Running, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await running.wait()
+        except TimeoutError:
+            return  # it runs on; the answer says so
+
+    async def _find(self, group: str, short: str) -> Running:
+        ids = await self._place.list(group)
+        exec_id = next((found for found in ids if _short(found) == short), "")
+        running = await self._place.attach(exec_id) if exec_id else None
+        if running is None:
+            known = ", ".join(map(_short, ids)) or "none"
+            raise ToolError(f"There is no background command `{short}`.", hint=f"There are: {known}.")
+        return running
+
+    async def _listed(self, group: str) -> str:
+        rows = []
+        for exec_id in await self._place.list(group):
+            running = await self._place.attach(exec_id)
+            if running is not None:
+                line = " ".join(running.command.text.split())[:100]
+                rows.append(f"{_short(exec_id)} {await self._state(running)} {line}")
+        return "\n".join(rows) or "No background commands."
+
+    async def _news(self, running: Running) -> str:
+        """What it wrote since the last look."""
+        size = await running.size()
+        start = min(self._polled.get(running.exec_id, 0), size)
+        skipped = max(0, size - start - self._caps.max_bytes)
+        raw = await running.read(start + skipped, self._caps.max_bytes)
+        self._polled[running.exec_id] = start + skipped + len(raw)
+        note = f"[{skipped:,} bytes left out, the whole is in {running.output_path}]\n" if skipped else ""
+        return _joined(f"{note}{cleaned(raw.decode('utf-8', 'replace'))}", await self._state(running))
+
+    async def _state(self, running: Running) -> str:
+        ended = await running.poll()
+        return "[running]" if ended is None else _ending(ended, running)
+
+
+async def _end_when_started(starting: asyncio.Task[Running]) -> None:
+    """End a command whose call was stopped while it was being started."""
+    await asyncio.wait([starting])
+    if not starting.cancelled() and starting.exception() is None:
+        await starting.result().kill()
+
+
+def _ending(ended: Ended, running: Running) -> str:
+    code = "it ended unseen, exit code unknown" if ended.code is None else f"exit {ended.code}"
+    took = f", {ended.seconds:.1f} s" if ended.seconds >= SLOW else ""
+    left = f"; processes it started still run, see process(kill, {_short(running.exec_id)})" if ended.children else ""
+    return f"[{code}{took}{left}]"
+
+
+def _joined(output: str, last: str) -> str:
+    return f"{output.rstrip()}\n{last}" if output.strip() else last
+
+
+def _short(exec_id: str) -> str:
+    """The id as a model sees it: six hex digits, the same in every process."""
+    return hashlib.sha256(exec_id.encode()).hexdigest()[:6]
+
+
+def _name(text: str) -> str:
+    """The text as part of an exec id."""
+    plain = _NAME.sub("_", text)
+    return (
+        plain
+        if plain == text and len(text) <= 120
+        else f"{plain[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    )

@@ -1,0 +1,76 @@
+"""todo: the plan of a session, kept as a small file and shown at the end of every prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.tool import CallContext, tool
+from hermes_agent.host.files import read_small, write_private
+
+Status = Literal["pending", "in_progress", "completed", "cancelled"]
+BOXES = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
+
+
+class Todo(msgspec.Struct, frozen=True):
+    """One item of a plan."""
+
+    id: str
+    content: str
+    status: Status = "pending"
+
+
+class Todos:
+    """The plans of all sessions, one file each in `folder`: a session at rest holds nothing in memory. Blocks."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, session: str) -> tuple[Todo, ...]:
+        """The plan in its order; empty where there is none."""
+        content = read_small(self._file(session))
+        return () if content is None else msgspec.json.decode(content, type=tuple[Todo, ...])
+
+    def put(self, session: str, todos: tuple[Todo, ...]) -> None:
+        """Replace the plan."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(self._file(session), msgspec.json.encode(todos), durable=False)
+
+    def render(self, session: str) -> str:
+        """The plan as the prompt's tail shows it; empty where nothing is left to do."""
+        todos = self.get(session)
+        return shown(todos) if any(todo.status in ("pending", "in_progress") for todo in todos) else ""
+
+    def _file(self, session: str) -> Path:
+        return self._folder / f"{hashlib.sha256(session.encode()).hexdigest()[:24]}.json"
+
+
+class TodoTools:
+    """The plan as a tool."""
+
+    def __init__(self, todos: Todos) -> None:
+        self._todos = todos
+
+    @tool(effect=Effect.KEYED)
+    async def todo(self, context: CallContext, todos: list[Todo] | None = None, merge: bool = False) -> str:
+        """Keep a plan of work with several steps; one step in_progress at a time. Without todos: show it.
+
+        Args:
+            merge: change only the items given, by id
+        """
+        if todos is None:
+            return shown(await asyncio.to_thread(self._todos.get, context.session))
+        before = await asyncio.to_thread(self._todos.get, context.session) if merge else ()
+        after = {todo.id: todo for todo in (*before, *todos)}
+        await asyncio.to_thread(self._todos.put, context.session, tuple(after.values()))
+        return shown(tuple(after.values()))
+
+
+def shown(todos: tuple[Todo, ...]) -> str:
+    """One line for each item."""
+    return "\n".join(f"{BOXES[todo.status]} {todo.id}: {todo.content}" for todo in todos) or "The plan is empty."

@@ -1,0 +1,134 @@
+"""The tools of one agent: which the prompt offers, and how the others are found and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import UnknownTool
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
+from hermes_agent.tools.schema import said
+from hermes_agent.tools.search import ranked
+
+FIND, USE = "find_tools", "use_tool"
+FOUND_AT_ONCE = 5
+
+
+class Toolbox:
+    """Tools by name, in a fixed order.
+
+    `offered` is what a prompt holds: the core tools as they were given and, where there are others, `find_tools` and
+    `use_tool` that lead to them. `resolve` gives the tool that a call really means, so that permission, journal and
+    guardrails never see `use_tool` in place of what it uses.
+    """
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self._tools.setdefault(tool.schema.name, tool)
+        self._deferred = tuple(tool for tool in self._tools.values() if not _is_core(tool))
+        self._doors: dict[str, Tool] = {FIND: _FindTools(self._deferred), USE: _UseTool(self)}
+
+    @property
+    def offered(self) -> tuple[ToolSchema, ...]:
+        """What the model is shown, always in the same order."""
+        core = [tool.schema for tool in self._tools.values() if _is_core(tool)]
+        doors = [door.schema for door in self._doors.values()] if self._deferred else []
+        return (*core, *doors)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every tool that can be called, offered or not."""
+        return (*self._tools, *self._doors)
+
+    @property
+    def deferred(self) -> tuple[Tool, ...]:
+        """The tools that are found with `find_tools`."""
+        return self._deferred
+
+    def get(self, name: str) -> Tool:
+        """The tool of this name. Raises `UnknownTool`, with the nearest name as its hint."""
+        found = self._tools.get(name) or self._doors.get(name)
+        if found is not None:
+            return found
+        near = get_close_matches(name.lower(), self.names, 1, 0.5)
+        hint = f"Did you mean `{near[0]}`?" if near else f"There are: {', '.join(self.names)}."
+        raise UnknownTool(f"There is no tool `{name[:80]}`.", hint=hint)
+
+    def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]:
+        """The tool and arguments that a call means: those inside a `use_tool`, otherwise the call's own."""
+        if name != USE:
+            return self.get(name), arguments
+        inner = arguments.get("arguments")
+        if isinstance(inner, str):
+            inner = _json_object(inner)
+        return self.get(str(arguments.get("name", ""))), inner if isinstance(inner, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _FindTools:
+    tools: tuple[Tool, ...]
+    schema = ToolSchema(
+        name=FIND,
+        description="Find more tools by what they do. Answers with their names and parameters for use_tool.",
+        parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+    )
+    needs: frozenset[Capability] = frozenset()
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:  # noqa: ARG002 - the Protocol's shape
+        return CallFacts(effect=Effect.READS, paths=(), summary=f"{FIND}: {str(arguments.get('query', ''))[:80]}")
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
+        found = ranked(str(arguments.get("query", "")), self.tools)[:FOUND_AT_ONCE]
+        if not found:
+            return said("No tool matches. Try other words.")
+        lines = [msgspec.json.encode(_shown(tool.schema)).decode() for tool in found]
+        return said("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _UseTool:
+    box: Toolbox
+    schema = ToolSchema(
+        name=USE,
+        description="Call a tool that find_tools showed.",
+        parameters={
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+            "required": ["name"],
+        },
+    )
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        """All that any tool behind this door needs: who does not `resolve` is refused too much, never too little."""
+        return frozenset(need for tool in self.box.deferred for need in tool.needs)
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
+        tool, inner = self.box.resolve(USE, arguments)
+        return tool.facts(inner, workspace)
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        tool, inner = self.box.resolve(USE, arguments)
+        return await tool.run(inner, context)
+
+
+def _is_core(tool: Tool) -> bool:
+    return bool(getattr(tool, "core", True))
+
+
+def _shown(schema: ToolSchema) -> dict[str, object]:
+    return {"name": schema.name, "description": schema.description, "parameters": schema.parameters}
+
+
+def _json_object(text: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}

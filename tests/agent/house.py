@@ -1,0 +1,182 @@
+"""A small system around the loop: a real store in a temporary folder, a scripted model, tools made of functions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.hooks import Hook
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.app.front import Hermes
+from hermes_agent.core.budget import Budget, Limits
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import BadArguments, UnknownTool
+from hermes_agent.core.events import Entry, RunEnded, Seen
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import Message, Origin, Text, ToolResult
+from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.tool import Answer, CallContext, CallFacts
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.sessions import Session as SessionRecord
+
+OWNER = Principal(platform="cli", user="me", standing=Standing.OWNER)
+PLACE = Conversation(platform="cli", chat="here")
+Body = Callable[[Mapping[str, Any], CallContext], Awaitable[str]]
+
+
+@dataclass
+class Piece:
+    """A tool made of an async function of (arguments, context)."""
+
+    name: str
+    body: Body
+    effect: Effect = Effect.READS
+    path: str = ""
+    needs: frozenset[Capability] = frozenset()
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def schema(self) -> ToolSchema:
+        return ToolSchema(name=self.name, description=self.name, parameters={"type": "object"})
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
+        if "bad" in arguments:
+            raise BadArguments("`$.bad`: not allowed")
+        path = str(arguments.get(self.path, "")) if self.path else ""
+        return CallFacts(effect=self.effect, paths=(path,) if path else None, summary=f"{self.name} {dict(arguments)}")
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        self.calls.append(dict(arguments))
+        return Answer(parts=(Text(text=await self.body(arguments, context), origin=Origin.TOOL),))
+
+
+class Box:
+    """The toolbox of a test."""
+
+    def __init__(self, *tools: Piece) -> None:
+        self.tools = {tool.name: tool for tool in tools}
+
+    def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Piece, Mapping[str, Any]]:
+        if name not in self.tools:
+            raise UnknownTool(f"There is no tool `{name}`.", hint=f"There are: {', '.join(self.tools)}.")
+        return self.tools[name], arguments
+
+
+@dataclass
+class House:
+    """What a test works with."""
+
+    path: Path
+    model: Model
+    tools: tuple[Piece, ...] = ()
+    limits: Callable[[], Limits] = Limits
+    hooks: tuple[Hook, ...] = ()
+    attended: bool = True
+    clock: Clock = field(default_factory=SystemClock)
+    ids: RandomIds = field(default_factory=RandomIds)
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    store: Store | None = None
+    hermes: Hermes | None = None
+    session: str = ""
+
+    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
+        async def surroundings() -> Surroundings:
+            return self.surroundings
+
+        schemas = tuple(tool.schema for tool in self.tools)
+        return Agent(
+            model=self.model,
+            tools=Box(*self.tools),
+            prompt=SessionPrompt(self.store, schemas, surroundings),
+            budget=Budget(limits=self.limits()),
+            clock=self.clock,
+            ids=self.ids,
+            hooks=self.hooks,
+            attended=self.attended,
+        )
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[House]:
+        self.store = await open_store(str(self.path / "hermes.db"))
+        self.hermes = Hermes(store=self.store, build=self.agent, clock=self.clock, ids=self.ids)
+        try:
+            if not self.session:
+                record = await self.hermes.open_session(PLACE, OWNER, workspace=str(self.path))
+                self.session = record.id
+            yield self
+        finally:
+            await self.hermes.close()
+
+    async def tell(
+        self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, id: str = ""
+    ) -> None:
+        inbound = Inbound(
+            source="test",
+            source_id=id or self.ids.short(),
+            principal=OWNER,
+            conversation=PLACE,
+            parts=(Text(text=text, origin=Origin.OWNER),) if text else (),
+            received=self.clock.now(),
+            busy=busy,
+            answers=answers,
+            resumes=resumes,
+        )
+        await self.hermes.submit(inbound, self.session)
+
+    async def say(self, text: str, **more: Any) -> RunEnded:
+        """Submit and wait for the end of the run."""
+        after = await self.store.history.last_number(self.session)
+        await self.tell(text, **more)
+        return await self.ended(after)
+
+    async def ended(self, after: int = 0) -> RunEnded:
+        seen = [each async for each in self.hermes.follow(self.session, after)]
+        assert isinstance(seen[-1].event, RunEnded)
+        return seen[-1].event
+
+    async def until(self, kind: type, after: int = 0) -> Seen:
+        """The next event of a kind."""
+        async with aclosing(self.hermes.watch(self.session, after)) as events:
+            async for seen in events:
+                if isinstance(seen.event, kind):
+                    return seen
+        raise AssertionError("the events ended")
+
+    async def log(self) -> list[Entry]:
+        return await self.store.history.entries(self.session)
+
+    async def kinds(self) -> list[str]:
+        return [entry.event.kind for entry in await self.log()]
+
+    async def transcript(self) -> list[str]:
+        view = await self.hermes.view(self.session)
+        return [f"{message.role}: {words(message)}" for message in view.messages]
+
+
+def words(message: Message) -> str:
+    """What a message says, tool traffic included."""
+    said = [message.text] if message.text else []
+    said += [f"{call.name}({dict(call.arguments)})" for call in message.tool_calls]
+    said += [part.text for part in message.parts if isinstance(part, ToolResult)]
+    return " ".join(said)
+
+
+def tool(
+    name: str, answer: str = "ok", effect: Effect = Effect.READS, *, path: str = "", seconds: float = 0.0
+) -> Piece:
+    """A tool that answers the same every time, after so many seconds."""
+
+    async def body(_: Mapping[str, Any], __: CallContext) -> str:
+        if seconds:
+            await asyncio.sleep(seconds)
+        return answer
+
+    return Piece(name=name, body=body, effect=effect, path=path)

@@ -1,0 +1,362 @@
+"""A person says something; the agent asks, acts, and answers."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from hermes_agent.core.budget import Limits
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.events import Asked, MessageTaken, Outcome, Replied, ToolEnded, ToolStarted
+from hermes_agent.core.inbound import Busy
+from hermes_agent.core.tool import Question
+from hermes_agent.providers.demo.script import Answer, Call, Say
+from hermes_agent.testing.faults import Hang, Status
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, Piece, tool
+
+
+async def test_a_question_is_answered(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("Hello.")])).open() as house:
+        ended = await house.say("Hi")
+
+        assert (ended.outcome, ended.text, ended.turns) == (Outcome.ANSWERED, "Hello.", 1)
+        assert await house.kinds() == ["run_started", "message_taken", "prefix_frozen", "replied", "run_ended"]
+
+
+async def test_a_tool_is_called_and_its_result_is_read(tmp_path):
+    model = ScriptedModel([Call("look", {"at": "x"}), Say("It is blue.")])
+    async with House(tmp_path, model, (tool("look", "blue"),)).open() as house:
+        ended = await house.say("What colour?")
+
+        assert ended.text == "It is blue."
+        assert await house.transcript() == [
+            "user: What colour?",
+            "assistant: look({'at': 'x'})",
+            "tool: blue",
+            "assistant: It is blue.",
+        ]
+
+
+async def test_the_words_stream_before_the_reply_is_there(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("One two three four five.")])).open() as house:
+        await house.tell("Go")
+        kinds = [seen.event.kind async for seen in house.hermes.follow(house.session, 0)]
+
+        assert "text_delta" in kinds
+        assert kinds.index("turn_started") < kinds.index("text_delta") < kinds.index("replied")
+
+
+async def test_a_second_message_continues_the_conversation(tmp_path):
+    model = ScriptedModel([Say("One."), Say("Two.")])
+    async with House(tmp_path, model).open() as house:
+        await house.say("First")
+        ended = await house.say("Second")
+
+        assert ended.text == "Two."
+        assert [len(request.messages) for request in model.requests] == [
+            2,
+            4,
+        ]  # each grew by the reply after it was asked
+        assert model.requests[0].prefix == model.requests[1].prefix
+
+
+async def test_the_same_message_twice_counts_once(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("One."), Say("Two.")])).open() as house:
+        await house.say("First", id="7")
+        await house.tell("First", id="7")
+
+        assert (await house.say("Second")).text == "Two."
+        assert [line for line in await house.transcript() if line.startswith("user")] == ["user: First", "user: Second"]
+
+
+async def test_reads_of_one_turn_wait_side_by_side(tmp_path):
+    model = ScriptedModel([[Call("look", {"n": n}) for n in range(8)], Say("Done.")])
+    async with House(tmp_path, model, (tool("look", seconds=0.1),)).open() as house:
+        began = time.monotonic()
+        await house.say("Go")
+
+        assert time.monotonic() - began < 0.4
+        results = [line for line in await house.transcript() if line.startswith("tool")]
+        assert len(results) == 8
+
+
+async def test_results_stand_in_the_order_asked(tmp_path):
+    async def late(arguments, _):
+        await asyncio.sleep(0.03 * (3 - arguments["n"]))
+        return str(arguments["n"])
+
+    model = ScriptedModel([[Call("look", {"n": n}) for n in range(3)], Say("Done.")])
+    async with House(tmp_path, model, (Piece("look", late),)).open() as house:
+        await house.say("Go")
+
+        assert [line for line in await house.transcript() if line.startswith("tool")] == [
+            "tool: 0",
+            "tool: 1",
+            "tool: 2",
+        ]
+        came = [entry.event.message.parts[0].text for entry in await house.log() if isinstance(entry.event, ToolEnded)]
+        assert came == ["2", "1", "0"]
+
+
+async def test_writes_of_one_turn_run_one_after_the_other(tmp_path):
+    under_way, most = 0, 0
+
+    async def write(_, __):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.01)
+        under_way -= 1
+        return "ok"
+
+    model = ScriptedModel([[Call("change", {"n": n}) for n in range(4)], Say("Done.")])
+    async with House(tmp_path, model, (Piece("change", write, Effect.WRITES),)).open() as house:
+        await house.say("Go")
+
+        assert most == 1
+
+
+async def test_the_intent_of_a_write_is_in_the_log_before_it_happens(tmp_path):
+    seen = []
+
+    async def write(_, __):
+        seen.extend(entry.event.kind for entry in await house.log())
+        seen.extend(record.intent.tool for record in await house.store.effects.open(house.session))
+        return "ok"
+
+    house = House(tmp_path, ScriptedModel([Call("change"), Say("Done.")]), (Piece("change", write, Effect.WRITES),))
+    async with house.open():
+        await house.say("Go")
+
+        assert seen[-2:] == ["tool_started", "change"]
+        assert await house.store.effects.open(house.session) == []
+
+
+async def test_a_failed_tool_is_an_answer_not_a_crash(tmp_path):
+    async def broken(_, __):
+        raise ZeroDivisionError("by zero")
+
+    model = ScriptedModel([Call("broken"), Say("It failed.")])
+    async with House(tmp_path, model, (Piece("broken", broken),)).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.outcome is Outcome.ANSWERED
+        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        assert answer == {"error": "The tool failed: ZeroDivisionError: by zero", "kind": "failed"}
+
+
+async def test_an_unknown_tool_gets_a_hint(tmp_path):
+    model = ScriptedModel([Call("lok"), Say("Oh.")])
+    async with House(tmp_path, model, (tool("look"),)).open() as house:
+        await house.say("Go")
+
+        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        assert (answer["kind"], answer["hint"]) == ("unknown_tool", "There are: look.")
+
+
+async def test_arguments_that_do_not_fit_get_the_schema_path(tmp_path):
+    model = ScriptedModel([Call("look", {"bad": 1}), Say("Oh.")])
+    async with House(tmp_path, model, (tool("look"),)).open() as house:
+        await house.say("Go")
+
+        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        assert answer == {"error": "`$.bad`: not allowed", "kind": "bad_arguments"}
+
+
+async def test_a_model_that_only_calls_what_is_not_there_is_stopped(tmp_path):
+    model = ScriptedModel(lambda heard: Call("nothing"))
+    async with House(tmp_path, model).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.outcome is Outcome.FAILED
+        assert "kept calling tools" in ended.text
+        assert len(model.requests) == 4
+
+
+async def test_the_turn_limit_ends_with_a_summary_and_can_be_continued(tmp_path):
+    def script(heard):
+        return Say("Half is done.") if not model.requests[-1].use_tools else Call("look")
+
+    model = ScriptedModel(script)
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=3)).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.outcome is Outcome.LIMIT
+        assert ended.text.startswith("Half is done.")
+        assert "`agent.max_turns`" in ended.text
+        assert len(model.requests) == 4
+        again = await house.say("", resumes=True)
+        assert again.turns == 4
+
+
+async def test_the_time_limit_ends_a_run_that_hangs(tmp_path):
+    limits = lambda: Limits(deadline=time.monotonic() + 0.1)  # noqa: E731 - a value made when it is asked for
+    async with House(tmp_path, ScriptedModel([Hang()]), limits=limits).open() as house:
+        ended = await house.say("Go")
+
+        assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "time limit")
+
+
+async def test_the_money_limit_stops_before_the_next_call(tmp_path):
+    model = ScriptedModel(lambda heard: Call("look"))
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(tokens=1)).open() as house:
+        ended = await house.say("Go")
+
+        assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "token limit")
+        assert len(model.requests) == 1
+
+
+async def test_stop_ends_a_model_that_hangs(tmp_path):
+    async with House(tmp_path, ScriptedModel([Answer(pieces=(Say("Beginning "),)), Hang()])).open() as house:
+        await house.say("One")
+        after = (await house.log())[-1].number
+        await house.tell("Two")
+        await house.until(MessageTaken, after)
+        began = time.monotonic()
+        await house.hermes.stop(house.session)
+
+        ended = await house.ended(after)
+        assert (ended.outcome, ended.text) == (Outcome.STOPPED, "Stopped.")
+        assert time.monotonic() - began < 2
+
+
+async def test_stop_ends_a_tool_that_hangs_and_the_log_says_so(tmp_path):
+    model = ScriptedModel([Call("wait"), Say("Never.")])
+    async with House(tmp_path, model, (tool("wait", effect=Effect.WRITES, seconds=60),)).open() as house:
+        await house.tell("Go")
+        await house.until(ToolStarted)
+        await house.hermes.stop(house.session)
+
+        assert (await house.kinds())[-2:] == ["tool_ended", "run_ended"]
+        assert "what it did is unknown" in (await house.transcript())[-1]
+        assert await house.store.effects.open(house.session) == []
+
+
+async def test_a_message_during_a_run_is_read_at_the_next_turn(tmp_path):
+    def script(heard):
+        return Call("wait") if len(model.requests) == 1 else Say("I see.")
+
+    model = ScriptedModel(script)
+    async with House(tmp_path, model, (tool("wait", effect=Effect.EXEC, seconds=0.1),)).open() as house:
+        await house.tell("Go")
+        await house.until(ToolStarted)
+        await house.tell("Also this")
+        await house.ended()
+
+        assert await house.transcript() == [
+            "user: Go",
+            "assistant: wait({})",
+            "tool: ok",
+            "user: Also this",
+            "assistant: I see.",
+        ]
+
+
+async def test_a_queued_message_waits_for_the_reply(tmp_path):
+    def script(heard):
+        return Call("wait") if len(model.requests) == 1 else Say(f"Reply {len(model.requests)}.")
+
+    model = ScriptedModel(script)
+    async with House(tmp_path, model, (tool("wait", effect=Effect.EXEC, seconds=0.1),)).open() as house:
+        await house.tell("Go")
+        await house.until(ToolStarted)
+        await house.tell("Later", busy=Busy.QUEUE)
+        ended = await house.ended()
+
+        assert (await house.transcript())[-3:] == ["assistant: Reply 2.", "user: Later", "assistant: Reply 3."]
+        assert ended.text == "Reply 3."
+
+
+async def test_an_interrupting_message_stops_the_run_and_is_answered(tmp_path):
+    def script(heard):
+        return Call("wait") if len(model.requests) == 1 else Say("Now this.")
+
+    model = ScriptedModel(script)
+    async with House(tmp_path, model, (tool("wait", effect=Effect.EXEC, seconds=60),)).open() as house:
+        await house.tell("Go")
+        await house.until(ToolStarted)
+        await house.tell("No, this", busy=Busy.INTERRUPT)
+        first = await house.ended()
+        number = next(entry.number for entry in await house.log() if entry.event.kind == "run_ended")
+        second = await house.ended(number)
+
+        assert (first.outcome, first.reason) == (Outcome.STOPPED, "interrupted by a new message")
+        assert (second.outcome, second.text) == (Outcome.ANSWERED, "Now this.")
+
+
+async def test_a_tool_may_ask_the_person(tmp_path):
+    async def ask(_, context):
+        return "You said " + await context.ask(Question(text="Which?", choices=("a", "b")))
+
+    model = ScriptedModel([Call("ask"), Say("Done.")])
+    async with House(tmp_path, model, (Piece("ask", ask, Effect.ASKS),)).open() as house:
+        await house.tell("Go")
+        asked = (await house.until(Asked)).event
+        await house.tell("unrelated")
+        await house.tell("b", answers=asked.question)
+        await house.ended()
+
+        assert asked.choices == ("a", "b")
+        assert "tool: You said b" in await house.transcript()
+        assert "user: unrelated" in await house.transcript()
+
+
+async def test_two_calls_may_ask_at_once(tmp_path):
+    async def ask(arguments, context):
+        return await context.ask(Question(text=arguments["q"]))
+
+    model = ScriptedModel([[Call("ask", {"q": "one?"}), Call("ask", {"q": "two?"})], Say("Done.")])
+    async with House(tmp_path, model, (Piece("ask", ask),)).open() as house:
+        await house.tell("Go")
+        while [entry.event.kind for entry in await house.log()].count("asked") < 2:
+            await asyncio.sleep(0.005)
+        questions = [entry.event for entry in await house.log() if isinstance(entry.event, Asked)]
+        for question in reversed(questions):
+            await house.tell(question.text.upper(), answers=question.question)
+        await house.ended()
+
+        assert (await house.transcript())[2:4] == ["tool: ONE?", "tool: TWO?"]
+
+
+async def test_nobody_there_to_answer_is_an_answer_too(tmp_path):
+    async def ask(_, context):
+        return await context.ask(Question(text="Which?"))
+
+    model = ScriptedModel([Call("ask"), Say("Done.")])
+    async with House(tmp_path, model, (Piece("ask", ask),), attended=False).open() as house:
+        await house.say("Go")
+
+        assert json.loads((await house.transcript())[2].removeprefix("tool: "))["kind"] == "refused"
+
+
+@pytest.mark.parametrize("code", [401, 404, 500])
+async def test_a_failing_model_is_a_visible_failure(tmp_path, code):
+    async with House(tmp_path, ScriptedModel([Status(code, "broken")])).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.outcome is Outcome.FAILED
+        assert "broken" in ended.text
+        assert (await house.transcript()) == ["user: Go"]
+
+
+async def test_after_a_failure_the_same_words_need_not_be_said_again(tmp_path):
+    from hermes_agent.testing.scripted import tries
+
+    model = ScriptedModel([tries(Status(500, "broken"), Say("Here."))])
+    async with House(tmp_path, model).open() as house:
+        await house.say("Go")
+        ended = await house.say("", resumes=True)
+
+        assert ended.text == "Here."
+        assert await house.transcript() == ["user: Go", "assistant: Here."]
+
+
+async def test_the_usage_of_a_reply_is_in_the_log(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("Hello.")])).open() as house:
+        await house.say("Hi")
+        replied = next(entry.event for entry in await house.log() if isinstance(entry.event, Replied))
+
+        assert replied.usage.known
+        assert replied.usage.output > 0

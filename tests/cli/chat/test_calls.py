@@ -1,0 +1,75 @@
+import json
+
+from wcwidth import wcswidth
+
+from hermes_agent.cli.chat.calls import Call, diff_lines, ended_lines, failure, running_line, short_result
+from hermes_agent.cli.chat.text import plain
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.events import ToolEnded
+from hermes_agent.core.messages import Message, Role, Text, ToolResult
+
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei"
+
+
+def call(summary: str = "read_file: a.txt", effect: Effect = Effect.READS, progress: str = "") -> Call:
+    return Call(tool="read_file", summary=summary, effect=effect, began=10.0, progress=progress)
+
+
+def ended(text: str, *, failed: bool = False, seconds: float = 1.23) -> ToolEnded:
+    result = ToolResult(call_id="c", name="read_file", parts=(Text(text=text),), is_error=failed)
+    message = Message(role=Role.TOOL, parts=(result,))
+    return ToolEnded(turn=1, call_id="c", tool="read_file", message=message, is_error=failed, seconds=seconds)
+
+
+def test_a_quick_call_has_no_clock_and_a_slow_one_has():
+    assert plain(running_line(call(), 10.2, 60)) == "• read_file: a.txt"
+    assert plain(running_line(call(), 12.5, 60)).endswith(" read_file: a.txt 2.5 s")
+
+
+def test_the_spinner_moves():
+    assert running_line(call(), 12.0, 60)[:9] != running_line(call(), 12.2, 60)[:9]
+
+
+def test_a_running_call_shows_its_progress_in_one_line_that_fits():
+    line = plain(running_line(call(progress="日本語の進み具合 " * 9), 12.0, 40))
+    assert "日本語" in line
+    assert wcswidth(line) <= 40
+
+
+def test_what_stays_of_a_call():
+    assert plain(ended_lines(ended("1|one\n2|two\n"), call(), 60)) == "✓ read_file: a.txt 1.2 s · 2 lines"
+    assert plain(ended_lines(ended("Nothing found."), None, 60)) == "✓ read_file 1.2 s · Nothing found."
+
+
+def test_a_result_that_has_no_room_is_left_out():
+    assert plain(ended_lines(ended("Nothing found here at all."), call("x" * 90), 40)) == f"✓ {'x' * 31}… 1.2 s"
+
+
+def test_a_command_is_summed_up_by_its_last_line():
+    assert short_result("collected 3\n...\n3 passed\n", call(effect=Effect.EXEC)) == "3 passed"
+    assert short_result("ok\nE: no\n[exit 1, 0.3 s]", call(effect=Effect.EXEC)) == "[exit 1, 0.3 s] E: no"
+    assert short_result("a\nb\n", call()) == "2 lines"
+    assert short_result("", None) == "nothing"
+
+
+def test_a_diff_is_below_its_line_without_its_head():
+    shown = plain(ended_lines(ended(f"Patched x.py.\n{DIFF}"), call("patch: x.py"), 60))
+    assert shown == "✓ patch: x.py 1.2 s · Patched x.py.\n  @@ -1,2 +1,2 @@\n   one\n  -two\n  +zwei"
+
+
+def test_a_long_diff_is_counted():
+    shown = plain(diff_lines(DIFF + "\n+more" * 100)).split("\n")
+    assert len(shown) == 41
+    assert shown[-1] == "  … 64 more lines"
+
+
+def test_a_failure_is_a_sentence_in_red():
+    text = json.dumps({"error": "There is no such file.", "kind": "failed", "hint": "Look with search_files."})
+    shown = ended_lines(ended(text, failed=True), call(), 30)
+    assert plain(shown) == "✗ read_file: a.txt 1.2 s\n  There is no such file. Look\n  with search_files."
+    assert "\x1b[31m  There" in shown
+
+
+def test_a_failure_in_other_words_is_shown_as_it_is():
+    assert failure("it broke\x1b[2J") == "it broke"
+    assert failure("[1]") == "[1]"

@@ -1,0 +1,51 @@
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from hermes_agent.cli.chat.completion import ChatCompleter
+from hermes_agent.cli.chat.menu import names
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "src" / "main").mkdir(parents=True)
+    (tmp_path / "src" / "notes.md").touch()
+    (tmp_path / ".hidden").touch()
+    return tmp_path
+
+
+def completed(folder: Path, text: str) -> list[str]:
+    found = ChatCompleter(lambda: str(folder)).get_completions(Document(text), CompleteEvent())
+    return [text[: len(text) + each.start_position] + each.text for each in found]
+
+
+def test_a_slash_offers_every_command_with_its_summary(folder: Path):
+    found = list(ChatCompleter(lambda: str(folder)).get_completions(Document("/"), CompleteEvent()))
+
+    assert {"help", "stop", "queue", "quit"} <= {each.text for each in found}
+    assert all(each.display_meta_text for each in found)
+    assert len(found) == len(names())
+
+
+def test_a_command_is_completed_only_at_the_beginning(folder: Path):
+    assert completed(folder, "/stat") == ["/status"]
+    assert completed(folder, "see /stat") == []
+    assert completed(folder, "/status ") == []
+
+
+def test_paths_are_completed_behind_an_at(folder: Path):
+    assert completed(folder, "look at @s") == ["look at @src/"]
+    assert completed(folder, "@src/") == ["@src/main/", "@src/notes.md"]
+    assert completed(folder, f"@{folder}/src/no") == [f"@{folder}/src/notes.md"]
+
+
+def test_hidden_files_are_offered_when_asked_for(folder: Path):
+    assert completed(folder, "@") == ["@src/"]
+    assert completed(folder, "@.h") == ["@.hidden"]
+
+
+def test_an_address_or_a_missing_folder_offers_nothing(folder: Path):
+    assert completed(folder, "me@s") == []
+    assert completed(folder, "@nowhere/x") == []

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wcwidth import wcswidth
+
+from hermes_agent.cli.chat.markdown import render
+from hermes_agent.cli.chat.text import plain
+from tests.cli.chat.test_blocks import TEXTS
+
+
+def lines(block: str, width: int = 40) -> list[str]:
+    return plain(render(block, width)).split("\n")
+
+
+@given(st.one_of(TEXTS, st.text(max_size=60)), st.integers(1, 100))
+def test_everything_can_be_drawn_and_nothing_steers_the_terminal(text: str, width: int):
+    drawn = plain(render(text, width))
+    assert "\x1b" not in drawn
+    assert "\r" not in drawn
+
+
+@pytest.mark.parametrize("width", [20, 34, 60])
+def test_words_wide_characters_and_tables_fit(width: int):
+    blocks = (
+        "日本語のテキストと絵文字 😀🎉 が混ざった行です。とても長い行なので折り返しが必要になります。",
+        "- 日本語のテキストと絵文字が混ざった行です\n- two\n",
+        "| Name | 数量 |\n|---|--:|\n| りんご りんご りんご りんご | 3 |\n",
+        "> 日本語のテキストと絵文字が混ざった行です\n",
+    )
+    for block in blocks:
+        assert all(wcswidth(line) <= width for line in lines(block, width))
+
+
+def test_text_that_looks_like_html_is_text():
+    assert lines("A Vec<String> and <b>bold</b>") == ["A Vec<String> and <b>bold</b>"]
+
+
+def test_the_ends_of_lines_stay():
+    assert lines("Roses are red\nviolets are blue") == ["Roses are red", "violets are blue"]
+
+
+def test_an_address_is_always_shown():
+    assert lines("[bank](https://evil.example)", 60) == ["bank (https://evil.example)"]
+
+
+def test_numbers_of_a_list_go_on_where_it_was_cut():
+    assert lines("3. three\n4. four\n") == [" 3. three", " 4. four"]
+
+
+def test_code_has_colours_and_keeps_its_long_lines():
+    long = "x = " + "1 + " * 30 + "1"
+    drawn = render(f"```python\n{long}\n    y\n```\n", 20)
+
+    assert plain(drawn).split("\n") == [long, "    y"]
+    assert "\x1b[" in drawn
+
+
+def test_code_that_is_not_closed_yet_or_of_an_unknown_language_is_code():
+    assert lines("```python\ndef f():\n    pass") == ["def f():", "    pass"]
+    assert lines("```klingon\nqapla\n```") == ["qapla"]
+
+
+def test_no_line_ends_with_blanks():
+    for block in ("> quoted\n", "- item\n", "```\nx   \n```", "| a | b |\n|---|---|\n| 1 |  |\n"):
+        assert all(line == line.rstrip() for line in lines(block))

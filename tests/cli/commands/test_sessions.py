@@ -1,0 +1,128 @@
+"""`hermes sessions`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+
+from hermes_agent.core.errors import UnknownSession
+from tests.cli.kept import GARDEN, WORK, filled
+from tests.cli.shell import Said, typed
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return filled(tmp_path / "home")
+
+
+def sessions(home: Path, *words: str, stdin: str = "") -> Said:
+    return typed(home, "sessions", *words, stdin=stdin)
+
+
+def test_the_latest_is_listed_first_and_no_title_moves_the_cursor(home: Path) -> None:
+    lines = sessions(home, "list").out.splitlines()
+
+    assert [line.split()[0] for line in lines] == ["SESSION", WORK, GARDEN]
+    assert lines[1].endswith("Work\N{REPLACEMENT CHARACTER}[2J")
+    assert len(sessions(home, "list", "-n", "1").out.splitlines()) == 2
+
+
+def test_the_list_as_json_is_an_array(home: Path) -> None:
+    found = json.loads(sessions(home, "list", "--json").out)
+
+    assert [each["title"] for each in found] == ["Work\x1b[2J", "The garden"]
+
+
+def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
+    said = sessions(tmp_path, "list")
+
+    assert (said.out, said.err) == ("", "There are no sessions yet. `hermes` begins one.\n")
+
+
+def test_a_session_is_shown_by_the_beginning_of_its_title(home: Path) -> None:
+    shown = sessions(home, "show", "the g").out
+
+    assert shown.startswith("# The garden\n")
+    assert "When do I plant Tomaten? 什么时候种番茄" in shown
+    assert '`read_file` {"path":"garden.md"}' in shown
+    assert "[1,000 more]" in shown
+    assert "hidden thought" not in shown
+    assert "\x1b" not in shown
+
+
+def test_an_unknown_session_is_told_with_the_nearest(home: Path) -> None:
+    with pytest.raises(UnknownSession, match="The garden"):
+        sessions(home, "show", "The gardne")
+
+
+@pytest.mark.parametrize("words", [["tomaten"], ["番茄"], ["PLANT", "tomaten"], ["i plant"], ["plant", "什么时候"]])
+def test_messages_are_found_by_their_words_in_any_language(home: Path, words: list[str]) -> None:
+    found = json.loads(sessions(home, "search", *words, "--json").out)
+
+    assert [(each["session"], each["role"]) for each in found] == [(GARDEN, "user")]
+    assert "Tomaten" in sessions(home, "search", *words).out
+
+
+def test_what_stands_nowhere_is_not_found(home: Path) -> None:
+    said = sessions(home, "search", "zucchini", "'\"*(")
+
+    assert (said.out, said.err) == ("", "No message holds these words.\n")
+
+
+def test_a_session_is_renamed(home: Path) -> None:
+    assert sessions(home, "rename", "Work", "Office").out == f"{WORK} is now called “Office”.\n"
+    assert "Office" in sessions(home, "list").out
+
+
+def test_an_exported_log_holds_every_event(home: Path, tmp_path: Path) -> None:
+    target = tmp_path / "garden.jsonl"
+
+    said = sessions(home, "export", GARDEN, "-f", "jsonl", "-o", str(target))
+
+    first, *events = [json.loads(line) for line in target.read_text().splitlines()]
+    assert first["id"] == GARDEN
+    assert [each["event"]["kind"] for each in events] == [
+        "message_taken",
+        "replied",
+        "tool_started",
+        "tool_ended",
+        "replied",
+    ]
+    assert said.err == f"5 entries of {GARDEN} are in {target}.\n"
+
+
+def test_an_exported_page_runs_nothing(home: Path) -> None:
+    page = sessions(home, "export", GARDEN, "-f", "html").out
+
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script" not in page
+
+
+def test_a_place_that_cannot_be_written_is_told(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(click.ClickException, match="cannot be written"):
+        sessions(home, "export", GARDEN, "-o", str(tmp_path / "none" / "f"))
+
+
+def test_deleting_asks_first(home: Path) -> None:
+    with pytest.raises(click.Abort):
+        sessions(home, "delete", GARDEN, stdin="n\n")
+    assert GARDEN in sessions(home, "list").out
+
+    assert sessions(home, "delete", GARDEN, "--yes").out == f"{GARDEN} is deleted.\n"
+    assert GARDEN not in sessions(home, "list").out
+
+
+def test_pruning_deletes_what_is_older(home: Path) -> None:
+    assert sessions(home, "prune", "--before", "2023-11-15", "--yes").out == "1 sessions deleted.\n"
+    assert sessions(home, "prune", "--before", "2023-11-15", "-y").out.startswith("No session is unused since")
+    assert sessions(home, "prune", "--before", "1d", stdin="y\n").out == "1 sessions deleted.\n"
+
+
+def test_what_is_kept_is_counted(home: Path) -> None:
+    found = json.loads(sessions(home, "stats", "--json").out)
+
+    assert (found["sessions"], found["entries"], found["surfaces"]) == (2, 6, {"cli": 2})
+    assert "log entries" in sessions(home, "stats").out

@@ -1,0 +1,24 @@
+"""One question to a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hermes_agent.cli.asking import ask_once
+from hermes_agent.cli.commands.model import route_to
+from hermes_agent.cli.opened import opened
+from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.surface import Surface
+from hermes_agent.store.usage import GroupBy
+
+
+async def test_a_model_that_lives_in_this_process_is_started_to_be_asked(tmp_path: Path) -> None:
+    surface = Surface(invocation=Invocation(), variables={"HERMES_HOME": str(tmp_path)})
+
+    async with opened(surface) as store:
+        answered = await ask_once(surface, store, route_to(surface, "demo/scripted"), principal="cli:me")
+        (total,) = await store.usage.totals(GroupBy.PRINCIPAL)
+
+    assert answered.route == "demo/scripted"
+    assert answered.reply.message.text
+    assert (total.key, total.calls, total.open) == ("cli:me", 1, 0)

@@ -1,0 +1,50 @@
+"""The options before a subcommand, read without click exactly as click reads them."""
+
+from __future__ import annotations
+
+import click
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes_agent.cli.group import hermes
+from hermes_agent.cli.options import OPTIONS, Invocation, parse
+
+WORDS = st.one_of(
+    st.sampled_from([flag for option in OPTIONS for flag in option.flags]),
+    st.sampled_from(
+        ["-qc", "-cz", "-zx", "-z=x", "--oneshot=x=y", "--json=1", "--prof", "-", "--", "config", "", "-é", "--é"]
+    ),
+    st.text(max_size=3),
+)
+
+
+def as_click_reads(words: list[str]) -> Invocation | None:
+    """Click's own reading of the options; None where it takes the line for something else or refuses it."""
+    context = click.Context(hermes, info_name="hermes")
+    try:
+        values, rest, _ = hermes.make_parser(context).parse_args(list(words))
+    except click.UsageError:
+        return None
+    if rest or "help" in values or "version" in values:
+        return None
+    return Invocation(**values)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(WORDS, max_size=4))
+def test_the_quick_reading_is_clicks_reading(words: list[str]) -> None:
+    quick = parse(words)
+
+    if quick is not None:
+        assert quick == as_click_reads(words)
+    elif "--" not in words:
+        assert as_click_reads(words) is None
+
+
+def test_a_question_may_look_like_an_option() -> None:
+    assert parse(["-z", "--json"]) == Invocation(question="--json")
+    assert parse(["-c", "-mopenai/gpt", "--oneshot=a b"]) == Invocation(go_on=True, model="openai/gpt", question="a b")
+
+
+def test_a_subcommand_or_a_mistake_is_left_to_click() -> None:
+    assert [parse(words) for words in (["config"], ["--help"], ["-x"], ["-z"], ["--json=1"])] == [None] * 5

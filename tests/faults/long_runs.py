@@ -1,0 +1,123 @@
+"""The long run as child processes that are killed at random moments and taken up again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.long_run import TASK, LongRun, source_tree
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.events import Entry, RunEnded, ToolEnded
+from hermes_agent.core.messages import Message, Role, ToolResult
+from hermes_agent.agent.session import Session, fold
+from hermes_agent.store.database import open_store
+from hermes_agent.testing.model_servers import KEY
+
+HERMES = "import sys; sys.argv[0] = 'hermes'; from hermes_agent.cli.main import main; sys.exit(main())"
+SOURCE = Path(__file__).parents[2] / "src"
+PATIENCE = 60.0
+
+
+@dataclass
+class Work:
+    """A folder with the source tree, a home, and the model's address."""
+
+    folder: Path
+    url: str
+    kills: int = 0
+
+    def prepare(self) -> LongRun:
+        """A fresh workspace and home at the same paths."""
+        for name in ("home", "work", "pristine"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            (self.folder / name).mkdir()
+        config = f"model:\n  default: custom/m\n  base_url: {self.url}\n"
+        (self.folder / "home" / "config.yaml").write_text(config)
+        source_tree(self.folder / "pristine")
+        return LongRun(source_tree(self.folder / "work"))
+
+    def child(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """The program on this work, in a process of its own."""
+        variables = {
+            **os.environ,
+            "HERMES_HOME": str(self.folder / "home"),
+            "CUSTOM_API_KEY": KEY,
+            "PYTHONPATH": str(SOURCE),
+        }
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", HERMES, *arguments],
+            cwd=self.folder / "work",
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def whole(self) -> str:
+        """Run without a kill; the reply."""
+        return self.finished(self.child("-z", TASK))
+
+    def finished(self, child: subprocess.Popen[bytes]) -> str:
+        """Wait for a child's reply."""
+        out, err = child.communicate(timeout=PATIENCE)
+        assert child.returncode == 0, (child.returncode, out, err)
+        return out.decode().strip()
+
+    def killed(self, chance: random.Random, *, kills: int, shortest: float, longest: float) -> str:
+        """Run, kill after a random time, take up again, until so many kills are done; then let it finish.
+
+        Returns the reply. A child that finished before its time is no kill.
+        """
+        arguments = ["-z", TASK]
+        while True:
+            child = self.child(*arguments)
+            try:
+                out, err = child.communicate(timeout=chance.uniform(shortest, longest) if kills > 0 else PATIENCE)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.communicate()
+                self.kills, kills = self.kills + 1, kills - 1
+                arguments = ["-c", "-z", ""]
+                continue
+            assert child.returncode == 0, (child.returncode, out, err)
+            if out.strip():
+                return out.decode().strip()
+            if ended := [entry.event for entry in self.log() if isinstance(entry.event, RunEnded)]:
+                return ended[-1].text  # killed between the end and the last word
+            arguments = ["-c", "-z", TASK]  # killed before the message was accepted: nothing was promised
+
+    def log(self) -> list[Entry]:
+        """Everything that happened."""
+        return asyncio.run(self._log())
+
+    async def _log(self) -> list[Entry]:
+        store = await open_store(str(self.folder / "home" / "hermes.db"), clock=SystemClock())
+        try:
+            records = await store.sessions.list()
+            assert len(records) <= 1, "a kill made a second session"
+            return await store.history.entries(records[0].id) if records else []
+        finally:
+            await store.close()
+
+
+def transcript(entries: list[Entry]) -> list[str]:
+    """What the model is shown, as lines."""
+    return [f"{message.role}: {_words(message)}" for message in fold(Session(id="s"), entries).messages]
+
+
+def _words(message: Message) -> str:
+    results = [part.text for part in message.parts if isinstance(part, ToolResult)]
+    calls = [f"{call.name} {dict(call.arguments)}" for call in message.tool_calls]
+    return " | ".join([message.text, *calls, *results])
+
+
+def twice(entries: list[Entry]) -> list[str]:
+    """The calls whose result is in the log more than once."""
+    ended = [entry.event.call_id for entry in entries if isinstance(entry.event, ToolEnded)]
+    return sorted({call for call in ended if ended.count(call) > 1})

@@ -1,0 +1,61 @@
+"""`kill -9` at any moment: what was committed is kept, what was done is not done again, and the work goes on."""
+
+import random
+
+import pytest
+
+from bench.long_run import CALLS, REPORT, TURNS, LongRun
+from hermes_agent.core.events import MessageTaken, Replied
+from hermes_agent.testing.model_servers import openai_model, serving_in_thread
+from tests.faults.long_runs import Work, transcript, twice
+
+KILLS = 25
+SEED = 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_run_that_is_killed_again_and_again_ends_as_if_it_never_was(tmp_path):
+    chance, script = random.Random(SEED), []
+    with serving_in_thread(openai_model(lambda heard: script[0](heard))) as server:
+        whole = Work(tmp_path, server.url)
+        script.append(whole.prepare())
+        assert whole.whole() == REPORT
+        expected = transcript(whole.log())
+        assert whole_is_right(whole, script[0])
+
+        work = Work(tmp_path, server.url)
+        work.prepare()
+        rounds = 0
+        while work.kills < KILLS and rounds < 20:
+            work.prepare()
+            rounds += 1
+            assert work.killed(chance, kills=min(12, KILLS - work.kills), shortest=0.3, longest=1.2) == REPORT
+            log = work.log()
+            assert whole_is_right(work, script[0])
+            assert twice(log) == []
+            assert transcript(log) == expected
+            assert [entry.number for entry in log] == list(range(1, len(log) + 1))
+            assert sum(isinstance(entry.event, MessageTaken) for entry in log) == 1
+            assert sum(isinstance(entry.event, Replied) for entry in log) == TURNS
+
+    assert work.kills >= KILLS
+
+
+@pytest.mark.timeout(120)
+def test_a_long_run_on_a_real_source_tree_changes_the_right_files(tmp_path):
+    script: list[LongRun] = []
+    with serving_in_thread(openai_model(lambda heard: script[0](heard))) as server:
+        work = Work(tmp_path, server.url)
+        script.append(work.prepare())
+
+        assert work.whole() == REPORT
+
+    assert script[0].calls() == CALLS
+    assert len(server.exchanges) == TURNS
+    assert whole_is_right(work, script[0])
+
+
+def whole_is_right(work: Work, script: LongRun) -> bool:
+    assert script.expected(work.folder / "work", work.folder / "pristine") == []
+    return True

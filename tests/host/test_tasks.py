@@ -1,0 +1,55 @@
+"""Background work is kept, named, and its failures are seen."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+
+import pytest
+
+from hermes_agent.host.tasks import spawn
+
+
+async def test_a_task_that_nobody_holds_still_ends() -> None:
+    done = asyncio.Event()
+
+    async def work() -> None:
+        await asyncio.sleep(0.01)
+        done.set()
+
+    spawn(work(), name="work")
+    gc.collect()
+
+    await asyncio.wait_for(done.wait(), 5)
+
+
+async def test_a_failure_stands_in_the_log_under_the_tasks_name(caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        raise ValueError("the disk fell out")
+
+    task = spawn(work(), name="night watch")
+    with caplog.at_level(logging.ERROR):
+        await asyncio.wait([task])
+        await asyncio.sleep(0)
+
+    assert "night watch" in caplog.text
+    assert "the disk fell out" in caplog.text
+
+
+async def test_a_cancelled_task_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    task = spawn(asyncio.sleep(60), name="sleeper")
+    await asyncio.sleep(0)
+
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    assert not caplog.records
+
+
+async def test_the_value_is_given_to_whoever_awaits() -> None:
+    async def work() -> int:
+        return 42
+
+    assert await spawn(work(), name="answer") == 42

@@ -1,0 +1,145 @@
+"""A broker in front of a model server, and short words to ask through it."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.messages import Image, Message, Role, Text, ToolResult, said
+from hermes_agent.core.model import Delta, ModelRequest, Prefix, Reply, Retrying, ToolSchema
+from hermes_agent.host.http import Http
+from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
+from hermes_agent.providers.route import Route, choose
+from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
+from hermes_agent.testing.scripted import Script
+
+PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+READ = ToolSchema(name="read_file", description="Read a file.", parameters=PARAMETERS)
+WRITE = ToolSchema(name="write_file", description="Write a file.", parameters=PARAMETERS)
+PREFIX = Prefix(system="You are a careful assistant.", tools=(READ, WRITE), hash="0123456789abcdef")
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A dialect under test: how a server of it is made, and a model that speaks it."""
+
+    name: str
+    model: str
+    serve: Callable[..., ModelServer]
+
+
+DIALECTS = (
+    Spoken(name="openai_chat", model="openai/gpt-5.2", serve=openai_model),
+    Spoken(name="anthropic", model="anthropic/claude-opus-5-5", serve=anthropic_model),
+)
+
+
+@dataclass(slots=True)
+class Book:
+    """A ledger in memory."""
+
+    opened: list[CallOpened] = field(default_factory=list)
+    settled: list[CallSettled] = field(default_factory=list)
+
+    async def open(self, call: CallOpened) -> None:
+        self.opened.append(call)
+
+    async def settle(self, call: CallSettled) -> None:
+        self.settled.append(call)
+
+
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """A broker, its server and its book."""
+
+    broker: Broker
+    server: ModelServer
+    book: Book
+    messages: list[Message] = field(default_factory=lambda: [said("Hello")])
+
+    def request(self, **changes: object) -> ModelRequest:
+        turn = len(self.server.exchanges) + 1
+        plain = ModelRequest(
+            call_id=f"call{turn}",
+            session="20260101_000000_abcdef",
+            run="run",
+            turn=turn,
+            purpose="chat",
+            prefix=PREFIX,
+            messages=self.messages,
+        )
+        return replace(plain, **changes)
+
+    async def listen(self, **changes: object) -> list[Delta | Reply]:
+        """Everything that one question brings; the reply joins the conversation."""
+        heard = [item async for item in self.broker.ask(self.request(**changes))]
+        assert isinstance(heard[-1], Reply)
+        assert not any(isinstance(item, Reply) for item in heard[:-1])
+        self.messages.append(heard[-1].message)
+        return heard
+
+    async def ask(self, **changes: object) -> Reply:
+        reply = (await self.listen(**changes))[-1]
+        assert isinstance(reply, Reply)
+        return reply
+
+    def say(self, text: str) -> None:
+        self.messages.append(said(text))
+
+    def answer(self, *results: ToolResult) -> None:
+        self.messages.extend(Message(role=Role.TOOL, parts=(result,)) for result in results)
+
+
+@asynccontextmanager
+async def talking(
+    spoken: Spoken,
+    script: Script,
+    *,
+    clock: Clock | None = None,
+    settings: ModelSettings | None = None,
+    **server: object,
+) -> AsyncIterator[Talk]:
+    """A conversation with a server of this dialect; attempts follow each other almost at once."""
+    async with serving(spoken.serve(script, **server)) as model:
+        settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
+        http, book = Http(), Book()
+        broker = Broker(
+            choose(settings, lambda _: KEY),
+            ledger=book,
+            http=http,
+            clock=clock or HastyClock(),
+            settings=settings,
+            chance=lambda: 0.5,
+        )
+        try:
+            yield Talk(broker=broker, server=model, book=book)
+        finally:
+            await http.close()
+
+
+class HastyClock(SystemClock):
+    """The machine's clock, on which nobody sleeps; `slept` holds how long they would have."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+def route_to(model: str, base_url: str = "http://127.0.0.1:9/v1", **settings: object) -> Route:
+    """A route that nobody needs to listen on."""
+    return choose(ModelSettings(default=model, base_url=base_url, **settings), lambda _: KEY)
+
+
+def result(
+    call_id: str, text: str, *, name: str = "read_file", is_error: bool = False, image: bool = False
+) -> ToolResult:
+    parts = (Text(text=text), Image(data=PIXEL)) if image else (Text(text=text),)
+    return ToolResult(call_id=call_id, name=name, parts=parts, is_error=is_error)
+
+
+def retries(heard: Sequence[Delta | Reply]) -> list[Retrying]:
+    return [item for item in heard if isinstance(item, Retrying)]

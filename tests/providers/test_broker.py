@@ -1,0 +1,166 @@
+"""The book, the money, the memory of the broker."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import LimitReached, Unreachable
+from hermes_agent.core.messages import Message, Role, Text, said
+from hermes_agent.core.model import Usage
+from hermes_agent.host.http import Http
+from hermes_agent.providers.broker import KEPT_CONVERSATIONS, Broker
+from hermes_agent.providers.demo.script import Answer, Say
+from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.testing.faults import Reset, Status
+from hermes_agent.testing.scripted import tries
+from tests.providers.asking import DIALECTS, Book, Talk, route_to, talking
+
+CHAT = DIALECTS[0]
+
+FIRST_REQUEST = """
+import asyncio, sys
+from hermes_agent.testing.model_servers import openai_model
+from hermes_agent.providers.demo.script import Say
+from tests.providers.asking import DIALECTS, talking
+
+async def main():
+    async with talking(DIALECTS[0], [Say("Hi")]) as talk:
+        await talk.ask()
+
+asyncio.run(main())
+ours = ("hermes_agent.providers.vendors.", "hermes_agent.providers.dialects.")
+print(*sorted(name for name in sys.modules if name.startswith(ours)))
+print(*sorted({"openai", "anthropic", "pydantic"} & set(sys.modules)))
+"""
+
+
+class WatchedBook(Book):
+    """Notes what `look` sees when a row is opened."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        super().__init__()
+        self.seen: list[object] = []
+        self._look = look
+
+    async def open(self, call):
+        self.seen.append(self._look())
+        await super().open(call)
+
+
+async def test_the_row_is_in_the_book_before_the_request_is_on_the_wire():
+    async with talking(CHAT, [Say("Hi")]) as talk:
+        book = talk.broker._ledger = WatchedBook(lambda: len(talk.server.exchanges))
+        await talk.ask()
+    (row,) = book.opened
+    assert book.seen == [0]
+    assert (row.call_id, row.purpose, row.messages, row.prefix) == ("call1", "chat", 1, "0123456789abcdef")
+
+
+async def test_the_book_agrees_with_the_reply():
+    usage = Usage(input=1_000, output=100, cached=500)
+    async with talking(CHAT, [Answer(pieces=(Say("Hi"),), usage=usage)]) as talk:
+        reply = await talk.ask()
+    (row,) = talk.book.settled
+    assert (row.outcome, row.usage, row.cost) == ("ok", reply.usage, reply.cost)
+    assert row.cost == pytest.approx((500 * 1.75 + 500 * 0.175 + 100 * 14) / 1e6)
+    assert talk.book.opened[0].reserved > row.cost
+
+
+async def test_money_caps_the_reply_and_stops_what_cannot_be_paid():
+    async with talking(CHAT, [Say("Hi")]) as talk:
+        await talk.ask(money=0.01)
+        with pytest.raises(LimitReached, match="money limit"):
+            await talk.ask(money=0.00001)
+    assert len(talk.server.exchanges) == 1
+    assert 0 < talk.server.exchanges[0].body["max_completion_tokens"] < 0.01 / 14 * 1e6
+    assert talk.book.opened[0].reserved <= 0.01
+
+
+async def test_an_attempt_that_broke_is_paid_out_of_the_same_purse():
+    async with talking(CHAT, lambda _: tries(Reset(), Say("Hi"))) as talk:
+        await talk.ask(money=0.01)
+    first, second = (exchange.body["max_completion_tokens"] for exchange in talk.server.exchanges)
+    assert second < first
+
+
+async def test_an_attempt_that_was_refused_costs_nothing():
+    async with talking(CHAT, lambda _: tries(Status(503), Say("Hi"))) as talk:
+        await talk.ask(money=0.01)
+    first, second = (exchange.body["max_completion_tokens"] for exchange in talk.server.exchanges)
+    assert second == first
+
+
+async def test_a_tokenizer_that_counts_more_makes_the_next_estimate_larger():
+    doubled = Answer(pieces=(Say("Hi"),), usage=Usage(input=400, output=1))
+    async with talking(CHAT, [doubled, doubled]) as talk:
+        await talk.ask()
+        talk.say("x")
+        await talk.ask()
+    first, second = (row.reserved for row in talk.book.opened)
+    assert second > first * 1.00001
+
+
+async def test_earlier_messages_are_not_compiled_again():
+    async with talking(CHAT, lambda _: Say("Hi")) as talk:
+        for place in range(3):
+            talk.say(f"question {place}")
+            await talk.ask()
+        compiler = next(iter(talk.broker._compilers.values()))
+        kept = list(compiler._turns._encoded)
+        talk.say("one more")
+        await talk.ask()
+    assert all(old is new for old, new in zip(kept[:-1], compiler._turns._encoded, strict=False))
+    assert len(compiler._turns._encoded) > len(kept)
+
+
+async def test_only_so_many_conversations_are_kept():
+    async with talking(CHAT, lambda _: Say("Hi")) as talk:
+        for place in range(KEPT_CONVERSATIONS + 5):
+            await _ask_in(talk, f"session{place}")
+    assert len(talk.broker._compilers) == KEPT_CONVERSATIONS
+
+
+async def test_a_server_that_is_not_there_is_unreachable_and_says_where():
+    settings = ModelSettings(max_retries=0)
+    route = route_to("openai/gpt-5.2", "http://127.0.0.1:9/v1")
+    http = Http()
+    broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=settings)
+    talk = Talk(broker=broker, server=_Nobody(), book=Book())
+    with pytest.raises(Unreachable, match=r"openai/gpt-5\.2 at 127\.0\.0\.1:9 .*model\.base_url") as caught:
+        await talk.ask()
+    assert caught.value.__notes__ == ["no attempt is left (`model.max_retries`)"]
+    await http.close()
+
+
+async def test_a_name_and_a_window_are_known_before_the_first_question():
+    async with talking(CHAT, []) as talk:
+        assert (talk.broker.name, talk.broker.window) == ("openai/gpt-5.2", 400_000)
+
+
+def test_the_first_request_of_one_vendor_loads_no_other():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_REQUEST],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    loaded, libraries = done.stdout.splitlines()
+    assert loaded.split() == [
+        "hermes_agent.providers.dialects.openai_chat",
+        "hermes_agent.providers.vendors.openai",
+    ]
+    assert libraries == ""
+
+
+async def _ask_in(talk: Talk, session: str) -> None:
+    messages = [said("Hi"), Message(role=Role.ASSISTANT, parts=(Text(text="Hi"),)), said("Go on")]
+    async for _ in talk.broker.ask(talk.request(session=session, messages=messages)):
+        pass
+
+
+class _Nobody:
+    exchanges: tuple[object, ...] = ()

@@ -1,0 +1,130 @@
+"""Any history becomes a conversation that a provider takes; the messages stay as they are."""
+
+import copy
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_agent.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, said
+from hermes_agent.providers.verifier import NO_RESULT, Transcript, Turn
+
+MAKER = "vendor/model"
+IDS = st.sampled_from(["a", "b", "c", "d"])
+TEXTS = st.builds(lambda text: Text(text=text), st.sampled_from(["", "  ", "word", "more"]))
+THOUGHTS = st.builds(
+    lambda maker: Thinking(text="hm", opaque="s", maker=maker), st.sampled_from([MAKER, "other/model"])
+)
+CALLS = st.builds(lambda id_: ToolCall(id=id_, name="read", arguments={}), IDS)
+RESULTS = st.builds(lambda id_: ToolResult(call_id=id_, name="read", parts=(Text(text="r"),)), IDS)
+MESSAGES = st.lists(
+    st.builds(
+        lambda role, parts: Message(role=role, parts=tuple(parts)),
+        st.just(Role.ASSISTANT),
+        st.lists(TEXTS | THOUGHTS | CALLS, max_size=3, unique_by=lambda part: getattr(part, "id", id(part))),
+    )
+    | st.builds(lambda parts: Message(role=Role.USER, parts=tuple(parts)), st.lists(TEXTS, max_size=2))
+    | st.builds(lambda part: Message(role=Role.TOOL, parts=(part,)), RESULTS),
+    max_size=12,
+)
+
+
+def verified(messages: list[Message], *, images: bool = True) -> list[Turn]:
+    transcript = Transcript(maker=MAKER, images=images)
+    transcript.follow(messages)
+    keep, ending = transcript.ending()
+    return [*transcript.turns[:keep], *ending]
+
+
+def of(role: Role, *parts: Part) -> Message:
+    return Message(role=role, parts=parts)
+
+
+@given(MESSAGES)
+def test_turns_alternate_begin_and_end_with_the_user_and_none_is_empty(messages: list[Message]):
+    turns = verified(messages)
+    assert [turn.role for turn in turns] == [(Role.USER, Role.ASSISTANT)[place % 2] for place in range(len(turns))]
+    assert len(turns) % 2 == 1
+    assert all(turn.parts or turn.results for turn in turns)
+
+
+@given(MESSAGES)
+def test_every_call_is_answered_exactly_once_in_the_next_turn_and_nothing_else_is(messages: list[Message]):
+    turns = verified(messages)
+    assert not turns[0].results
+    for turn, following in zip(turns[1::2], turns[2::2], strict=True):
+        calls = sorted({part.id for part in turn.parts if isinstance(part, ToolCall)})
+        assert sorted(result.call_id for result in following.results) == calls
+
+
+@given(MESSAGES)
+def test_no_words_are_lost_and_no_foreign_thinking_is_sent(messages: list[Message]):
+    turns = verified(messages)
+    parts = [part for turn in turns for part in turn.parts]
+    said_words = sum(
+        part.text.strip() in {"word", "more"} for m in messages for part in m.parts if isinstance(part, Text)
+    )
+    assert sum(isinstance(part, Text) and part.text in {"word", "more"} for part in parts) == said_words
+    assert all(part.maker == MAKER for part in parts if isinstance(part, Thinking))
+    assert all(part.text.strip() for part in parts if isinstance(part, Text))
+
+
+@given(MESSAGES, st.data())
+def test_following_step_by_step_ends_like_following_at_once(messages: list[Message], data: st.DataObject):
+    transcript = Transcript(maker=MAKER, images=True)
+    frozen: dict[int, Turn] = {}
+    for upto in [*sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=4))), len(messages)]:
+        transcript.follow(messages[:upto])
+        for place in range(transcript.fresh):
+            assert frozen[place] == transcript.turns[place], "changed without being fresh"
+        transcript.settle()
+        frozen = {place: copy.deepcopy(turn) for place, turn in enumerate(transcript.turns)}
+    keep, ending = transcript.ending()
+    assert [*transcript.turns[:keep], *ending] == verified(messages)
+
+
+@given(MESSAGES)
+def test_the_messages_stay_as_they_are(messages: list[Message]):
+    before = copy.deepcopy(messages)
+    verified(messages)
+    assert messages == before
+
+
+def test_a_steered_turn_waits_until_the_results_are_there():
+    call = ToolCall(id="a", name="read", arguments={})
+    late = ToolResult(call_id="a", name="read", parts=(Text(text="late"),))
+    messages = [said("go"), of(Role.ASSISTANT, call), said("steer"), of(Role.TOOL, late)]
+    assert verified(messages)[2] == Turn(role=Role.USER, results=[late], parts=[*said("steer").parts])
+
+
+def test_an_interrupted_call_gets_a_result_that_says_so():
+    messages = [said("go"), of(Role.ASSISTANT, ToolCall(id="a", name="read", arguments={})), said("and now?")]
+    (answer,) = verified(messages)[2].results
+    assert (answer.call_id, answer.is_error, answer.text) == ("a", True, NO_RESULT)
+
+
+def test_a_real_result_that_comes_later_replaces_the_missing_one():
+    call = ToolCall(id="a", name="read", arguments={})
+    real = ToolResult(call_id="a", name="read", parts=(Text(text="real"),))
+    messages = [said("go"), of(Role.ASSISTANT, call)]
+    transcript = Transcript(maker=MAKER, images=True)
+    transcript.follow(messages)
+    assert transcript.ending()[1][0].results[0].text == NO_RESULT
+    transcript.settle()
+    messages.append(of(Role.TOOL, real))
+    transcript.follow(messages)
+    assert transcript.ending() == (3, [])
+    assert transcript.turns[2].results == [real]
+
+
+def test_a_conversation_that_was_taken_back_is_read_anew():
+    transcript = Transcript(maker=MAKER, images=True)
+    transcript.follow([said("one"), said("two")])
+    transcript.settle()
+    transcript.follow([said("other")])
+    assert (transcript.fresh, transcript.turns) == (0, [Turn(role=Role.USER, parts=[*said("other").parts])])
+
+
+def test_a_model_without_eyes_is_told_of_the_picture():
+    seen = verified([of(Role.USER, Text(text="look"), Image(data="aGk="))], images=False)
+    assert [part.kind for part in seen[0].parts] == ["text", "text"]
+    assert "cannot see" in seen[0].parts[1].text

@@ -1,0 +1,66 @@
+"""What the tests of tools share: a call's context, and tools called as the loop calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hermes_agent.core.errors import Refused
+from hermes_agent.core.tool import Answer, Question, Tool
+
+
+@dataclass
+class Context:
+    """A `CallContext` whose person answers from a list."""
+
+    workspace: str
+    session: str = "20260101_000000_abcdef"
+    call: str = "call_1"
+    attach: bool = False
+    left: float | None = None
+    answers: list[str] = field(default_factory=list)
+    asked: list[Question] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return f"{self.session}-{self.call}"
+
+    def seconds_left(self) -> float | None:
+        return self.left
+
+    def progress(self, text: str) -> None:
+        self.lines.append(text)
+
+    async def ask(self, question: Question) -> str:
+        self.asked.append(question)
+        if not self.answers:
+            raise Refused("Nobody is there to answer.")
+        return self.answers.pop(0)
+
+
+class Bench:
+    """Tools by name, called as the loop calls them: each call with an id of its own."""
+
+    def __init__(self, tools: tuple[Tool, ...], workspace: Path, session: str = "s1") -> None:
+        self.tools = {tool.schema.name: tool for tool in tools}
+        self.workspace = workspace
+        self.session = session
+        self.calls = 0
+
+    def context(self, **changes: object) -> Context:
+        self.calls += 1
+        found = Context(workspace=str(self.workspace), session=self.session, call=f"call_{self.calls}")
+        return replace(found, **changes)
+
+    async def answer(self, name: str, arguments: Mapping[str, object], **changes: object) -> Answer:
+        return await self.tools[name].run(arguments, self.context(**changes))
+
+    async def __call__(self, tool: str, **arguments: object) -> str:
+        return words(await self.answer(tool, arguments))
+
+
+def words(answer: Answer) -> str:
+    """The text of an answer."""
+    return "".join(part.text for part in answer.parts if part.kind == "text")

@@ -1,0 +1,81 @@
+"""The text to replace is found exactly, or by the slips that models make; never by guessing between two places."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_agent.core.errors import ToolError
+from hermes_agent.tools.files.edits import replace
+
+CODE = "class A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
+
+
+def test_an_exact_match_is_replaced() -> None:
+    done = replace(CODE, "return 1", "return 10", everywhere=False)
+
+    assert (done.content, done.count, done.strategy) == (CODE.replace("return 1", "return 10"), 1, "exact")
+
+
+UNO = "    def uno(self):\n        return 11"
+SLIPS = {
+    "trailing": ("    def one(self):  \n        return 1\t", UNO),
+    "blank lines around": ("\n    def one(self): \n        return 1\n\n", UNO),
+    "indentation": ("def one(self):\n    return 1", "def uno(self):\n    return 11"),
+    "indentation of the first line": ("def one(self): \n        return 1", "def uno(self):\n        return 11"),
+    "spaces": ("  def  one(self):\n   return  1", "  def uno(self):\n      return 11"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), SLIPS.values(), ids=SLIPS)
+def test_slips_of_whitespace_are_overlooked_and_named(old: str, new: str) -> None:
+    done = replace(CODE, old, new, everywhere=False)
+
+    assert done.content == CODE.replace("    def one(self):\n        return 1", UNO)
+    assert done.strategy.endswith("overlooked")
+
+
+def test_two_places_are_refused_with_their_lines() -> None:
+    with pytest.raises(ToolError, match=r"2 places \(lines 2, 5\)"):
+        replace(CODE, "(self):", "():", everywhere=False)
+
+
+def test_all_places_are_replaced_where_that_is_asked() -> None:
+    done = replace(CODE, "(self):", "():", everywhere=True)
+
+    assert done.count == 2
+    assert "self" not in done.content
+
+
+def test_text_that_is_not_there_is_answered_with_what_is_similar() -> None:
+    with pytest.raises(ToolError) as caught:
+        replace(CODE, "def tow(self):", "x", everywhere=False)
+
+    assert "line 5: def two(self):" in caught.value.hint
+
+
+@pytest.mark.parametrize(("old", "new"), [("", "x"), ("return 1", "return 1")])
+def test_a_replacement_that_means_nothing_is_refused(old: str, new: str) -> None:
+    with pytest.raises(ToolError):
+        replace(CODE, old, new, everywhere=False)
+
+
+def test_whole_lines_can_be_removed_by_a_match_that_is_not_exact() -> None:
+    done = replace("a\n  b\nc\n", "b ", "", everywhere=False)
+
+    assert done.content == "a\nc\n"
+
+
+@given(st.text("ab \n", max_size=40), st.text("ab \n", min_size=1, max_size=6), st.text("xy\n", max_size=6))
+def test_what_stands_around_the_place_is_never_touched(before: str, old: str, new: str) -> None:
+    content = f"HEAD\n{before}{old}{before}\nTAIL"
+    try:
+        done = replace(content, old, new, everywhere=True)
+    except ToolError:
+        return
+
+    assert done.content.startswith("HEAD")
+    assert done.content.endswith("TAIL")
+    if done.strategy == "exact":
+        assert done.content == content.replace(old, new)

@@ -1,0 +1,133 @@
+"""Which paths are refused, and that what is opened is what was looked at."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.tools.files.guard import Guard, cannot, open_regular
+
+
+@pytest.fixture
+def guard(tmp_path: Path, home: Path) -> Guard:
+    return Guard(home=home, person=tmp_path)
+
+
+@pytest.fixture
+def confined(tmp_path: Path, home: Path, workspace: Path) -> Guard:
+    return Guard(home=home, person=tmp_path, roots=(workspace,))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "home/.env",
+        "home/auth.json",
+        "home/mcp-tokens/github.json",
+        ".ssh/id_ed25519",
+        ".ssh/config",
+        ".aws/credentials",
+        ".netrc",
+        "work/server.pem",
+        "work/deploy.KEY",
+        "work/id_rsa",
+        "/etc/shadow",
+    ],
+)
+def test_credentials_are_neither_read_nor_written(guard: Guard, tmp_path: Path, path: str) -> None:
+    for writes in (False, True):
+        with pytest.raises(Refused, match="credentials"):
+            guard.locate(path, str(tmp_path), writes=writes)
+
+
+@pytest.mark.parametrize("path", ["work/id_ed25519.pub", "work/.env", "work/keys.py", "home/SOUL.md"])
+def test_what_only_sounds_like_a_credential_is_free(guard: Guard, tmp_path: Path, path: str) -> None:
+    assert guard.locate(path, str(tmp_path)) == tmp_path.resolve() / path
+
+
+def test_a_link_to_a_credential_is_the_credential(guard: Guard, workspace: Path, home: Path) -> None:
+    (home / ".env").write_text("KEY=1")
+    (workspace / "notes.txt").symlink_to(home / ".env")
+
+    with pytest.raises(Refused, match="credentials"):
+        guard.locate("notes.txt", str(workspace))
+
+
+def test_the_home_sign_means_the_persons_home(guard: Guard, workspace: Path, tmp_path: Path) -> None:
+    assert guard.locate("~/work/a.txt", str(workspace)) == workspace.resolve() / "a.txt"
+    with pytest.raises(Refused):
+        guard.locate("~/.ssh/known_hosts", str(workspace))
+
+
+@pytest.mark.parametrize("path", ["hermes.db", "hermes.db-wal", "index.db", "config.yaml", "approvals.yaml"])
+def test_the_programs_own_state_is_read_but_not_written(guard: Guard, home: Path, path: str) -> None:
+    assert guard.locate(path, str(home)) == home.resolve() / path
+    with pytest.raises(Refused, match="own state"):
+        guard.locate(path, str(home), writes=True)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/sda", "/proc/self/mem", "/proc/1/environ", "/sys/kernel/notes"])
+def test_devices_and_views_of_the_kernel_are_refused(guard: Guard, path: str) -> None:
+    with pytest.raises(Refused, match="device or a view of the kernel"):
+        guard.locate(path, "/")
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_what_is_no_path_is_refused(guard: Guard, path: str) -> None:
+    with pytest.raises(ToolError, match="NUL"):
+        guard.locate(path, "/")
+
+
+def test_a_path_too_long_is_refused(guard: Guard) -> None:
+    with pytest.raises(Refused, match="too long"):
+        guard.locate("a/" * 3000, "/")
+
+
+def test_confined_paths_stay_inside(confined: Guard, workspace: Path) -> None:
+    assert confined.locate("a/../b.txt", str(workspace)) == workspace.resolve() / "b.txt"
+    for path in ("../b.txt", "/etc/hosts", f"{workspace}2/a"):
+        with pytest.raises(Refused, match="is outside"):
+            confined.locate(path, str(workspace))
+
+
+def test_a_link_out_is_named_as_one(confined: Guard, workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (workspace / "out").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(Refused, match="link that leads out"):
+        confined.locate("out/a.txt", str(workspace))
+
+
+def test_a_pipe_is_refused_at_once_instead_of_waited_for(workspace: Path) -> None:
+    os.mkfifo(workspace / "pipe")
+
+    with pytest.raises(Refused, match="a pipe"):
+        open_regular(workspace / "pipe", "pipe")
+
+
+def test_a_socket_and_a_folder_are_no_files(workspace: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(workspace)
+        made.bind("s")
+
+        with pytest.raises(Refused, match="socket"):
+            open_regular(workspace / "s", "s")
+    with pytest.raises(ToolError, match="folder"):
+        open_regular(workspace, "work")
+
+
+def test_a_link_put_there_meanwhile_is_not_followed(workspace: Path) -> None:
+    (workspace / "a").symlink_to("/etc/hosts")
+
+    with pytest.raises(ToolError, match="loop of links"):
+        open_regular(workspace / "a", "a")
+
+
+def test_each_failure_of_the_system_is_a_sentence() -> None:
+    assert "disk is full" in str(cannot("a", "write", OSError(28, "No space left on device")))
+    assert "permission denied" in str(cannot("a", "read", PermissionError(13, "Permission denied")))
+    assert str(cannot("a", "read", OSError(5, "Input/output error"))) == "a cannot be read: Input/output error."

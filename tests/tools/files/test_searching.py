@@ -1,0 +1,111 @@
+"""Searches run in a process that can be ended; both engines find the same."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import BadArguments, ToolError
+from hermes_agent.host import process
+from hermes_agent.tools.files import searching
+from hermes_agent.tools.files.searching import Query, search
+
+RIPGREP = shutil.which("rg") or ""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    texts = {
+        "b.py": b"import os\nprint('find me')\n",
+        "a/x.py": "käse find\r\n\r\nFIND\n".encode(),
+        "a/latin.txt": b"k\xe4se find\n",
+        "a.txt": b"no\nfind find\nno\nno\nfind\n",
+        ".hidden": b"find",
+        ".gitignore": b"b.py\n",
+        "node_modules/m.js": b"find",
+        "binary": b"find\0",
+        "z/deep/f.py": b"x" * 3000 + b"find",
+    }
+    for name, content in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return root
+
+
+async def test_what_is_found_comes_in_the_order_of_paths_and_lines(tree: Path) -> None:
+    found = await search(Query(root=tree, pattern="find"))
+
+    assert [(hit.path, hit.number) for hit in found.hits] == [
+        (".hidden", 1),
+        ("a/latin.txt", 1),
+        ("a/x.py", 1),
+        ("a.txt", 2),
+        ("a.txt", 5),
+        ("b.py", 2),
+        ("z/deep/f.py", 1),
+    ]
+    assert not found.cut
+
+
+@pytest.mark.skipif(not RIPGREP, reason="ripgrep is not installed")
+@pytest.mark.parametrize("glob", ["", "{a,z}/**"])
+@pytest.mark.parametrize("pattern", ["find", r"^find", r"\bfind$", "(?i)FIND", "nothing at all", r"käs. "])
+async def test_both_engines_find_the_same(tree: Path, pattern: str, glob: str) -> None:
+    query = Query(root=tree, pattern=pattern, glob=glob, context=1)
+
+    assert await search(query, ripgrep=RIPGREP) == await search(query)
+
+
+@pytest.mark.skipif(not RIPGREP, reason="ripgrep is not installed")
+async def test_a_pattern_that_ripgrep_does_not_know_is_searched_all_the_same(tree: Path) -> None:
+    found = await search(Query(root=tree, pattern=r"find(?= me)"), ripgrep=RIPGREP)
+
+    assert [hit.path for hit in found.hits] == ["b.py"]
+
+
+async def test_names_are_found_by_glob(tree: Path) -> None:
+    found = await search(Query(root=tree, pattern="", glob="*.py"))
+
+    assert [hit.path for hit in found.hits] == ["a/x.py", "b.py", "z/deep/f.py"]
+
+
+async def test_a_pattern_that_is_no_expression_is_answered_with_the_reason(tree: Path) -> None:
+    with pytest.raises(BadArguments, match=r"unterminated.*`\$.pattern`"):
+        await search(Query(root=tree, pattern="(unfinished"))
+
+
+async def test_a_pattern_that_never_ends_is_ended_and_the_program_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_text("a" * 60 + "!")
+    query = Query(root=tmp_path, pattern=r"(a+)+$")
+    monkeypatch.setattr(searching, "SECONDS", 0.3)
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    async with asyncio.TaskGroup() as group:
+        ticking = group.create_task(tick())
+        with pytest.raises(ToolError, match="took more than"):
+            await search(query)
+        ticking.cancel()
+
+    assert ticks > 5
+
+
+async def test_output_that_was_cut_off_in_mid_line_is_still_read(tree: Path) -> None:
+    (tree / "many").write_text("find\n" * 1000)
+    ended = await process.run(searching._own(Query(root=tree, pattern="find")), env={}, most=5000)
+
+    hits = list(searching._of_finder(ended.out))
+
+    assert ended.cut
+    assert 10 < len(hits) < 1000

@@ -1,0 +1,86 @@
+"""Which tools a prompt offers, how the others are found, and what a wrong name gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import BadArguments, UnknownTool
+from hermes_agent.core.tool import tool
+from hermes_agent.tools.schema import collect
+from hermes_agent.tools.toolbox import Toolbox
+from tests.tools.bench import Context, words
+
+
+class Kitchen:
+    @tool(effect=Effect.READS)
+    async def taste(self, dish: str) -> str:
+        """Taste a dish."""
+        return f"{dish} is salty"
+
+    @tool(effect=Effect.WRITES, needs=(Capability.NET,), core=False)
+    async def order_pizza(self, topping: str) -> str:
+        """Order a pizza to be delivered."""
+        return f"pizza with {topping}"
+
+    @tool(effect=Effect.READS, needs=(Capability.MESSAGE,), core=False)
+    async def read_mail(self, folder: str = "inbox") -> str:
+        """List the messages of a mail folder."""
+        return folder
+
+
+def kitchen() -> Toolbox:
+    return Toolbox(collect([Kitchen()])[0])
+
+
+def test_core_tools_are_offered_and_two_doors_to_the_others() -> None:
+    assert [schema.name for schema in kitchen().offered] == ["taste", "find_tools", "use_tool"]
+
+
+def test_without_other_tools_there_are_no_doors() -> None:
+    core = [found for found in collect([Kitchen()])[0] if found.schema.name == "taste"]
+
+    assert [schema.name for schema in Toolbox(core).offered] == ["taste"]
+
+
+def test_an_unknown_tool_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownTool) as caught:
+        kitchen().get("order_piza")
+
+    assert caught.value.hint == "Did you mean `order_pizza`?"
+
+
+@pytest.mark.parametrize(("query", "first"), [("pizza delivery", "order_pizza"), ("messages in my mail", "read_mail")])
+async def test_find_tools_shows_the_tool_that_fits_with_its_parameters(query: str, first: str) -> None:
+    answer = await kitchen().get("find_tools").run({"query": query}, Context("/"))
+
+    assert words(answer).splitlines()[0].startswith(f'{{"name":"{first}"')
+    assert '"parameters"' in words(answer)
+
+
+async def test_use_tool_calls_what_was_found() -> None:
+    arguments = {"name": "order_pizza", "arguments": {"topping": "olives"}}
+
+    answer = await kitchen().get("use_tool").run(arguments, Context("/"))
+
+    assert words(answer) == "pizza with olives"
+
+
+def test_a_call_of_use_tool_has_the_facts_of_what_it_uses() -> None:
+    box = kitchen()
+
+    found, arguments = box.resolve("use_tool", {"name": "order_pizza", "arguments": '{"topping": "olives"}'})
+
+    assert found.needs == {Capability.NET}
+    assert arguments == {"topping": "olives"}
+    facts = box.get("use_tool").facts({"name": "order_pizza", "arguments": {"topping": "x"}}, "/")
+    assert facts.effect is Effect.WRITES
+
+
+def test_use_tool_by_itself_needs_all_that_its_tools_need() -> None:
+    assert kitchen().get("use_tool").needs == {Capability.NET, Capability.MESSAGE}
+
+
+def test_wrong_arguments_inside_use_tool_are_answered_with_the_path() -> None:
+    with pytest.raises(BadArguments, match=r"order_pizza.*`\$`"):
+        kitchen().get("use_tool").facts({"name": "order_pizza", "arguments": {}}, "/")
