@@ -1,11 +1,11 @@
 """What asyncpg raises, as errors of this program."""
 
+import sys
+
 import asyncpg
 import pytest
 
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
-from hermes_agent.host import late as late_module
-from hermes_agent.store.postgres import driver
 from hermes_agent.store.postgres.driver import explain, is_lost, link, unlink
 
 
@@ -37,14 +37,10 @@ def test_each_failure_has_its_name():
 
 
 async def test_without_the_driver_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
-    def missing(_name: str) -> object:
-        raise ModuleNotFoundError("asyncpg")
-
-    monkeypatch.setattr(driver, "late", missing)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
 
     with pytest.raises(DatabaseUnreachable, match=r"hermes-runtime\[postgres\]"):
         await link("postgresql://x")
-    assert late_module.late("asyncpg") is asyncpg
 
 
 class Deaf:
