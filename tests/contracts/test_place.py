@@ -24,7 +24,7 @@ MAKERS: dict[str, Callable[[Path], Place]] = {"local": local}
 
 
 def test_every_place_is_held_to_the_contract() -> None:
-    assert set(MAKERS) == set(PLACES)
+    assert set(PLACES) <= set(MAKERS)
 
 
 @pytest.fixture(params=sorted(MAKERS))
