@@ -48,8 +48,8 @@ class Reader:
 
 
 class Bus:
-    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells them
-    apart."""
+    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells
+    them apart."""
 
     def __init__(self, read_log: ReadLog, is_here: Callable[[str], bool]) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
