@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.loop import give_up, run
+from hermes_agent.agent.loop import give_up, loose_ends, run
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.events import Branched, Durable, RunEnded, Seen
+from hermes_agent.core.events import Branched, Durable, Outcome, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.host.tasks import spawn
@@ -31,6 +31,10 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
+
+BRANCHED_OFF = RunEnded(outcome=Outcome.STOPPED, text="Stopped.", turns=0, reason="branched off in the middle of a run")
+"""How an open run ends in a copy: it goes on in the original alone, so that nothing it was about to do is done
+twice."""
 
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
@@ -143,9 +147,11 @@ class Hermes:
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
         if running := self._running.get(session):
+            ended = running.ended
             self.stop_now(session, reason)
-            await running.ended.wait()
+            await ended.wait()
             return True
+        await self.store.workers.reap()
         return await self.store.lanes.stop(session)
 
     def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
@@ -160,19 +166,21 @@ class Hermes:
                 if isinstance(seen.event, RunEnded):
                     return
 
-    def stop_now(self, session: str, reason: str = "stopped") -> None:
-        """End the session's run in this process without waiting for its end; for signal handlers."""
-        if running := self._running.get(session):
+    def stop_now(self, session: str, reason: str = "stopped") -> bool:
+        """End the session's run in this process without waiting for its end; for signal handlers. False where there is
+        none."""
+        running = self._running.get(session)
+        if running is not None:
             running.switch.stop(reason)
+        return running is not None
 
     @asynccontextmanager
     async def holding(self, session: str) -> AsyncIterator[Journal]:
         """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
         busy."""
         lease = await self._hold(session)
-        view = await self.view(session)
         try:
-            yield self._journal(lease, view)
+            yield self._journal(lease, await self.view(session))
         finally:
             await self.store.lanes.release(lease)
             self._look()
@@ -190,9 +198,13 @@ class Hermes:
         record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
         await self._create(record)
         lease = await self._hold(record.id)
-        await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
-        await self.store.lanes.release(lease)
-        await self.log(record.id, Branched(session=source.id, upto=number))
+        try:
+            await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
+            view = await self.view(record.id)
+            ends = [*loose_ends(view), BRANCHED_OFF] if view.running else []
+            await self._journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
+        finally:
+            await self.store.lanes.release(lease)
         return record
 
     async def close(self) -> None:
@@ -208,6 +220,9 @@ class Hermes:
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._queue)
+        if lease is None:
+            await self.store.workers.reap()  # Who holds it may have died.
+            lease = await self.store.lanes.hold(session, self._queue)
         if lease is None:
             raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
         return lease
@@ -233,7 +248,7 @@ class Hermes:
             pause = await self.store.workers.tend(self._running.keys())
             while (lease := await self._claim()) is not None:
                 self._start(lease)
-            next_ready = await self.store.lanes.next_ready([self._queue])
+            next_ready = await self.store.lanes.next_ready([self._queue], self._idle())
             if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
                 await self._heed()
 
@@ -259,10 +274,14 @@ class Hermes:
         """The next lane that is ready, of all of the queue or of the sessions that are this process's own."""
         if self._own is None:
             return await self.store.lanes.claim([self._queue])
-        for session in sorted(self._own - self._running.keys()):
+        for session in self._idle() or ():
             if lease := await self.store.lanes.claim([self._queue], session):
                 return replace(lease, poison="")  # A person is there, and wants it tried.
         return None
+
+    def _idle(self) -> list[str] | None:
+        """The sessions of this process's own that have no run here; None where it works on all of the queue."""
+        return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _journal(self, lease: Lease, view: Session) -> Journal:
         return Journal(self.store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
@@ -293,9 +312,14 @@ class Hermes:
         finally:
             del self._running[lane]
             running.ended.set()
+        self._look()  # More mail may have come, which nobody here could claim so far.
 
     async def _rounds(self, running: Running) -> None:
-        """Run until the lane was given back; mail that came too late for one run begins the next."""
+        """Run until the lane was given back; mail that came too late for one run begins the next.
+
+        After a stop the lane is given back with its mail: the next run has an epoch of its own, and the stop, which
+        names the old one, does not end it too.
+        """
         view, journal = running.journal.session, running.journal
         record = await self.record(view.id)
         view.workspace = record.workspace
@@ -313,6 +337,9 @@ class Hermes:
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
+            if running.switch.stopped and not journal.mailbox.released:
+                await self.store.lanes.release(running.lease)
+                return
             running.switch = StopSwitch()
             journal.mailbox.next_run()
 
