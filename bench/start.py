@@ -32,7 +32,7 @@ def measure() -> list[Figure]:
     """The figures of this module."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        serving_in_thread(openai_model(lambda heard: Say("Hello."))) as server,
+        serving_in_thread(openai_model(lambda _: Say("Hello."))) as server,
     ):
         home = Path(folder)
         (home / "config.yaml").write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\n")

@@ -47,6 +47,7 @@ def test_a_result_that_has_no_room_is_left_out():
 
 def test_a_command_is_summed_up_by_its_last_line():
     assert short_result("collected 3\n...\n3 passed\n", call(effect=Effect.EXEC)) == "3 passed"
+    assert short_result("ok\nE: no\n[exit 1, 0.3 s]", call(effect=Effect.EXEC)) == "[exit 1, 0.3 s] E: no"
     assert short_result("a\nb\n", call()) == "2 lines"
     assert short_result("", None) == "nothing"
 

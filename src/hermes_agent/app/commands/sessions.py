@@ -75,7 +75,8 @@ async def undo(desk: Desk, rest: str) -> Done:
     said = await _said(desk)
     if not said:
         raise HermesError("There is nothing to undo.")
-    await desk.hermes.log(desk.record.id, Undone(to=said[-min(count, len(said))].number - 1))
+    async with desk.hermes.holding(desk.record.id) as journal:
+        await journal.commit(Undone(to=said[-min(count, len(said))].number - 1))
     return Done(text=f"Took back {min(count, len(said))} message(s). They stay in the log.")
 
 
@@ -85,7 +86,8 @@ async def retry(desk: Desk, rest: str) -> Done:
     if not said:
         raise HermesError("There is nothing to retry.")
     last = said[-1]
-    await desk.hermes.log(desk.record.id, Undone(to=last.number - 1))
+    async with desk.hermes.holding(desk.record.id) as journal:
+        await journal.commit(Undone(to=last.number - 1))
     if not rest and isinstance(last.event, MessageTaken):
         said_before = tuple(part for part in last.event.message.parts if isinstance(part, Text | Image | File))
         return Done(submit=replace(desk.inbound, parts=said_before))

@@ -17,6 +17,7 @@ FRAMES_PER_SECOND = 8
 SOON = 0.3
 """Seconds after which a call is slow enough for a clock."""
 MOST_DIFF_LINES = 40
+NOTE = re.compile(r"\[.*\]")  # what the tool itself says of a command: `[exit 1, 0.3 s]`
 DIFF = re.compile(r"^--- .*\n\+\+\+ .*\n", re.MULTILINE)
 
 
@@ -63,14 +64,16 @@ def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
 
 
 def short_result(text: str, call: Call | None) -> str:
-    """A result in a few words: its one line, the last line of a command, or how many lines there are."""
+    """A result in a few words: its one line, how many lines there are, or, of a command, the last one and what the tool
+    says of it."""
     lines = [line for line in clean(text[:200_000]).split("\n") if line.strip()]
     if not lines:
         return "nothing"
     if len(lines) == 1:
         return lines[0]
     if call is not None and call.effect is Effect.EXEC:
-        return lines[-1]
+        last = lines[-1]
+        return f"{last} {lines[-2]}" if NOTE.fullmatch(last) else last
     return f"{len(lines):,} lines"
 
 

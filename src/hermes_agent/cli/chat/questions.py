@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from string import ascii_lowercase
+
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, YELLOW, clean, paint
 from hermes_agent.core.events import Asked
 
@@ -22,7 +24,7 @@ def keys_of(asked: Asked) -> dict[str, str]:
     choices = asked.choices
     keys = {str(number): choice for number, choice in enumerate(choices[:9], 1)}
     letters = [choice[:1].lower() for choice in choices if asked.purpose == "approval"]
-    if letters and all(letter.isalpha() and letter.isascii() for letter in letters) and len(set(letters)) == len(letters):
+    if letters and len(set(letters)) == len(letters) and all(letter in ascii_lowercase for letter in letters):
         keys |= dict(zip(letters, choices, strict=True))
     return keys
 

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from hermes_agent.cli.chat.blocks import is_code
 from hermes_agent.cli.chat.calls import Call, ended_lines
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint
+from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.chat.words import Words
+from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import (
     Answered,
@@ -158,8 +159,10 @@ class Transcript:
                 self.questions[question] = event
             case Answered(question=question, answer=answer):
                 asked = self.questions.pop(question, None)
-                words = f"{one_line(asked.text, self._page.width)} " if asked is not None else ""
-                self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {one_line(answer)}', DIM)}")
+                said = one_line(answer, self._page.width // 2)
+                room = max(8, self._page.width - width(said) - 5)
+                words = f"{one_line(asked.text, room)} " if asked is not None else ""
+                self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {said}', DIM)}")
             case _:
                 pass
 
@@ -211,7 +214,7 @@ class Transcript:
 
     def remark(self, text: str, colour: str = DIM) -> None:
         """Show a line that neither the person nor the model said."""
-        self._put(Kind.REMARK, paint(clean(text), colour))
+        self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
 
     def answer(self, text: str) -> None:
         """Show what a command found."""

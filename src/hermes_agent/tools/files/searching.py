@@ -51,7 +51,7 @@ class Found:
 
 
 async def search(query: Query, *, ripgrep: str = "") -> Found:
-    """Search; both engines find the same in UTF-8 text by patterns that both understand. Raises `BadArguments`, `ToolError`."""
+    """Search; both engines find the same in UTF-8 text by patterns that both know. Raises `ToolError`."""
     try:
         re.compile(query.pattern)
         glob = finder.glob_pattern(query.glob) if query.glob else None
