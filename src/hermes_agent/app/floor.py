@@ -117,7 +117,7 @@ class Floor:
             pause = await self._store.workers.tend(self._running.keys())
             while (lease := await self._claim()) is not None:
                 self._start(lease)
-            next_ready = await self._store.lanes.next_ready([self.queue])
+            next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
             if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
                 await self._heed()
 
@@ -143,10 +143,14 @@ class Floor:
         """The next lane that is ready."""
         if self._own is None:
             return await self._store.lanes.claim([self.queue])
-        for session in sorted(self._own - self._running.keys()):
+        for session in self._idle() or ():
             if lease := await self._store.lanes.claim([self.queue], session):
                 return replace(lease, poison="")  # A person is there, and wants it tried.
         return None
+
+    def _idle(self) -> list[str] | None:
+        """The sessions of this process's own that have no run here; None where it works on all of the queue."""
+        return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _start(self, lease: Lease) -> None:
         journal = self.journal(lease, Session(id=lease.lane))
@@ -175,6 +179,8 @@ class Floor:
             running.ended.set()
         if running.journal.mailbox.released:
             await self._rest(lane)
+        else:
+            self.look()
 
     async def _rest(self, lane: str) -> None:
         """Think no more of a session that is done, unless mail came while its run was ending."""
@@ -185,7 +191,11 @@ class Floor:
                 self._start(replace(lease, poison=""))
 
     async def _rounds(self, running: Running) -> None:
-        """Run until the lane was given back; mail that came too late for one run begins the next."""
+        """Run until the lane was given back; mail that came too late for one run begins the next.
+
+        After a stop the lane is given back with its mail: the next run has an epoch of its own, and the stop, which
+        names the old one, does not end it too.
+        """
         view, journal = running.journal.session, running.journal
         record = await self._store.sessions.get(view.id)
         if record is None:
@@ -205,5 +215,8 @@ class Floor:
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
                 await give_up(view, journal, self._ids, error)
+            if running.switch.stopped and not journal.mailbox.released:
+                await self._store.lanes.release(running.lease)
+                return
             running.switch = StopSwitch()
             journal.mailbox.next_run()

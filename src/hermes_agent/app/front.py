@@ -7,17 +7,22 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.floor import BuildAgent, Floor
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Branched, RunEnded, Seen
+from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
+
+BRANCHED_OFF = RunEnded(outcome=Outcome.STOPPED, text="Stopped.", turns=0, reason="branched off in the middle of a run")
+"""How an open run ends in a copy: it goes on in the original alone, so that nothing it was about to do is done
+twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +110,13 @@ class Hermes:
         if ended := self._floor.stop(session, reason):
             await ended.wait()
             return True
+        await self.store.workers.reap()
         return await self.store.lanes.stop(session)
 
-    def stop_now(self, session: str) -> None:
-        """End the session's run in this process without waiting for its end; for signal handlers."""
-        self._floor.stop(session)
+    def stop_now(self, session: str) -> bool:
+        """End the session's run in this process without waiting for its end; for signal handlers. False where there is
+        none."""
+        return self._floor.stop(session) is not None
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""
@@ -132,9 +139,8 @@ class Hermes:
         """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
         busy."""
         lease = await self._hold(session)
-        view = await self.view(session)
         try:
-            yield self._floor.journal(lease, view)
+            yield self._floor.journal(lease, await self.view(session))
         finally:
             await self.store.lanes.release(lease)
             self._floor.look()
@@ -147,10 +153,13 @@ class Hermes:
         record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
         await self._create(record)
         lease = await self._hold(record.id)
-        await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
-        await self.store.lanes.release(lease)
-        async with self.holding(record.id) as journal:
-            await journal.commit(Branched(session=source.id, upto=number))
+        try:
+            await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
+            view = await self.view(record.id)
+            ends = [*loose_ends(view), BRANCHED_OFF] if view.running else []
+            await self._floor.journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
+        finally:
+            await self.store.lanes.release(lease)
         return record
 
     async def close(self) -> None:
@@ -160,6 +169,9 @@ class Hermes:
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)
+        if lease is None:
+            await self.store.workers.reap()  # Who holds it may have died.
+            lease = await self.store.lanes.hold(session, self._floor.queue)
         if lease is None:
             raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
         return lease
