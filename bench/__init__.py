@@ -1,1 +1,2 @@
-"""Measurements: each figure beside a floor that was taken in the same run, so that it means something on any machine."""
+"""Measurements: each figure beside a floor that was taken in the same run, so that it means something on any
+machine."""

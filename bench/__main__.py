@@ -8,7 +8,7 @@ import time
 
 from bench.figures import Figure, table
 
-MODULES = ("start", "turn")
+MODULES = ("start", "turn", "runs")
 
 
 def main(names: list[str]) -> int:

@@ -1,5 +1,5 @@
-"""A model server in a process of its own that costs next to nothing: canned answers by the number of the request, and the
-moment at which each request began to arrive."""
+"""A model server in a process of its own that costs next to nothing: canned answers by the number of the request, and
+the moment at which each request began to arrive."""
 
 from __future__ import annotations
 
@@ -78,9 +78,8 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
-        if not self.received and not self.wanted:
-            if Connection.answered:
-                Connection.gaps.append((time.perf_counter() - Connection.answered) * 1000)
+        if not self.received and not self.wanted and Connection.answered:
+            Connection.gaps.append((time.perf_counter() - Connection.answered) * 1000)
         self.received += data
         if not self.wanted and (end := self.received.find(b"\r\n\r\n")) >= 0:
             head = bytes(self.received[:end]).lower()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One line of the table. `value` and `floor` are in `unit`; `limit` is what the ratio (or, without a floor, the value)
-    may be at most; None where there is none."""
+    """One line of the table. `value` and `floor` are in `unit`; `limit` is what the ratio (or, without a floor, the
+    value) may be at most; None where there is none."""
 
     name: str
     value: float

@@ -32,8 +32,8 @@ def source_tree(folder: Path) -> list[str]:
 class LongRun:
     """The script of the model: what it says depends only on how often it has spoken.
 
-    20 rounds of 3 turns: look (search and read, in the first rounds also a listing, which makes 100 calls), change (patch one module),
-    note (a command that appends to the journal, and the file that keeps the count).
+    20 rounds of 3 turns: look (search and read, in the first rounds also a listing, which makes 100 calls), change
+    (patch one module), note (a command that appends to the journal, and the file that keeps the count).
     """
 
     def __init__(self, modules: Sequence[str]) -> None:

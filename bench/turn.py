@@ -7,8 +7,8 @@ import asyncio
 import json
 import statistics
 import tempfile
-from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -63,9 +63,8 @@ async def _ours(folder: Path) -> list[float]:
                 ),
                 record.id,
             )
-            async with aclosing(runtime.hermes.follow(record.id, 0)) as events:
-                async for _ in events:
-                    pass
+            async for _ in runtime.hermes.follow(record.id, 0):
+                pass
     return server.gaps
 
 
@@ -91,11 +90,14 @@ async def _reply(
     body = {"model": "m", "messages": messages, "tools": tools, "stream": True}
     async with client.stream("POST", f"{url}/chat/completions", json=body) as answer:
         async for line in answer.aiter_lines():
-            if not line.startswith("data: ") or line == "data: [DONE]":
-                continue
-            for choice in json.loads(line[6:]).get("choices", ()):
-                for part in choice["delta"].get("tool_calls") or ():
-                    call["id"] = part.get("id") or call["id"]
-                    call["name"] = part["function"].get("name") or call["name"]
-                    call["arguments"] += part["function"].get("arguments") or ""
+            if line.startswith("data: ") and line != "data: [DONE]":
+                _take(call, json.loads(line[6:]))
     return call if call["id"] else {}
+
+
+def _take(call: dict[str, str], chunk: dict[str, Any]) -> None:
+    for choice in chunk.get("choices", ()):
+        for part in choice["delta"].get("tool_calls") or ():
+            call["id"] = part.get("id") or call["id"]
+            call["name"] = part["function"].get("name") or call["name"]
+            call["arguments"] += part["function"].get("arguments") or ""

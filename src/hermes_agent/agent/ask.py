@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import replace
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.errors import EmptyReply
 from hermes_agent.core.events import Replied, TurnStarted
+from hermes_agent.core.messages import Message, ToolCall
 from hermes_agent.core.model import ModelRequest, Reply, Retrying, TextDelta
 
 
@@ -33,13 +35,14 @@ async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bo
     journal.live(TurnStarted(turn=request.turn, call_id=request.call_id, messages=len(session.messages)))
     began = agent.clock.monotonic()
     reply = await _listen(agent, session, journal, request)
+    message = with_own_ids(reply.message, session.calls, request.call_id)
     agent.budget.used(money=reply.cost or 0.0, tokens=reply.usage.input + reply.usage.output)
     session.draft.clear()
     journal.post(
         Replied(
             turn=request.turn,
             call_id=request.call_id,
-            message=reply.message,
+            message=message,
             stop=reply.stop,
             usage=reply.usage,
             provider=reply.provider,
@@ -48,7 +51,19 @@ async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bo
             seconds=agent.clock.monotonic() - began,
         )
     )
-    return reply
+    return replace(reply, message=message)
+
+
+def with_own_ids(message: Message, seen: set[str], suffix: str) -> Message:
+    """The message with a new id for each call whose id the session has seen: also calls that were taken back have
+    results, answers and processes under theirs."""
+    if seen.isdisjoint(call.id for call in message.tool_calls):
+        return message
+    parts = tuple(
+        replace(part, id=f"{part.id}_{suffix}") if isinstance(part, ToolCall) and part.id in seen else part
+        for part in message.parts
+    )
+    return replace(message, parts=parts)
 
 
 async def _listen(agent: Agent, session: Session, journal: Journal, request: ModelRequest) -> Reply:

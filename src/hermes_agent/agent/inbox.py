@@ -13,14 +13,16 @@ from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Message, Role, said
 
 
-async def take_inbox(session: Session, journal: Journal) -> None:
+async def take_inbox(session: Session, journal: Journal, *, first: bool = False) -> None:
     """Put the mail that waits into the conversation, in the order of arrival, each message once.
 
-    `queue` mail waits until the model has nothing more to say. A message that asks a stopped run to go on adds words
-    only where nobody would speak otherwise.
+    `queue` mail waits until the model has nothing more to say; the `first` look of a run takes it, because what it was
+    to wait for is over, whatever came of it. A message that asks a stopped run to go on adds words only where nobody
+    would speak otherwise.
     """
     mail = await journal.mailbox.read()
-    now = [letter for letter in mail if not (letter.inbound.busy is Busy.QUEUE and session.awaits_reply)]
+    waits = session.awaits_reply and not first
+    now = [letter for letter in mail if not (waits and letter.inbound.busy is Busy.QUEUE)]
     if len(now) < len(mail):
         journal.mailbox.leave()
     if now:

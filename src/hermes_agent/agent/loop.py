@@ -10,7 +10,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.core.errors import HermesError, LimitReached, StoreError, ToolError
-from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded
+from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded, Undone
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
@@ -30,6 +30,7 @@ ENDINGS = {
 }
 
 GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
+CUT_OFF = said(GO_ON, Origin.RUNTIME)
 SUM_UP = (
     "The limit of model calls for this run is reached. Without using tools, say briefly what is done and what is left."
 )
@@ -42,10 +43,11 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be
     taken up again from the log.
     """
+    goes_on = session.running
     await begin(agent, session, journal)
     try:
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
-            ended = await within_limits(agent, session, journal)
+            ended = await within_limits(agent, session, journal, first=not goes_on)
     except TimeoutError:
         ended = switch.verdict(session.turn)
     except StoreError:
@@ -60,59 +62,64 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
 async def begin(agent: Agent, session: Session, journal: Journal) -> None:
     """Open the run in the log, or take up the one that a crash left open."""
     if session.running:
-        agent.budget.turns = session.turn
+        agent.budget.turns, agent.budget.money, agent.budget.tokens = session.turn, session.money, session.tokens
         await journal.commit(Notice(text="The run was interrupted and goes on from its last committed step."))
     else:
         session.run = agent.ids.short()
         await journal.commit(RunStarted(resumed=session.awaits_reply))
 
 
-async def within_limits(agent: Agent, session: Session, journal: Journal) -> RunEnded:
+async def within_limits(agent: Agent, session: Session, journal: Journal, *, first: bool) -> RunEnded:
     """Work until done or until a limit is reached."""
     try:
-        return await work(agent, session, journal)
+        return await work(agent, session, journal, first=first)
     except LimitReached as limit:
         return await at_limit(agent, session, journal, limit)
 
 
-async def work(agent: Agent, session: Session, journal: Journal) -> RunEnded:
-    """The straight line: until a reply asks for nothing and no mail waits."""
-    pieces: list[str] = []
+async def work(agent: Agent, session: Session, journal: Journal, *, first: bool) -> RunEnded:
+    """The straight line: until a reply asks for nothing and no mail waits. `first` where the run begins with this."""
     misses = 0
     await act(agent, session, journal, session.open_calls)
     while True:
-        await take_inbox(session, journal)
+        await take_inbox(session, journal, first=first)
+        first = False
         if not session.awaits_reply:
-            return done(session, pieces)
+            return done(session)
         agent.budget.spend_turn(agent.clock.monotonic())
         reply = await ask(agent, session, journal)
         if reply.message.tool_calls:
-            pieces.clear()
             misses = misses + 1 if await act(agent, session, journal, reply.message.tool_calls) else 0
             if misses > MAX_MISSES:
                 raise ToolError("The model kept calling tools that do not exist or with arguments that do not fit.")
             continue
-        pieces.append(reply.message.text)
-        if reply.stop is StopReason.LENGTH and len(pieces) <= MAX_CONTINUATIONS:
-            await journal.commit(MessageTaken(message=said(GO_ON, Origin.RUNTIME)))
-        elif journal.mailbox.has_mail:
-            pieces.clear()
-        else:
-            return done(session, pieces)
+        if reply.stop is StopReason.LENGTH and len(spoken(session)) <= MAX_CONTINUATIONS:
+            await journal.commit(MessageTaken(message=CUT_OFF))
+        elif not journal.mailbox.has_mail:
+            return done(session)
 
 
-def done(session: Session, pieces: list[str]) -> RunEnded:
-    """The run's end with the reply; after a crash between reply and end, the reply is read from the view."""
-    text = "".join(pieces)
-    if not pieces and session.messages and session.messages[-1].role is Role.ASSISTANT:
-        text = session.messages[-1].text
-    return RunEnded(outcome=Outcome.ANSWERED, text=text, turns=session.turn)
+def done(session: Session) -> RunEnded:
+    """The run's end with the reply, which the view has, also after a crash between the reply and the end."""
+    return RunEnded(outcome=Outcome.ANSWERED, text="".join(spoken(session)), turns=session.turn)
+
+
+def spoken(session: Session) -> list[str]:
+    """The pieces of the last reply: several where it was cut off at the length limit and went on."""
+    pieces: list[str] = []
+    for message in reversed(session.messages):
+        if message.role is Role.ASSISTANT and not message.tool_calls:
+            pieces.insert(0, message.text)
+        elif message != CUT_OFF:
+            break
+    return pieces
 
 
 async def at_limit(agent: Agent, session: Session, journal: Journal, limit: LimitReached) -> RunEnded:
     """End at a limit; at the turn limit the model may say, without tools, what is done and what is left."""
     text = str(limit)
     if limit.limit == "turn limit":
+        before = session.number
         await journal.commit(MessageTaken(message=said(SUM_UP, Origin.RUNTIME)))
         try:
             reply: Reply = await ask(agent, session, journal, use_tools=False)
@@ -120,18 +127,29 @@ async def at_limit(agent: Agent, session: Session, journal: Journal, limit: Limi
         except HermesError as error:
             if isinstance(error, StoreError):
                 raise
+            await journal.commit(Undone(to=before))  # Whoever lets the run go on wants work, not the summary.
             text = f"{limit} (No summary: {error})"
     return RunEnded(outcome=Outcome.LIMIT, text=text, turns=session.turn, reason=limit.limit, error="LimitReached")
 
 
 async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
     """Close what is open and commit the end together with the fate of every message that the run took."""
-    closing: list[Replied | ToolEnded] = []
+    closing = loose_ends(session)
+    effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
+    ending = ENDINGS[ended.outcome]
+    reason = "" if ending is Ending.ANSWERED else ended.text
+    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason)])
+    return ended
+
+
+def loose_ends(session: Session) -> list[Replied | ToolEnded]:
+    """What a run that ends now leaves half done: the words that had arrived, or a result for each call without one."""
     draft = "".join(session.draft)
     session.draft.clear()
     if draft:
-        closing.append(_cut_short(session, draft))
-    for call in () if draft else session.open_calls:
+        return [_cut_short(session, draft)]
+    closing: list[Replied | ToolEnded] = []
+    for call in session.open_calls:
         text = "Interrupted: the run ended before this call had a result; what it did is unknown."
         if call.id not in session.started:
             text = "Not run: the run ended before this call."
@@ -142,11 +160,7 @@ async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
         closing.append(
             ToolEnded(turn=session.turn, call_id=call.id, tool=call.name, message=message, is_error=True, seconds=0.0)
         )
-    effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
-    ending = ENDINGS[ended.outcome]
-    reason = "" if ending is Ending.ANSWERED else ended.text
-    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason)])
-    return ended
+    return closing
 
 
 async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesError) -> RunEnded:
@@ -154,7 +168,7 @@ async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesErr
     if not session.running:
         session.run = ids.short()
         await journal.commit(RunStarted())
-    await take_inbox(session, journal)
+    await take_inbox(session, journal, first=True)
     ended = RunEnded(
         outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
     )

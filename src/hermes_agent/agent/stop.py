@@ -24,7 +24,7 @@ class StopSwitch:
     def stop(self, reason: str = "stopped") -> None:
         """End the run now. Safe to call at any time and more than once, from the run's event loop."""
         self._reason = self._reason or reason
-        if self._scope is not None:
+        if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
     @asynccontextmanager

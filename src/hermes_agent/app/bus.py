@@ -48,8 +48,8 @@ class Reader:
 
 
 class Bus:
-    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells them
-    apart."""
+    """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells
+    them apart."""
 
     def __init__(self, read_log: ReadLog, is_here: Callable[[str], bool]) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
@@ -89,12 +89,12 @@ class Bus:
     async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
         try:
-            async with asyncio.timeout(None if self._is_here(session) else GLANCE):
+            async with asyncio.timeout(GLANCE):
                 seen = await reader.take()
         except TimeoutError:
-            return await self._missed(session, number)
+            return [] if self._is_here(session) else await self._missed(session, number)
         live, missed = is_live(seen.event), list[Seen]()
-        if (reader.lost and reader.empty) or (live and seen.number > number):
+        if (reader.lost and reader.empty) or seen.number > (number if live else number + 1):
             reader.lost = False
             missed = await self._missed(session, number)
             number = missed[-1].number if missed else number

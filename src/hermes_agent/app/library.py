@@ -73,7 +73,7 @@ class Agent:
     """An agent for use in a program: one conversation, continued with each `run`.
 
     Works with the tools that are registered and with the built-in `toolsets` named (`files`, `shell`, ...);
-    `capabilities` grants what tools may need (None: whatever the registered tools declare). `model` is `vendor/model`,
+    `capabilities` grants what tools may need (None: whatever those tools declare). `model` is `vendor/model`,
     empty for the configured one. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is
     asked: what would need a person's yes is refused.
     """
@@ -90,9 +90,10 @@ class Agent:
     ) -> None:
         self.name = name
         self.state = AgentState()
-        self._home = find_home() if home is None else Home(root=Path(home).absolute(), base=Path(home).absolute())
+        folder = None if home is None else Path(home).expanduser().absolute()
+        self._home = find_home() if folder is None else Home(root=folder, base=folder)
         self._model = model
-        self._workspace = str(Path(workspace).absolute())
+        self._workspace = str(Path(workspace).expanduser().absolute())
         self._toolsets = tuple(toolsets)
         self._capabilities = None if capabilities is None else tuple(capabilities)
         self._tools: dict[str, Tool] = {}
@@ -132,7 +133,7 @@ class Agent:
             queue=f"library:{self.name}",
             attended=False,
             toolsets=self._toolsets,
-            capabilities=self._granted(),
+            capabilities=self._capabilities,
             extra_tools=tuple(
                 from_function(tool.name, tool.function, tool.description, tool.capabilities)
                 for tool in self._tools.values()
@@ -163,11 +164,6 @@ class Agent:
         )
         await runtime.hermes.submit(inbound, self.state.session)
         return self.state.session, after
-
-    def _granted(self) -> tuple[str, ...]:
-        if self._capabilities is not None:
-            return self._capabilities
-        return tuple(sorted({word for tool in self._tools.values() for word in tool.capabilities}))
 
     def _remember(self, event: Event) -> None:
         match event:

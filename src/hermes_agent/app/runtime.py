@@ -12,7 +12,8 @@ from hermes_agent.core.inbound import Principal
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.route import Route, choose
+from hermes_agent.providers.route import Route, choose, load_vendor
+from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.store.database import Store
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -44,6 +45,24 @@ class Runtime:
 
 
 def route_of(settings: Settings, secrets: Secrets, model: str = "") -> Route:
-    """The route that a name, or the settings, lead to. Raises `NoModel`."""
-    chosen = replace(settings.model, default=model) if model else settings.model
+    """The route that a name, or the settings, lead to. Raises `NoModel`.
+
+    `model.base_url` is where the configured model is: another vendor that has an address of its own is asked there, so
+    that its key goes nowhere else.
+    """
+    chosen = settings.model
+    if model:
+        elsewhere = _has_own_address(model) and _vendor(model) != _vendor(chosen.default)
+        chosen = replace(chosen, default=model, base_url="" if elsewhere else chosen.base_url)
     return choose(chosen, secrets.get)
+
+
+def _vendor(model: str) -> str:
+    return model.partition("/")[0]
+
+
+def _has_own_address(model: str) -> bool:
+    if _vendor(model) not in VENDORS:
+        return False
+    vendor = load_vendor(_vendor(model))
+    return bool(vendor.base_url or vendor.server)

@@ -11,13 +11,13 @@ from hermes_agent.agent.prompt import Surroundings
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
 OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 LONGEST_CONTEXT = 20_000
-"""Characters of a context file that go into the prompt; what is over is cut, visibly."""
+"""Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
 
 
 def surroundings(*, soul: Path, workspace: Path, channel: str, now: float, tools: str = "") -> Surroundings:
     """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
     return Surroundings(
-        identity=read_text(soul),
+        identity=_cut(read_text(soul), soul.name),
         tools=tools,
         context=project_context(workspace),
         environment=environment(workspace, channel),
@@ -56,10 +56,13 @@ def environment(workspace: Path, channel: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """A small text file, empty where there is none; bytes that are not UTF-8 are shown as replacement characters."""
+    """The beginning of a text file, empty where there is none (or a device, which might have no end); bytes that are
+    not UTF-8 are shown as replacement characters."""
     try:
+        if not path.is_file():
+            return ""
         with path.open("rb") as file:
-            raw = file.read(LONGEST_CONTEXT * 4)
+            raw = file.read(LONGEST_CONTEXT * 4 + 4)
     except OSError:
         return ""
     encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
@@ -69,9 +72,11 @@ def read_text(path: Path) -> str:
 def _context_text(path: Path, root: Path) -> str:
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         return ""
-    text = read_text(path).strip()
-    if not text:
-        return ""
-    if len(text) > LONGEST_CONTEXT:
-        text = f"{text[:LONGEST_CONTEXT]}\n[cut: {path.name} is longer than {LONGEST_CONTEXT} characters]"
-    return f"# Project context ({path.name})\n{text}"
+    text = _cut(read_text(path).strip(), path.name)
+    return f"# Project context ({path.name})\n{text}" if text else ""
+
+
+def _cut(text: str, name: str) -> str:
+    if len(text) <= LONGEST_CONTEXT:
+        return text
+    return f"{text[:LONGEST_CONTEXT]}\n[cut: {name} is longer than {LONGEST_CONTEXT} characters]"

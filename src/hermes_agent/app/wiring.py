@@ -6,7 +6,7 @@ import asyncio
 import getpass
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hermes_agent.agent.agent import Agent
@@ -66,8 +66,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
+        store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -113,6 +113,7 @@ class Builder:
     clock: Clock
     ids: Ids
     closing: AsyncExitStack
+    started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
@@ -147,11 +148,10 @@ class Builder:
         """The route with its address; a vendor that lives in this process is started when it is first asked."""
         if route.base_url:
             return route
-        address = await self.closing.enter_async_context(late(route.vendor.server)())
-        self.loaded = replace(
-            self.loaded, value=replace(self.loaded.value, model=replace(self.loaded.value.model, base_url=address))
-        )
-        return replace(route, base_url=address)
+        vendor = route.vendor
+        if vendor.name not in self.started:
+            self.started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
+        return replace(route, base_url=self.started[vendor.name])
 
     def _limits(self) -> Limits:
         agent = self.loaded.value.agent

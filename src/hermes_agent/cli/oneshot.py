@@ -23,7 +23,10 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 def run(invocation: Invocation) -> int:
     """Ask, print, and return the exit code of `Exit`. With an empty prompt, take up a run that was interrupted."""
-    return asyncio.run(_run(invocation))
+    try:
+        return asyncio.run(_run(invocation))
+    except asyncio.CancelledError:
+        return Exit.STOPPED
 
 
 async def _run(invocation: Invocation) -> int:
@@ -35,7 +38,13 @@ async def _run(invocation: Invocation) -> int:
         if not works:
             tell("Nothing to resume: the last run of this session is complete.")
             return Exit.OK
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, runtime.hermes.stop_now, session)
+        following = asyncio.current_task()
+
+        def stop() -> None:
+            if not runtime.hermes.stop_now(session) and following is not None:
+                following.cancel()  # The run is in another process: only this watching ends.
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)
         ended = await _follow(runtime, session, after, as_json=invocation.json)
         return report(ended, as_json=invocation.json)
 
@@ -45,10 +54,11 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     workspace = str(Path.cwd())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
     record = await session_for(runtime, invocation, conversation)
+    if invocation.model not in ("", record.model):
+        await runtime.store.sessions.set_model(record.id, invocation.model)
     after = await runtime.store.history.last_number(record.id)
-    goes_on = bool(invocation.resume or invocation.go_on) and await runtime.hermes.resume(record.id)
     if not invocation.prompt:
-        return record.id, after, goes_on
+        return record.id, after, await runtime.hermes.resume(record.id)
     inbound = Inbound(
         source="cli",
         source_id=runtime.ids.short(),
@@ -58,6 +68,8 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
         received=runtime.clock.now(),
     )
     await runtime.hermes.submit(inbound, record.id)
+    if invocation.resume or invocation.go_on:
+        await runtime.hermes.resume(record.id)  # A run that a crash left open takes the message along.
     return record.id, after, True
 
 

@@ -164,12 +164,12 @@ async def run(
             out = await _take(process.stdout, most)
             cut = len(out) >= most
             if cut:
-                _kill_group(process.pid)
+                _drop(process)
             code = await process.wait()
             return Finished(code=code if code >= 0 else 128 - code, out=out, err=await errors, cut=cut)
     finally:
+        _drop(process)
         if process.returncode is None:
-            _kill_group(process.pid)
             await asyncio.shield(spawn(process.wait(), name=f"end of {argv[0]}"))
         errors.cancel()
 
@@ -235,6 +235,10 @@ async def _signal_family(leader: int, mark: bytes, number: signal.Signals) -> bo
     return bool(members)
 
 
-def _kill_group(pid: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+def _drop(process: asyncio.subprocess.Process) -> None:
+    """Kill the group and close its pipes: one that is not read to its end keeps asyncio from seeing the process end,
+    and there is no public way to close it."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001

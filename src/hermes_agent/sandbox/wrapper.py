@@ -10,6 +10,9 @@ COMMENT = "# "
 NOTE = "'# '"
 # Words that replace the shell or its exit trap; such a command runs in a subshell (one fork, about 1 ms).
 _TAKES_OVER = re.compile(r"\b(exec|trap)\b")
+# The outer shell gets the signals of the group too, and must live to write down how the inner one took them. A trap
+# that does something is not inherited; an ignored signal would be.
+_OUTLIVE = "trap : HUP INT QUIT TERM USR1 USR2 ALRM"
 # With noclobber the shell opens `pid` with O_EXCL: whoever creates it decides whether the command ever runs. It is a
 # relative name on purpose: the shell begins in the folder that was claimed for it, even if that was moved meanwhile.
 _CLAIM = """\
@@ -37,7 +40,7 @@ def script(*, folder: str, exec_id: str, cwd: str, kept: str, keeps_as: str, tex
     quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
     if _TAKES_OVER.search(text):
         inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
-        lines += [f"( {inner}{run}\n)", f"_h=$?; {end}; exit $_h"]
+        lines += [_OUTLIVE, f"( {inner}{run}\n)", f"_h=$?; {end}; exit $_h"]
     else:
         lines += [f"trap {quote(quiet.format(f'{keep}{end}; '))} EXIT", run]
     return "\n".join(filter(None, lines))

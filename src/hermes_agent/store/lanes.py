@@ -41,6 +41,7 @@ INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0 WHERE id = $1 
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 STOPS = "SELECT id FROM lane WHERE owner = $1 AND stop_epoch = epoch ORDER BY id"
 NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues})"
+NEXT_OF = f"{NEXT} AND id IN ({{lanes}})"
 LONGEST_PAUSE = 300.0
 
 
@@ -135,11 +136,16 @@ class Lanes:
 
         return [row[0] for row in await self._engine.read(query)]
 
-    async def next_ready(self, queues: Sequence[str]) -> float | None:
-        """Seconds until the first waiting lane may be claimed; None where none waits."""
+    async def next_ready(self, queues: Sequence[str], lanes: Sequence[str] | None = None) -> float | None:
+        """Seconds until the first waiting lane (of `lanes`, where they are given) may be claimed; None where none
+        waits."""
+        if lanes is not None and not lanes:
+            return None
+        ids = lanes or ()
+        sql = (NEXT_OF if ids else NEXT).format(queues=marks(len(queues), 1), lanes=marks(len(ids), 1 + len(queues)))
 
         async def query(tx: Transaction) -> Row | None:
-            return await tx.row(NEXT.format(queues=marks(len(queues), 1)), *queues)
+            return await tx.row(sql, *queues, *ids)
 
         row = await self._engine.read(query)
         if row is None or row[0] is None:

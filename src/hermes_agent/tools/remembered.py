@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import locked, read_small, write_private
 
 log = logging.getLogger(__name__)
@@ -34,14 +35,19 @@ class RememberedFile:
         self._clock = clock
         self._stamp: tuple[int, int] | None = None
         self._entries: tuple[Approval, ...] = ()
+        self._broken = ""
 
     def has(self, key: str) -> bool:
         """Whether this very call was allowed for good, also by another process a moment ago."""
         return any(entry.key == key for entry in self._read())
 
     def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
-        """Allow a call for good. Raises `HomeError` where the file cannot be written."""
+        """Allow a call for good. Raises `HomeError` where the file cannot be written, or holds what we cannot read and
+        must not write over."""
         with locked(self._path.with_suffix(".lock")):
+            self._read()
+            if self._broken:
+                raise HomeError(f"{self._path} cannot be read ({self._broken}): mend it or move it away.")
             entries = (*self._read(), Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now()))
             write_private(self._path, HEAD + msgspec.yaml.encode(entries))
 
@@ -57,8 +63,10 @@ class RememberedFile:
         return self._entries
 
     def _parse(self, content: bytes) -> tuple[Approval, ...]:
+        self._broken = ""
         try:
             return msgspec.yaml.decode(content, type=tuple[Approval, ...] | None) or ()
         except (msgspec.DecodeError, ValueError) as error:
+            self._broken = " ".join(str(error).split())
             log.warning("%s cannot be read, so what it allows is asked again: %s", self._path, error)
             return ()

@@ -1,9 +1,11 @@
 """The chat with two tools that ask: a child process of the tests."""
 
 import asyncio
+import os
 import sys
 
 from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.cli.chat.begin import can_redraw, run_plain
 from hermes_agent.cli.chat.full import run_full
 from hermes_agent.cli.options import parse
 from hermes_agent.core.effects import Effect
@@ -33,7 +35,7 @@ async def main() -> None:
     invocation = parse(sys.argv[1:])
     assert invocation is not None
     async with open_runtime(find_home().ensure(), Options(extra_tools=tools)) as runtime:
-        await run_full(runtime, invocation)
+        await (run_full if can_redraw(os.environ) else run_plain)(runtime, invocation)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
+from hermes_agent.testing.faults import Truncate
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
+from hermes_agent.testing.scripted import Step, tries
 from tests.cli.chat.terminal import Terminal
 
 Open = Callable[..., Terminal]
@@ -39,11 +41,15 @@ ANSWERS = {
     "think": Answer(pieces=(Think("Let me see what this could mean."), Say("I know now."))),
     "ask": Answer(pieces=(Call("approve", {"command": "rm -r build"}),)),
     "colour": Answer(pieces=(Call("colour", {}),)),
+    "flaky": tries(
+        Truncate(reply=Answer(pieces=(Say("This is void.\n\nAnd this"),)), after=2),
+        Answer(pieces=(Say("This counts."),)),
+    ),
     "hang": Answer(pieces=(Say("slow " * 300),), pace=Pace(between=0.1, characters=5)),
 }
 
 
-def script(heard: Heard) -> Answer:
+def script(heard: Heard) -> Step:
     """Answers by the last words."""
     words = heard.last.text
     if heard.last.role == "tool":

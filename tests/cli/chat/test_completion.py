@@ -4,7 +4,8 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from hermes_agent.cli.chat.completion import ChatCompleter, names
+from hermes_agent.cli.chat.completion import ChatCompleter
+from hermes_agent.cli.chat.menu import names
 
 
 @pytest.fixture

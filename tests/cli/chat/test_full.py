@@ -18,8 +18,9 @@ def test_a_reply_is_written_once_and_stays_in_the_scrollback(at_terminal: Open):
         assert text.count(once) == 1, once
     assert "Vec<String>" in text
     assert "```" not in text
-    assert b"\x1b[?1049h" not in terminal.raw
-    assert b"\x1b[?1000h" not in terminal.raw
+    # No other screen, no mouse, no clearing: all that would disturb the scrollback.
+    for sequence in (b"\x1b[?1049h", b"\x1b[?1000h", b"\x1b[2J", b"\x1b[3J", b"\x1b[6n"):
+        assert sequence not in terminal.raw
 
 
 def test_blocks_are_in_the_order_they_were_written_in(at_terminal: Open):
@@ -75,6 +76,18 @@ def test_thoughts_are_one_dim_line(at_terminal: Open):
     text = terminal.wait_for("I know now.", IDLE)
 
     assert len(re.findall(r"∴ thought for .* · Let me see what this could mean\.", text)) == 1
+
+
+def test_a_reply_that_broke_off_is_said_to_be_tried_again(at_terminal: Open):
+    terminal = at_terminal()
+    terminal.wait_for("new session")
+
+    terminal.send("flaky\r")
+    text = terminal.wait_for("This counts.", IDLE)
+
+    assert re.search(r"(?s)↻ .*attempt 2 in ", text)
+    assert text.count("This counts.") == 1
+    assert "And this" not in text
 
 
 def test_a_message_during_a_run_is_read_by_the_model(at_terminal: Open):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, MessageTaken, Undone
-from hermes_agent.core.messages import Role
+from hermes_agent.core.messages import File, Image, Role, Text
 
 
 def local_time(at: float) -> datetime:
     """A moment of the log on this machine's clock."""
     return datetime.fromtimestamp(at, UTC).astimezone()
+
+
+def counted(rest: str, otherwise: int) -> int:
+    """The number that a line gives, at least 1; `otherwise` where it gives none."""
+    return max(1, int(rest)) if rest.isdecimal() else otherwise
 
 
 async def new(desk: Desk, rest: str) -> Done:
@@ -33,7 +39,7 @@ async def resume(desk: Desk, rest: str) -> Done:
     """Go on with an earlier session, by id or title."""
     if not rest:
         return await sessions(desk, rest)
-    record = await desk.hermes.store.sessions.find(rest)
+    record = await desk.hermes.store.sessions.find(rest, desk.inbound.principal.key)
     await desk.hermes.make_current(desk.inbound.conversation, record.id)
     await desk.hermes.resume(record.id)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
@@ -41,9 +47,7 @@ async def resume(desk: Desk, rest: str) -> Done:
 
 async def sessions(desk: Desk, rest: str) -> Done:
     """List the latest sessions of this principal."""
-    records = await desk.hermes.store.sessions.list(
-        principal=desk.inbound.principal.key, limit=int(rest) if rest.isdigit() else 15
-    )
+    records = await desk.hermes.store.sessions.list(principal=desk.inbound.principal.key, limit=counted(rest, 15))
     lines = [
         f"{record.id}  {local_time(record.updated):%Y-%m-%d %H:%M}  {record.title or '(untitled)'}"
         for record in records
@@ -67,11 +71,12 @@ async def title(desk: Desk, rest: str) -> Done:
 
 async def undo(desk: Desk, rest: str) -> Done:
     """Take back the last exchange (or the last N)."""
-    count = int(rest) if rest.isdigit() else 1
+    count = counted(rest, 1)
     said = await _said(desk)
     if not said:
         raise HermesError("There is nothing to undo.")
-    await desk.hermes.log(desk.record.id, Undone(to=said[-min(count, len(said))].number - 1))
+    async with desk.hermes.holding(desk.record.id) as journal:
+        await journal.commit(Undone(to=said[-min(count, len(said))].number - 1))
     return Done(text=f"Took back {min(count, len(said))} message(s). They stay in the log.")
 
 
@@ -81,9 +86,12 @@ async def retry(desk: Desk, rest: str) -> Done:
     if not said:
         raise HermesError("There is nothing to retry.")
     last = said[-1]
-    await desk.hermes.log(desk.record.id, Undone(to=last.number - 1))
-    words = rest or (last.event.message.text if isinstance(last.event, MessageTaken) else "")
-    return Done(submit=desk.message(words))
+    async with desk.hermes.holding(desk.record.id) as journal:
+        await journal.commit(Undone(to=last.number - 1))
+    if not rest and isinstance(last.event, MessageTaken):
+        said_before = tuple(part for part in last.event.message.parts if isinstance(part, Text | Image | File))
+        return Done(submit=replace(desk.inbound, parts=said_before))
+    return Done(submit=desk.message(rest))
 
 
 async def _said(desk: Desk) -> list[Entry]:

@@ -10,13 +10,14 @@ from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, on
 from hermes_agent.cli.output import width
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
-from hermes_agent.core.messages import ToolResult
+from hermes_agent.core.messages import ToolCall, ToolResult
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
 SOON = 0.3
 """Seconds after which a call is slow enough for a clock."""
 MOST_DIFF_LINES = 40
+NOTE = re.compile(r"\[.*\]")  # what the tool itself says of a command: `[exit 1, 0.3 s]`
 DIFF = re.compile(r"^--- .*\n\+\+\+ .*\n", re.MULTILINE)
 
 
@@ -29,6 +30,13 @@ class Call:
     effect: Effect
     began: float
     progress: str = ""
+
+
+def wished(call: ToolCall) -> Call:
+    """A call as the model asked for it, for one that ended without being seen to start."""
+    about = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    summary = f"{call.name}: {one_line(about)}" if about else call.name
+    return Call(tool=call.name, summary=summary, effect=Effect.READS, began=0.0)
 
 
 def running_line(call: Call, now: float, columns: int) -> str:
@@ -63,14 +71,16 @@ def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
 
 
 def short_result(text: str, call: Call | None) -> str:
-    """A result in a few words: its one line, the last line of a command, or how many lines there are."""
+    """A result in a few words: its one line, how many lines there are, or, of a command, the last one and what the tool
+    says of it."""
     lines = [line for line in clean(text[:200_000]).split("\n") if line.strip()]
     if not lines:
         return "nothing"
     if len(lines) == 1:
         return lines[0]
     if call is not None and call.effect is Effect.EXEC:
-        return lines[-1]
+        last = lines[-1]
+        return f"{last} {lines[-2]}" if NOTE.fullmatch(last) else last
     return f"{len(lines):,} lines"
 
 

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.cli.chat.menu import more_help
 from hermes_agent.cli.chat.questions import answer_of
 from hermes_agent.cli.chat.recap import retell, take_up
 from hermes_agent.cli.chat.status import Status
@@ -143,7 +144,8 @@ class Chat:
         else:
             self.transcript.said(text)
         if done.text:
-            self.transcript.answer(done.text)
+            more = f"\n\nHere:\n{more_help()}" if text.strip() == "/help" else ""
+            self.transcript.answer(f"{done.text}{more}")
         self._look_again()
 
     async def _submit(self, inbound: Inbound) -> None:

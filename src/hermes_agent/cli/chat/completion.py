@@ -5,42 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from hermes_agent.app.commands import COMMANDS
-from hermes_agent.app.commands.command import Command
-from hermes_agent.host.late import late
+from hermes_agent.cli.chat.menu import names
 
 AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
 MOST_PATHS = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Name:
-    """A command as the menu shows it."""
-
-    name: str
-    summary: str
-    arguments: str = ""
-
-
-HERE = (
-    Name(name="quit", summary="Leave (also Ctrl-D)."),
-    Name(name="keys", summary="Show the keys."),
-    Name(name="thinking", summary="Show thoughts whole or in short (also Ctrl-T)."),
-)
-"""What only a terminal has."""
-
-
-def names() -> list[Name]:
-    """Every command."""
-    commands: list[Command] = [late(where) for where in COMMANDS.values()]
-    shared = [Name(name=each.name, summary=each.summary, arguments=each.arguments) for each in commands]
-    return [*shared, *HERE]
 
 
 class ChatCompleter(Completer):

@@ -97,9 +97,9 @@ class Keyboard:
     def _choice(self, key: str) -> str | None:
         """The decision that a key alone makes."""
         asked = self._chat.question
-        if asked is None or asked.purpose != "approval" or self._panel.buffer.text or self._panel.seconds_shown() < TOO_SOON:
+        if asked is None or asked.purpose != "approval" or self._panel.buffer.text:
             return None
-        return keys_of(asked).get(key)
+        return keys_of(asked).get(key) if self._panel.seconds_shown() >= TOO_SOON else None
 
     def _chooses(self, key: str) -> Condition:
         return Condition(lambda: self._choice(key) is not None)

@@ -12,13 +12,19 @@ from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.text import clean, plain
 
 WIDTH = 160
-"""Cells that a summary may have; replies are not cut."""
+"""Cells that a summary may have where the output is no terminal; replies are not cut."""
 
 
 class PlainPage:
     """Standard output as a `Page`."""
 
-    width = WIDTH
+    @property
+    def width(self) -> int:
+        """The terminal's width."""
+        try:
+            return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+        except (OSError, ValueError):
+            return WIDTH
 
     def write(self, lines: str) -> None:
         """Show lines at once."""
@@ -95,7 +101,7 @@ class LineMode:
             asked = self._chat.question
             if asked is not None and asked.question != self._shown:
                 self._shown = asked.question
-                self._page.write("\n" + question_lines(asked, len(shown.questions) - 1))
+                self._page.write("\n" + question_lines(asked, len(shown.questions) - 1, self._page.width))
                 return
             self._moved.clear()
             await self._moved.wait()

@@ -7,9 +7,10 @@ from enum import Enum, auto
 from typing import Protocol
 
 from hermes_agent.cli.chat.blocks import is_code
-from hermes_agent.cli.chat.calls import Call, ended_lines
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint
+from hermes_agent.cli.chat.calls import Call, ended_lines, wished
+from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.chat.words import Words
+from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import (
     Answered,
@@ -81,6 +82,7 @@ class Transcript:
         self._thinking_since = 0.0
         self._last_reply = ""
         self._taken: set[int] = set()
+        self._wished: dict[str, Call] = {}
 
     @property
     def width(self) -> int:
@@ -117,7 +119,7 @@ class Transcript:
                 if call_id in self.calls:
                     self.calls[call_id].progress = text
             case ToolEnded(call_id=call_id):
-                call = self.calls.pop(call_id, None)
+                call = self.calls.pop(call_id, None) or self._wished.get(call_id)
                 self._put(Kind.CALL, ended_lines(event, call, self._page.width))
 
     def _see_reply(self, reply: Replied) -> None:
@@ -131,6 +133,7 @@ class Transcript:
         if reply.partial:
             self.remark("(cut short)")
         self._last_reply = reply.message.text
+        self._wished = {call.id: wished(call) for call in reply.message.tool_calls}
 
     def _see_rare(self, event: Event) -> None:
         match event:
@@ -158,8 +161,10 @@ class Transcript:
                 self.questions[question] = event
             case Answered(question=question, answer=answer):
                 asked = self.questions.pop(question, None)
-                words = f"{one_line(asked.text, self._page.width)} " if asked is not None else ""
-                self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {one_line(answer)}', DIM)}")
+                said = one_line(answer, self._page.width // 2)
+                room = max(8, self._page.width - width(said) - 5)
+                words = f"{one_line(asked.text, room)} " if asked is not None else ""
+                self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {said}', DIM)}")
             case _:
                 pass
 
@@ -211,7 +216,7 @@ class Transcript:
 
     def remark(self, text: str, colour: str = DIM) -> None:
         """Show a line that neither the person nor the model said."""
-        self._put(Kind.REMARK, paint(clean(text), colour))
+        self._put(Kind.REMARK, paint("\n".join(wrapped(text, self._page.width)), colour))
 
     def answer(self, text: str) -> None:
         """Show what a command found."""

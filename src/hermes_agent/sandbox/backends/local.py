@@ -33,9 +33,9 @@ from hermes_agent.sandbox.wrapper import INLINE, MARK, kept_directory, script
 
 EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
 KEPT = ".kept"
-BEGIN_SECONDS = 1.0  # how long a shell that was just started may take until it says so
 MOST_MOVED = 64 << 20
 SMALL = 64 << 10
+SIGKILLED, SIGTERMED = 137, 143
 # A command that ends within this time is finished in the thread that started it, without another round over the loop.
 QUICK_SECONDS = 0.01
 NOBODY = Identity(pid=0)
@@ -51,14 +51,16 @@ class Meta(msgspec.Struct, frozen=True):
 
 
 class LocalPlace:
-    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them."""
+    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them. A shell that
+    was just started may take `begin_seconds` until it says that it runs."""
 
     name = "local"
 
-    def __init__(self, *, folder: Path, env: Mapping[str, str], shell: str = "") -> None:
+    def __init__(self, *, folder: Path, env: Mapping[str, str], shell: str = "", begin_seconds: float = 1.0) -> None:
         self._folder = folder
         self._env = dict(env)
         self._boot = _boot()
+        self._begin_seconds = begin_seconds
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     async def start(self, exec_id: str, command: Command) -> Running:
@@ -66,7 +68,7 @@ class LocalPlace:
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
-        for _ in range(int(BEGIN_SECONDS / _GLANCE)):
+        for _ in range(int(self._begin_seconds / _GLANCE)):
             if not await asyncio.to_thread(_is_beginning, folder):
                 break
             await asyncio.sleep(_GLANCE)
@@ -114,12 +116,13 @@ class LocalPlace:
         except OSError as error:
             raise PlaceFailed(f"The command could not be started: {error.strerror}.") from error
         try:
-            return self._begin(folder, exec_id, Meta(command=command, cwd=cwd, boot=self._boot), text)
+            env = {} if before else self._env  # a kept shell holds the whole environment, also what it unset
+            return self._begin(folder, exec_id, Meta(command=command, cwd=cwd, boot=self._boot), text, env)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise PlaceFailed(f"The command could not be started: {error.strerror or error}.") from error
 
-    def _begin(self, folder: Path, exec_id: str, meta: Meta, text: str) -> Running:
+    def _begin(self, folder: Path, exec_id: str, meta: Meta, text: str, env: Mapping[str, str]) -> Running:
         command = meta.command
         (folder / "meta.json").write_bytes(msgspec.json.encode(meta))
         if len(command.text) >= INLINE:
@@ -128,7 +131,7 @@ class LocalPlace:
         given = _input(folder) if command.background else None
         try:
             argv = [self._shell, "-c", text]
-            child = start_detached(argv, cwd=str(folder), env=self._env, stdin=given, out=out)
+            child = start_detached(argv, cwd=str(folder), env={**env, MARK: exec_id}, stdin=given, out=out)
         finally:
             os.close(out)
             if given is not None:
@@ -213,8 +216,10 @@ class LocalRunning:
             self._child.signal(number)
 
     async def kill(self) -> bool:
+        was_running = self._child.is_alive
         gone = await self._child.end(f"{MARK}={self.exec_id}")
-        await asyncio.to_thread(self._note_kill)
+        if was_running:
+            await asyncio.to_thread(self._note_kill)
         return gone
 
     @property
@@ -239,7 +244,8 @@ class LocalRunning:
     def _read_end(self) -> Ended:
         self._keep()
         text = _read_text(self._folder / "exit")
-        code = int(text) if text.endswith("\n") else self._child.code
+        seen = self._child.code  # what the kernel says; the shell's trap does not know the signal that ended the shell
+        code = seen if seen is not None else int(text) if text.endswith("\n") else None
         begun = (self._folder / "meta.json").stat().st_mtime
         ended = (self._folder / ("exit" if text else "out")).stat().st_mtime
         if (self._folder / "out").stat().st_size <= SMALL:
@@ -253,8 +259,12 @@ class LocalRunning:
             (self._folder / "env").replace(self._kept)
 
     def _note_kill(self) -> None:
-        with suppress(FileExistsError), (self._folder / "exit").open("x") as file:
-            file.write(f"{self._child.code or 137}\n")
+        """Write the code down for those who attach later."""
+        noted = _read_text(self._folder / "exit").strip()
+        code = self._child.code
+        if code is None:
+            code = (int(noted) or SIGTERMED) if noted else SIGKILLED
+        (self._folder / "exit").write_text(f"{code}\n")
 
 
 def _check(text: str) -> None:

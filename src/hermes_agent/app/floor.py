@@ -1,0 +1,222 @@
+"""Where runs happen: lanes that are ready are claimed, each lease becomes a run, and a ring is heeded."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import give_up, run
+from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.app.bus import Bus
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
+from hermes_agent.core.ids import Ids
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store.database import Store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session as SessionRecord
+
+log = logging.getLogger(__name__)
+
+APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+SHORTEST_PAUSE = 0.01
+"""Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
+
+BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A run of this process, and its two controls."""
+
+    lease: Lease
+    journal: Journal
+    switch: StopSwitch
+    ended: asyncio.Event
+    task: asyncio.Task[None] | None = None
+
+
+class Floor:
+    """The runs of this process.
+
+    `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
+    otherwise every lane of the queue. A session at rest is not held in memory.
+    """
+
+    def __init__(self, *, store: Store, build: BuildAgent, clock: Clock, ids: Ids, queue: str, own_only: bool) -> None:
+        self.bus = Bus(store.history.entries, self.runs)
+        self.queue = queue
+        self._store = store
+        self._build = build
+        self._clock = clock
+        self._ids = ids
+        self._own: set[str] | None = set() if own_only else None
+        self._running: dict[str, Running] = {}
+        self._worker: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+
+    def runs(self, session: str) -> bool:
+        """Whether a run of this session is under way here."""
+        return session in self._running
+
+    def want(self, session: str) -> None:
+        """There is, or may be, work for this session."""
+        if self._own is not None:
+            self._own.add(session)
+        if running := self._running.get(session):
+            running.journal.mailbox.ring()
+        self.look()
+
+    def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
+        """End the session's run; what is set when it has ended, None where none is under way here."""
+        running = self._running.get(session)
+        if running is None:
+            return None
+        running.switch.stop(reason)
+        return running.ended
+
+    def look(self) -> None:
+        """See to it that ready lanes are claimed."""
+        self._wanted.set()
+        if self._worker is None or self._worker.done():
+            self._worker = spawn(self._work(), name="worker")
+
+    def journal(self, lease: Lease, view: Session) -> Journal:
+        """The journal of a session under a lease."""
+        return Journal(self._store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+
+    async def close(self) -> None:
+        """Leave the runs under way to the log, for whoever comes next."""
+        tasks = [self._worker, *(running.task for running in self._running.values())]
+        for task in tasks:
+            if task is not None:
+                task.cancel()
+        for task in tasks:
+            if task is not None:
+                await asyncio.wait((task,))
+
+    async def _work(self) -> None:
+        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told."""
+        try:
+            await self._serve()
+        except StoreError as error:
+            log.exception("the store failed")
+            for session in self._own or self._running:
+                self.bus.fail(session, error)
+
+    async def _serve(self) -> None:
+        while True:
+            self._wanted.clear()
+            pause = await self._store.workers.tend(self._running.keys())
+            while (lease := await self._claim()) is not None:
+                self._start(lease)
+            next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
+            if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
+                await self._heed()
+
+    async def _rung(self, seconds: float) -> bool:
+        """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
+        async with asyncio.TaskGroup() as group:
+            outside = group.create_task(self._store.workers.wait(seconds))
+            inside = group.create_task(self._wanted.wait())
+            await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
+            rung = outside.done() and outside.result()
+            outside.cancel()
+            inside.cancel()
+        return rung
+
+    async def _heed(self) -> None:
+        """After a ring: there may be mail for a run under way, or an order to stop one."""
+        for running in self._running.values():
+            running.journal.mailbox.ring()
+        for session in await self._store.lanes.stops():
+            self.stop(session)
+
+    async def _claim(self) -> Lease | None:
+        """The next lane that is ready."""
+        if self._own is None:
+            return await self._store.lanes.claim([self.queue])
+        for session in self._idle() or ():
+            if lease := await self._store.lanes.claim([self.queue], session):
+                return replace(lease, poison="")  # A person is there, and wants it tried.
+        return None
+
+    def _idle(self) -> list[str] | None:
+        """The sessions of this process's own that have no run here; None where it works on all of the queue."""
+        return None if self._own is None else sorted(self._own - self._running.keys())
+
+    def _start(self, lease: Lease) -> None:
+        journal = self.journal(lease, Session(id=lease.lane))
+        running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
+        self._running[lease.lane] = running
+        running.task = spawn(self._run(running), name=f"run {lease.lane}")
+
+    async def _run(self, running: Running) -> None:
+        """Everything that happens under one lease."""
+        lane = running.lease.lane
+        # Boundary: one conversation.
+        try:
+            await self._rounds(running)
+        except LostLease:
+            log.warning("session %s was taken over by another process", lane)
+        except StoreError as error:
+            log.exception("session %s cannot be written", lane)
+            with suppress(StoreError):
+                await self._store.lanes.release(running.lease, error=str(error))
+            self.bus.fail(lane, error)
+        except Exception:
+            log.exception("session %s: the run could not be ended", lane)
+            self.bus.fail(lane, HermesError(APOLOGY))
+        finally:
+            del self._running[lane]
+            running.ended.set()
+        if running.journal.mailbox.released:
+            await self._rest(lane)
+        else:
+            self.look()
+
+    async def _rest(self, lane: str) -> None:
+        """Think no more of a session that is done, unless mail came while its run was ending."""
+        if self._own is not None:
+            self._own.discard(lane)
+            if lease := await self._store.lanes.claim([self.queue], lane):
+                self._own.add(lane)
+                self._start(replace(lease, poison=""))
+
+    async def _rounds(self, running: Running) -> None:
+        """Run until the lane was given back; mail that came too late for one run begins the next.
+
+        After a stop the lane is given back with its mail: the next run has an epoch of its own, and the stop, which
+        names the old one, does not end it too.
+        """
+        view, journal = running.journal.session, running.journal
+        record = await self._store.sessions.get(view.id)
+        if record is None:
+            raise UnknownSession(f"There is no session {view.id}.")
+        view.workspace = record.workspace
+        fold(view, await self._store.history.entries(view.id))
+        while not journal.mailbox.released:
+            # Boundary: one conversation.
+            try:
+                if running.lease.poison:
+                    raise HermesError(running.lease.poison)
+                await run(await self._build(record, journal), view, journal, running.switch)
+            except StoreError:
+                raise
+            except Exception as error:
+                if not isinstance(error, HermesError):
+                    log.exception("session %s: the run failed", view.id)
+                    error = HermesError(APOLOGY)
+                await give_up(view, journal, self._ids, error)
+            if running.switch.stopped and not journal.mailbox.released:
+                await self._store.lanes.release(running.lease)
+                return
+            running.switch = StopSwitch()
+            journal.mailbox.next_run()

@@ -1,0 +1,38 @@
+"""The slash commands that the chat offers: those of every surface, and what only a terminal has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands.command import Command
+from hermes_agent.host.late import late
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A command as the menu shows it."""
+
+    name: str
+    summary: str
+    arguments: str = ""
+
+
+HERE = (
+    Name(name="quit", summary="Leave (also Ctrl-D)."),
+    Name(name="keys", summary="Show the keys."),
+    Name(name="thinking", summary="Show thoughts whole or in short (also Ctrl-T)."),
+)
+"""What only a terminal has."""
+
+
+def names() -> list[Name]:
+    """Every command."""
+    commands: list[Command] = [late(where) for where in COMMANDS.values()]
+    shared = [Name(name=each.name, summary=each.summary, arguments=each.arguments) for each in commands]
+    return [*shared, *HERE]
+
+
+def more_help() -> str:
+    """The lines of `/help` about what only a terminal has."""
+    return "\n".join(f"/{each.name:<12}{each.summary}" for each in HERE)

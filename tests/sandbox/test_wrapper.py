@@ -1,0 +1,75 @@
+"""The shell around a command runs it once and writes down how it ended, whatever the command does to its shell."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.sandbox.wrapper import INLINE, kept_directory, script
+
+SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
+
+
+def run(shell: str, folder: Path, text: str, *, kept: str = "", keeps_as: str = '"$PWD"') -> int:
+    if len(text) >= INLINE:
+        (folder / "command").write_text(text)
+    made = script(folder=str(folder), exec_id="g/a", cwd="/", kept=kept, keeps_as=keeps_as, text=text)
+    with (folder / "out").open("ab") as out:
+        return subprocess.run(
+            [shell, "-c", made], cwd=folder, stdout=out, stderr=out, check=False, timeout=10
+        ).returncode
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("true", 0),
+        ("exit 3", 3),
+        ("exec sh -c 'exit 4'", 4),
+        ("trap 'exit 5' EXIT", 5),
+        ("set -eux; false", 1),
+        ("set -C; cd /usr; exit 6", 6),
+        ("(exit 7)", 7),
+    ],
+)
+def test_the_exit_code_is_written_down(tmp_path: Path, shell: str, text: str, code: int) -> None:
+    assert run(shell, tmp_path, text) == code
+    assert (tmp_path / "exit").read_text() == f"{code}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_it_leaves_can_be_taken_up_again(tmp_path: Path, shell: str) -> None:
+    run(shell, tmp_path, 'cd /usr; export WORDS="it\'s\n two"')
+    (tmp_path / "env").rename(tmp_path / "kept")
+    (tmp_path / "pid").unlink()
+
+    run(shell, tmp_path, 'echo "$WORDS"', kept=str(tmp_path / "kept"))
+
+    assert kept_directory((tmp_path / "kept").read_text()) == "/usr"
+    assert (tmp_path / "out").read_text() == "it's\n two\n"
+
+
+def test_who_comes_second_never_runs(tmp_path: Path) -> None:
+    (tmp_path / "pid").touch()
+
+    assert run("bash", tmp_path, "echo ran") == 125
+    assert "ran" not in (tmp_path / "out").read_text()
+
+
+def test_a_command_too_long_for_an_argument_is_read_from_its_file(tmp_path: Path) -> None:
+    assert run("bash", tmp_path, f"exit 3 # {'x' * INLINE}") == 3
+
+
+def test_it_notes_who_runs_it(tmp_path: Path) -> None:
+    run("bash", tmp_path, "echo $$")
+
+    assert (tmp_path / "pid").read_text().split()[0] == (tmp_path / "out").read_text().strip()
+
+
+def test_a_file_that_notes_no_directory_has_none() -> None:
+    assert kept_directory("declare -x A=1\n") == ""
+    assert kept_directory("") == ""

@@ -1,0 +1,178 @@
+"""Who may do what: the order of the rules, and what a person's answer covers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.tool import CallFacts
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.permission import Allowed, Denied, NeedsApproval, Permission, Request, binding
+from hermes_agent.tools.remembered import RememberedFile
+from hermes_agent.tools.settings import ApprovalSettings
+
+
+@pytest.fixture
+def remembered(tmp_path: Path) -> RememberedFile:
+    return RememberedFile(tmp_path / "approvals.yaml", FakeClock())
+
+
+@pytest.fixture
+def permission(remembered: RememberedFile) -> Permission:
+    return Permission(ApprovalSettings(), remembered)
+
+
+def command(text: str, **changes: object) -> Request:
+    request = Request(
+        tool="terminal",
+        needs=frozenset({Capability.EXEC}),
+        facts=CallFacts(effect=Effect.EXEC, paths=None, summary=f"terminal: {text}"),
+        arguments={"command": text},
+        session="s1",
+        workspace="/work/project",
+    )
+    return replace(request, **changes)
+
+
+def write(path: str, effect: Effect = Effect.KEYED) -> Request:
+    return Request(
+        tool="write_file",
+        needs=frozenset({Capability.FS_WRITE}),
+        facts=CallFacts(effect=effect, paths=(path,), summary=f"write_file: {path}"),
+        arguments={"path": path, "content": "x"},
+        session="s1",
+        workspace="/work/project",
+    )
+
+
+RISKY = command("rm -rf build")
+
+
+def test_harmless_calls_run(permission: Permission) -> None:
+    assert permission.decide(command("ls")) == Allowed()
+    assert permission.decide(write("/work/project/a.txt")) == Allowed()
+    assert permission.decide(write("/tmp/a.txt")) == Allowed()
+
+
+def test_a_risky_command_is_asked_about_with_reason_command_and_folder(permission: Permission) -> None:
+    decision = permission.decide(RISKY)
+
+    assert isinstance(decision, NeedsApproval)
+    assert decision.question.text == "May I run this? It deletes recursively.\nrm -rf build\nin /work/project"
+    assert decision.question.choices == ("once", "session", "always", "deny")
+    assert decision.question.purpose == "approval"
+
+
+def test_a_write_outside_the_workspace_is_asked_about_and_a_read_is_not(permission: Permission) -> None:
+    assert isinstance(permission.decide(write("/etc/hosts")), NeedsApproval)
+    assert permission.decide(write("/etc/hosts", Effect.READS)) == Allowed()
+
+
+def test_once_is_for_once(permission: Permission) -> None:
+    assert permission.remember(RISKY, "once") == Allowed()
+
+    assert isinstance(permission.decide(RISKY), NeedsApproval)
+
+
+def test_session_is_for_this_session(permission: Permission) -> None:
+    assert permission.remember(RISKY, "Session ") == Allowed()
+
+    assert permission.decide(RISKY) == Allowed()
+    assert isinstance(permission.decide(replace(RISKY, session="s2")), NeedsApproval)
+
+
+def test_always_is_for_every_session_and_process(permission: Permission, tmp_path: Path) -> None:
+    assert permission.remember(RISKY, "always") == Allowed()
+
+    later = Permission(ApprovalSettings(), RememberedFile(tmp_path / "approvals.yaml", FakeClock()))
+    assert later.decide(replace(RISKY, session="s2")) == Allowed()
+
+
+@pytest.mark.parametrize("answer", ["deny", "no", "", "please do not"])
+def test_anything_else_is_a_no(permission: Permission, answer: str) -> None:
+    decision = permission.remember(RISKY, answer)
+
+    assert isinstance(decision, Denied)
+    assert answer.startswith(("deny", "no")) or answer in decision.reason
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        command("rm -rf build src"),
+        command("rm -rf build", workspace="/work/other"),
+        command("rm -rf build", folder="/work/project/src"),
+        replace(RISKY, arguments={"command": "rm -rf build", "workdir": "src"}),
+        command("rm -rf build; rm -rf src"),
+        command("rm -rf build > log"),
+        replace(RISKY, tool="other"),
+    ],
+)
+def test_an_answer_covers_that_command_in_that_folder_alone(permission: Permission, other: Request) -> None:
+    permission.remember(RISKY, "always")
+
+    assert binding(other) != binding(RISKY)
+    assert isinstance(permission.decide(other), NeedsApproval)
+
+
+def test_spaces_between_words_are_no_other_command(permission: Permission) -> None:
+    permission.remember(RISKY, "session")
+
+    assert permission.decide(command("rm   -rf  'build'")) == Allowed()
+
+
+def test_what_destroys_is_never_allowed_whatever_was_said(remembered: RememberedFile) -> None:
+    permission = Permission(ApprovalSettings(mode="off"), remembered)
+    doom = command("rm -rf /")
+    permission.remember(doom, "always")
+
+    decision = permission.decide(doom)
+
+    assert decision == Denied("Never allowed here: it would destroy the system or a home folder.")
+
+
+def test_without_the_mode_ask_only_the_hard_block_holds(remembered: RememberedFile) -> None:
+    assert Permission(ApprovalSettings(mode="off"), remembered).decide(RISKY) == Allowed()
+
+
+@pytest.mark.parametrize(
+    ("glob", "request_", "denied"),
+    [
+        ("git push*", command("git push origin main"), True),
+        ("git push*", command("make && git push"), True),
+        ("git push*", command("git pull"), False),
+        ("terminal", command("ls"), True),
+        ("terminal:ls*", command("ls -la"), True),
+        ("write_file:/work/project/prod/*", write("/work/project/prod/a"), True),
+        ("write_file:/work/project/prod/*", write("/work/project/dev/a"), False),
+    ],
+)
+def test_the_owners_deny_list_is_stronger_than_any_answer(
+    remembered: RememberedFile, glob: str, request_: Request, denied: bool
+) -> None:
+    permission = Permission(ApprovalSettings(deny=(glob,), mode="off"), remembered)
+    permission.remember(request_, "always")
+
+    assert isinstance(permission.decide(request_), Denied) is denied
+
+
+def test_a_capability_that_was_not_granted_is_refused_by_name(permission: Permission) -> None:
+    decision = permission.decide(command("ls", granted=frozenset({Capability.FS_READ})))
+
+    assert decision == Denied("terminal needs `exec`, which is not granted in this conversation.")
+
+
+def test_where_nobody_is_there_what_needs_a_yes_is_refused(permission: Permission) -> None:
+    decision = permission.decide(replace(RISKY, attended=False))
+
+    assert isinstance(decision, Denied)
+    assert "it deletes recursively" in decision.reason
+    assert permission.decide(command("ls", attended=False)) == Allowed()
+
+
+def test_a_kept_directory_is_where_the_command_is_judged(permission: Permission) -> None:
+    assert isinstance(permission.decide(command("rm -rf *", folder="/")), Denied)
+    assert isinstance(permission.decide(command("touch x", folder="/srv")), NeedsApproval)
