@@ -1,6 +1,7 @@
 """Fixtures: a store on an empty database of each dialect, and more stores on the same one."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -47,19 +48,32 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return empty_database(request.param, request, tmp_path)
 
 
-@pytest.fixture
-async def open_another(database_url: str) -> AsyncIterator[Callable[..., Awaitable[Store]]]:
-    """See `OpenAnother`."""
+@asynccontextmanager
+async def opening(url: str) -> AsyncIterator[OpenAnother]:
     opened: list[Store] = []
 
     async def open_one(*, clock: Clock | None = None, timings: Timings | None = None) -> Store:
-        store = await open_store(database_url, clock=clock, timings=timings)
+        store = await open_store(url, clock=clock, timings=timings)
         opened.append(store)
         return store
 
     yield open_one
     for store in opened:
         await store.close()
+
+
+@pytest.fixture
+async def open_another(database_url: str) -> AsyncIterator[OpenAnother]:
+    """See `OpenAnother`; once per dialect."""
+    async with opening(database_url) as open_one:
+        yield open_one
+
+
+@pytest.fixture
+async def open_postgres(cluster: PostgresCluster) -> AsyncIterator[OpenAnother]:
+    """See `OpenAnother`; for what only a server does."""
+    async with opening(cluster.fresh_url()) as open_one:
+        yield open_one
 
 
 @pytest.fixture

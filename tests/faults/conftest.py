@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.databases import cluster, database_url, open_another, store
+from tests.databases import cluster, database_url, open_another, open_postgres, store
 
-__all__ = ["cluster", "database_url", "open_another", "store"]
+__all__ = ["cluster", "database_url", "open_another", "open_postgres", "store"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -49,6 +49,7 @@ class Work:
             "HERMES_HOME": str(self.folder / "home"),
             "CUSTOM_API_KEY": KEY,
             "PYTHONPATH": str(SOURCE),
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         return subprocess.Popen(
             [sys.executable, "-P", "-c", HERMES, *arguments],

@@ -1,5 +1,5 @@
 """Every test of the store runs on both dialects."""
 
-from tests.databases import cluster, database_url, open_another, store
+from tests.databases import cluster, database_url, open_another, open_postgres, store
 
-__all__ = ["cluster", "database_url", "open_another", "store"]
+__all__ = ["cluster", "database_url", "open_another", "open_postgres", "store"]

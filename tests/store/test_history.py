@@ -124,3 +124,12 @@ def test_any_text_survives_the_log(text: str):
     event = Notice(text=text)
 
     assert revive(Durable, plain(written(event))) == event
+
+
+async def test_appending_nothing_still_asks_for_the_lease(store: Store):
+    lease = await claimed(store)
+    await append(store, lease)
+    await store.lanes.release(lease)
+
+    with pytest.raises(LostLease):
+        await append(store, lease)

@@ -94,6 +94,7 @@ async def quiet(store: Store) -> None:
 
 async def test_the_lanes_of_a_dead_worker_are_freed_and_count_a_crash(store: Store, open_another: OpenAnother):
     dying, peer = await open_another(), await open_another(timings=SOON)
+    await peer.workers.register()
     lease = await claimed(dying)
     await die(dying)
 
@@ -117,6 +118,16 @@ async def reaped(store: Store) -> list[str]:
         while not (freed := await store.workers.reap()):  # noqa: ASYNC110  it takes time for the kernel and the server
             await asyncio.sleep(0.01)
     return freed
+
+
+async def test_a_new_worker_takes_away_what_only_left_its_name(store: Store, open_another: OpenAnother):
+    await store.workers.register()
+    await die(store)
+    peer = await open_another(timings=SOON)
+
+    await peer.workers.register()
+
+    assert await registered(peer) == [peer.workers.id]
 
 
 async def test_the_living_are_not_reaped(store: Store, open_another: OpenAnother):
@@ -156,6 +167,7 @@ async def take_over(store: Store, other: Store) -> None:
 async def test_a_worker_that_was_silent_for_longer_than_the_ttl_is_given_up(open_another: OpenAnother):
     silent = await open_another(timings=Timings(ttl=0.05))
     peer = await open_another(timings=replace(SOON, ttl=0.05))
+    await peer.workers.register()
     lease = await claimed(silent)
 
     assert await reaped(peer) == ["s1"]

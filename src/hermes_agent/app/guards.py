@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from hermes_agent.agent.hooks import Proposed
-from hermes_agent.core.effects import Capability
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import Answer
 from hermes_agent.tools.permission import Allowed, Denied, NeedsApproval, Permission, Request
@@ -39,7 +39,10 @@ class PermissionHook:
             granted=self.granted,
             attended=self.attended,
         )
-        decision = await asyncio.to_thread(self.permission.decide, request)
+        if proposed.facts.effect is Effect.READS and Capability.EXEC not in request.needs:
+            decision = self.permission.decide(request)  # Nothing is looked up for such a call: no thread is needed.
+        else:
+            decision = await asyncio.to_thread(self.permission.decide, request)
         if isinstance(decision, NeedsApproval):
             answer = await context.ask(decision.question)
             decision = await asyncio.to_thread(self.permission.remember, request, answer)

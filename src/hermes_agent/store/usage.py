@@ -107,7 +107,7 @@ class Ledger:
 
         await (self._engine.write(change) if tx is None else change(tx))
 
-    async def settle(  # noqa: PLR0913 - what is known of one call
+    async def settle(
         self,
         call_id: str,
         usage: Usage,

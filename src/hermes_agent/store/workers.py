@@ -20,6 +20,7 @@ REGISTER = (
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
+BUSY_PEERS = f"{PEERS} AND EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id)"
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
 FREE = (
@@ -45,7 +46,7 @@ class Timings:
     ttl: float = 30.0
     sweep: float = 5.0
     grace: float = 10.0
-    blink: float = 0.3
+    blink: float = 0.25
     look: float | None = None
     attempts: int = 5
     crashes: int = 3
@@ -59,7 +60,8 @@ class Presence(Protocol):
     - from `arrive` until `leave`, or the death of the process, others find it alive; `key` is a number of its own;
     - a ring that comes after `arrive` ends the next `wait`, which returns whether there was one; one waiter at a time;
     - `now` is a clock that all workers of the database share;
-    - `suspicious` is true where a death was noticed; `look` is false while the absence of a sign proves nothing;
+    - `suspicious` is true where a death was noticed since it was last asked;
+    - `look` is false while the absence of a sign proves nothing;
     - `dead` names those workers that are certainly gone; `buried` removes what one left behind.
     """
 
@@ -112,6 +114,7 @@ class Workers:
                 await self._presence.arrive(self.id, self._key)
                 await self._enter()
                 self._present = True
+                await self._reap(PEERS)  # Also what left nothing but its name.
 
     async def wait(self, seconds: float) -> bool:
         """Wait for a ring: new mail, a stop, a dead worker. False where none came in that time."""
@@ -172,15 +175,18 @@ class Workers:
     async def reap(self) -> list[str]:
         """Free the lanes of workers that are dead or silent for longer than the TTL; returns the lanes."""
         await self.register()
+        return await self._reap(BUSY_PEERS)
+
+    async def _reap(self, whom: str) -> list[str]:
         self._looked = self._clock.monotonic()
-        if not await self._presence.look():
-            return []
-        now = await self._presence.now()
 
         async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(PEERS, self.id)
+            return await tx.rows(whom, self.id)
 
         peers = {row[0]: (row[1], row[2]) for row in await self._engine.read(query)}
+        if not peers or not await self._presence.look():
+            return []
+        now = await self._presence.now()
         gone = set(await self._presence.dead([(worker, key) for worker, (key, _seen) in peers.items()]))
         silent = {worker for worker, (_key, seen) in peers.items() if seen < now - self._timings.ttl}
         freed: list[str] = []

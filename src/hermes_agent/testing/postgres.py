@@ -68,6 +68,13 @@ class PostgresCluster:
         """Stop the server; `immediate` is how a crash looks to everybody else."""
         self._run("pg_ctl", "-w", "-D", str(self._data), "-m", mode, "stop")
 
+    def hang_up(self) -> None:
+        """End every connection, as a network or an administrator does."""
+        self.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+
     def remove(self) -> None:
         """Stop the server and take everything away."""
         with suppress(subprocess.CalledProcessError):

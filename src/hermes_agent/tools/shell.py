@@ -139,6 +139,9 @@ class ShellTools:
 
     async def _watch(self, running: Running, context: CallContext, seconds: float) -> tuple[Ended | None, str]:
         """Wait for the end, showing the latest line meanwhile; None with the reason where it must be ended."""
+        ended = await running.poll()
+        if ended is not None:
+            return ended, ""
         waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds

@@ -2,11 +2,11 @@ import json
 
 from wcwidth import wcswidth
 
-from hermes_agent.cli.chat.calls import Call, diff_lines, ended_lines, failure, running_line, short_result
+from hermes_agent.cli.chat.calls import Call, diff_lines, ended_lines, failure, running_line, short_result, wished
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
-from hermes_agent.core.messages import Message, Role, Text, ToolResult
+from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei"
 
@@ -39,6 +39,12 @@ def test_a_running_call_shows_its_progress_in_one_line_that_fits():
 def test_what_stays_of_a_call():
     assert plain(ended_lines(ended("1|one\n2|two\n"), call(), 60)) == "✓ read_file: a.txt 1.2 s · 2 lines"
     assert plain(ended_lines(ended("Nothing found."), None, 60)) == "✓ read_file 1.2 s · Nothing found."
+
+
+def test_a_call_that_never_started_is_named_by_what_was_asked_for():
+    asked = wished(ToolCall(id="c", name="terminal", arguments={"timeout": 3, "command": "rm\nx"}))
+    assert plain(ended_lines(ended("ok"), asked, 60)) == "✓ terminal: rm x 1.2 s · ok"
+    assert wished(ToolCall(id="c", name="todo", arguments={})).summary == "todo"
 
 
 def test_a_result_that_has_no_room_is_left_out():

@@ -15,18 +15,33 @@ def asking(at_terminal: Open) -> Callable[..., Terminal]:
     return lambda *arguments: at_terminal(*arguments, program=("-m", "tests.cli.chat.asking"))
 
 
-def test_a_decision_is_asked_for_and_one_key_gives_it(asking: Callable[..., Terminal]):
+def test_a_decision_is_asked_for_and_given_by_its_key(asking: Callable[..., Terminal]):
     terminal = asking()
     terminal.wait_for("new session")
 
     terminal.send("ask me\r")
     terminal.wait_for("? May I run this?", "  rm -r build", "[o] once", "[d] deny", "waits for you")
-    # Keys that come too soon after the question are words, not an answer: Enter makes them one.
     terminal.send("o\r")
 
     text = terminal.wait_for("Decided: once", "That is what I found.", IDLE)
     assert "[o] once" not in text
     assert "? May I run this? rm -r build → once" in text
+
+
+def test_one_key_decides_once_the_question_has_been_seen(asking: Callable[..., Terminal]):
+    terminal = asking()
+    terminal.wait_for("new session")
+    terminal.send("ask me\r")
+    terminal.wait_for("[d] deny")
+
+    while "Decided" not in terminal.text:
+        terminal.send("d")
+        typed = terminal.wait_until(lambda: "Decided" in terminal.text or "\n> d\n" in terminal.text, "the key")
+        if "Decided" not in typed:  # too soon: it went to the input
+            terminal.send("\x7f")
+            terminal.wait_until(lambda: "\n> d\n" not in terminal.text, "an empty input")
+
+    terminal.wait_for("Decided: deny", IDLE)
 
 
 def test_words_are_no_decision(asking: Callable[..., Terminal]):

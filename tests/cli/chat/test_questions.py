@@ -48,21 +48,27 @@ def test_a_fact_may_be_a_choice_or_free_words():
 
 
 def test_a_question_shows_what_is_asked_and_how_to_answer():
-    shown = plain(question_lines(APPROVAL, 1))
+    shown = plain(question_lines(APPROVAL, 1, 78))
     assert shown.split("\n")[:3] == ["? May I run this?", "  rm -r build", "  [o] once  this call only"]
     assert "[d] deny" in shown
     assert "(1 more after this one)" in shown
-    assert "[1] red" in plain(question_lines(CLARIFY, 0))
-    assert "type the answer" in plain(question_lines(OPEN, 0))
+    assert "[1] red" in plain(question_lines(CLARIFY, 0, 78))
+    assert "type the answer" in plain(question_lines(OPEN, 0, 78))
 
 
 def test_a_question_cannot_steer_the_terminal():
     asked = Asked(question="q", text="rm \x1b[8mhidden\x1b[0m\rharmless", choices=CHOICES, purpose="approval")
-    shown = plain(question_lines(asked, 0))
+    shown = plain(question_lines(asked, 0, 78))
     assert "\x1b" not in shown
     assert "rm hidden\n  harmless" in shown
 
 
 def test_a_long_question_is_cut_visibly():
     asked = Asked(question="q", text="line\n" * 40, choices=CHOICES, purpose="approval")
-    assert "more lines" in question_lines(asked, 0)
+    assert "more lines" in question_lines(asked, 0, 78)
+
+
+def test_a_narrow_terminal_breaks_between_words_and_leaves_the_meanings_out():
+    asked = replace(APPROVAL, text="May I run this command for you now?\nrm x")
+    lines = plain(question_lines(asked, 0, 24)).split("\n")
+    assert lines[:4] == ["? May I run this command", "  for you now?", "  rm x", "  [o] once"]

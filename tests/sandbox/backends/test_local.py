@@ -92,10 +92,8 @@ async def test_a_command_that_was_killed_while_nobody_looked_ended_unseen(place:
     assert (await again.wait()).code is None
 
 
-async def test_a_claim_whose_command_never_began_is_void_and_may_be_started(
-    place: LocalPlace, plain: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(local, "BEGIN_SECONDS", 0.1)
+async def test_a_claim_whose_command_never_began_is_void_and_may_be_started(tmp_path: Path, plain: Command) -> None:
+    place = LocalPlace(folder=tmp_path / "exec", env=ENV, begin_seconds=0.1)
     (place._folder / "g").mkdir(parents=True)
     (place._folder / "g" / "a").mkdir()
 

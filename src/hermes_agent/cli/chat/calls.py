@@ -10,7 +10,7 @@ from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, on
 from hermes_agent.cli.output import width
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
-from hermes_agent.core.messages import ToolResult
+from hermes_agent.core.messages import ToolCall, ToolResult
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
@@ -30,6 +30,13 @@ class Call:
     effect: Effect
     began: float
     progress: str = ""
+
+
+def wished(call: ToolCall) -> Call:
+    """A call as the model asked for it, for one that ended without being seen to start."""
+    about = next((value for value in call.arguments.values() if isinstance(value, str)), "")
+    summary = f"{call.name}: {one_line(about)}" if about else call.name
+    return Call(tool=call.name, summary=summary, effect=Effect.READS, began=0.0)
 
 
 def running_line(call: Call, now: float, columns: int) -> str:

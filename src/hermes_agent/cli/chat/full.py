@@ -36,12 +36,16 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
     panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
     try:
         bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
-        app = panel.application(bindings, create_input(sys.stdin), colours=colours)
+        typed = create_input(sys.stdin)
+        app = panel.application(bindings, typed, colours=colours)
         chat.changed = lambda: show(chat, screen, app)
-        async with asyncio.TaskGroup() as group:
-            sending = group.create_task(hand_on(chat, lines))
-            await screen.run(app, lambda: chat.busy)
-            sending.cancel()
+        # What is typed while the greeting is written is for the input, Enter included.
+        with typed.raw_mode():
+            await chat.begin()
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(hand_on(chat, lines))
+                await screen.run(app, lambda: chat.busy)
+                sending.cancel()
     finally:
         chat.close()
     if farewell := chat.farewell():
@@ -49,8 +53,7 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
 
 
 async def hand_on(chat: Chat, lines: asyncio.Queue[str]) -> None:
-    """Greet, then do what the lines say, one after the other. Keys are read from before the greeting on."""
-    await chat.begin()
+    """Do what the lines say, one after the other."""
     chat.changed()
     while True:
         await chat.line(await lines.get())

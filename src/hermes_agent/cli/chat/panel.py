@@ -126,7 +126,7 @@ class Panel:
             return ANSI("")
         if asked.question != self._shown[0]:
             self._shown = (asked.question, self._clock.monotonic())
-        return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1))
+        return ANSI("\n" + question_lines(asked, len(self._chat.transcript.questions) - 1, self._screen.width))
 
     def _prompt(self, line: int, wrapped: int) -> StyleAndTextTuples:
         return [("class:prompt", "> ")] if line == 0 and wrapped == 0 else [("", "  ")]

@@ -101,7 +101,7 @@ class LineMode:
             asked = self._chat.question
             if asked is not None and asked.question != self._shown:
                 self._shown = asked.question
-                self._page.write("\n" + question_lines(asked, len(shown.questions) - 1))
+                self._page.write("\n" + question_lines(asked, len(shown.questions) - 1, self._page.width))
                 return
             self._moved.clear()
             await self._moved.wait()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from string import ascii_lowercase
 
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, YELLOW, clean, paint
+from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, YELLOW, clean, paint, wrapped
+from hermes_agent.cli.output import width
 from hermes_agent.core.events import Asked
 
 MEANINGS = {
@@ -49,17 +50,20 @@ def answer_of(asked: Asked, line: str) -> str | None:
     return why.strip() or None if refusal.lower() in ("deny", "no") else None
 
 
-def question_lines(asked: Asked, others: int) -> str:
+def question_lines(asked: Asked, others: int, columns: int) -> str:
     """The question with its choices, one per line; `others` counts those that wait behind it."""
     head, *rest = clean(asked.text).strip().split("\n")
     if len(rest) > MOST_LINES:
         rest = [*rest[:MOST_LINES], f"… {len(rest) - MOST_LINES} more lines"]
-    lines = [f"{paint('?', BOLD, YELLOW)} {paint(head, BOLD)}", *(f"  {line}" for line in rest)]
+    first, *more = wrapped(head, columns - 2)
+    lines = [f"{paint('?', BOLD, YELLOW)} {paint(first, BOLD)}", *(f"  {paint(line, BOLD)}" for line in more)]
+    lines += [f"  {line}" for line in rest]
     letters = {choice: key for key, choice in keys_of(asked).items() if key.isalpha()}
     for number, choice in enumerate(asked.choices, 1):
         key = letters.get(choice, str(number))
         meaning = MEANINGS.get(choice, "") if asked.purpose == "approval" else ""
-        lines.append(f"  {paint(f'[{key}]', CYAN)} {clean(choice)}{paint(f'  {meaning}', DIM) if meaning else ''}")
+        fits = meaning and width(choice) + width(meaning) + 9 <= columns
+        lines.append(f"  {paint(f'[{key}]', CYAN)} {clean(choice)}{paint(f'  {meaning}', DIM) if fits else ''}")
     if not asked.choices or asked.purpose == "clarify":
         lines.append(paint("  or type an answer" if asked.choices else "  type the answer, then Enter", DIM))
     if others:

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from hermes_agent.cli.chat.blocks import is_code
-from hermes_agent.cli.chat.calls import Call, ended_lines
+from hermes_agent.cli.chat.calls import Call, ended_lines, wished
 from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.chat.words import Words
 from hermes_agent.cli.output import width
@@ -82,6 +82,7 @@ class Transcript:
         self._thinking_since = 0.0
         self._last_reply = ""
         self._taken: set[int] = set()
+        self._wished: dict[str, Call] = {}
 
     @property
     def width(self) -> int:
@@ -118,7 +119,7 @@ class Transcript:
                 if call_id in self.calls:
                     self.calls[call_id].progress = text
             case ToolEnded(call_id=call_id):
-                call = self.calls.pop(call_id, None)
+                call = self.calls.pop(call_id, None) or self._wished.get(call_id)
                 self._put(Kind.CALL, ended_lines(event, call, self._page.width))
 
     def _see_reply(self, reply: Replied) -> None:
@@ -132,6 +133,7 @@ class Transcript:
         if reply.partial:
             self.remark("(cut short)")
         self._last_reply = reply.message.text
+        self._wished = {call.id: wished(call) for call in reply.message.tool_calls}
 
     def _see_rare(self, event: Event) -> None:
         match event:

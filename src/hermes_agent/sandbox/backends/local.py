@@ -33,7 +33,6 @@ from hermes_agent.sandbox.wrapper import INLINE, MARK, kept_directory, script
 
 EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
 KEPT = ".kept"
-BEGIN_SECONDS = 1.0  # how long a shell that was just started may take until it says so
 MOST_MOVED = 64 << 20
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
@@ -52,14 +51,16 @@ class Meta(msgspec.Struct, frozen=True):
 
 
 class LocalPlace:
-    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them."""
+    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them. A shell that
+    was just started may take `begin_seconds` until it says that it runs."""
 
     name = "local"
 
-    def __init__(self, *, folder: Path, env: Mapping[str, str], shell: str = "") -> None:
+    def __init__(self, *, folder: Path, env: Mapping[str, str], shell: str = "", begin_seconds: float = 1.0) -> None:
         self._folder = folder
         self._env = dict(env)
         self._boot = _boot()
+        self._begin_seconds = begin_seconds
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     async def start(self, exec_id: str, command: Command) -> Running:
@@ -67,7 +68,7 @@ class LocalPlace:
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
-        for _ in range(int(BEGIN_SECONDS / _GLANCE)):
+        for _ in range(int(self._begin_seconds / _GLANCE)):
             if not await asyncio.to_thread(_is_beginning, folder):
                 break
             await asyncio.sleep(_GLANCE)

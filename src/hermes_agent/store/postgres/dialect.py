@@ -16,7 +16,11 @@ from hermes_agent.store.workers import Timings
 
 STEPS = Path(__file__).parent.parent / "sql" / "postgres"
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(4738299, hashtext(current_schema()))"
-EXISTS = "SELECT to_regclass('hermes_format') IS NOT NULL"
+# Reads the catalogue itself: to_regclass may answer from a cache that knows nothing of a commit just made.
+EXISTS = (
+    "SELECT EXISTS (SELECT 1 FROM pg_class "
+    "WHERE relname = 'hermes_format' AND relnamespace = CAST(current_schema() AS regnamespace))"
+)
 CREATE = "CREATE TABLE hermes_format (version bigint NOT NULL); INSERT INTO hermes_format VALUES (0)"
 VERSION = "SELECT version FROM hermes_format"
 SET_VERSION = "UPDATE hermes_format SET version = $1"
@@ -38,7 +42,7 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
         raise explain(error) from error
     engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
     presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
-    return Opened(engine=engine, presence=presence, index=PostgresIndex(engine))
+    return Opened(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:

@@ -25,7 +25,7 @@ class PostgresPresence:
     and came back. `grace` and `blink` are those of `Timings`.
     """
 
-    look_seconds = 0.3
+    look_seconds = 0.2
 
     def __init__(self, engine: PostgresEngine, clock: Clock, *, grace: float, blink: float) -> None:
         self._engine = engine

@@ -45,9 +45,9 @@ class Bell:
             self._socket = None
 
     def _all(self) -> list[str]:
-        # Once per message: names as the system gives them, no path objects.
+        # Names as the system gives them, no path objects.
         with suppress(FileNotFoundError):
-            return [name for name in os.listdir(self._folder) if name.endswith(SUFFIX)]  # noqa: PTH208
+            return [name for name in os.listdir(self._folder) if name.endswith(SUFFIX)]  # noqa: PTH208  (once per message)
         return []
 
     def _send(self, path: str) -> None:

@@ -20,7 +20,7 @@ from hermes_agent.store.transaction import Row
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 FORMAT = 1
-BATCH = 500
+BATCH = 2000
 # Without its own copy of the text: that is in the log, and a rowid here is an entry's id there.
 SCHEMA = f"""
 CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61");

@@ -70,10 +70,11 @@ class SqlitePresence:
         return True
 
     def suspicious(self) -> bool:
-        return bool(self._dead)
+        noticed = bool(self._dead)
+        self._dead.clear()
+        return noticed
 
     async def dead(self, workers: Collection[tuple[str, int]]) -> list[str]:
-        self._dead.clear()
         return [worker for worker, _key in workers if _is_free(self._locks / f"{PREFIX}{worker}")]
 
     async def buried(self, worker: str) -> None:

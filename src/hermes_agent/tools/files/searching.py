@@ -50,7 +50,7 @@ class Found:
     cut: bool
 
 
-async def search(query: Query, *, ripgrep: str = "") -> Found:
+async def search(query: Query, *, ripgrep: str = "", seconds: float = SECONDS) -> Found:
     """Search; both engines find the same in UTF-8 text by patterns that both know. Raises `ToolError`."""
     try:
         re.compile(query.pattern)
@@ -60,14 +60,14 @@ async def search(query: Query, *, ripgrep: str = "") -> Found:
         raise BadArguments(f"search_files: {where} - at `$.pattern`") from error
     try:
         if ripgrep and query.pattern:
-            ended = await process.run(_rg(ripgrep, query), env={}, seconds=SECONDS, most=MOST_OUTPUT)
+            ended = await process.run(_rg(ripgrep, query), env={}, seconds=seconds, most=MOST_OUTPUT)
             if ended.code in (0, 1) or ended.cut:
                 hits = [hit for hit in _of_ripgrep(ended.out, query.root) if glob is None or glob.match(hit.path)]
                 return Found(hits=tuple(hits[:MOST_FOUND]), cut=ended.cut or len(hits) > MOST_FOUND)
-        ended = await process.run(_own(query), env={}, seconds=SECONDS, most=MOST_OUTPUT)
+        ended = await process.run(_own(query), env={}, seconds=seconds, most=MOST_OUTPUT)
     except TimeoutError as error:
         hint = "Narrow it with path, file_glob or a simpler pattern."
-        raise ToolError(f"The search took more than {SECONDS:.0f} s and was ended.", hint=hint) from error
+        raise ToolError(f"The search took more than {seconds:.0f} s and was ended.", hint=hint) from error
     if ended.code != 0 and not ended.cut:
         raise ToolError(f"The search failed: {ended.err.decode(errors='replace')[-300:]}")
     hits = list(_of_finder(ended.out))

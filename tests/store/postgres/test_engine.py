@@ -1,0 +1,189 @@
+"""The PostgreSQL engine: lost connections, lost answers, conflicts, a server that is away."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from hermes_agent.core.errors import DatabaseUnreachable, StoreError
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.inbox import Ending
+from hermes_agent.store.postgres.driver import Link
+from hermes_agent.store.workers import Timings
+from hermes_agent.testing.postgres import PostgresCluster
+from tests.store.made import add, append, claimed, session
+
+APPEND = "UPDATE session SET title = title || 'x'"
+
+
+@pytest.fixture
+async def store(cluster: PostgresCluster) -> AsyncIterator[Store]:
+    store = await open_store(cluster.fresh_url(), timings=Timings(busy=5.0))
+    await add(store, session("t"))
+    yield store
+    await store.close()
+
+
+async def title(store: Store) -> str:
+    record = await store.sessions.get("t")
+    assert record is not None
+    return record.title
+
+
+def cut(store: Store, *, times: int, after: bool) -> None:
+    """Lose the connection at the next commits: before the server hears of it, or after it has committed."""
+    left = times
+    commit: Callable[[Link], Awaitable[None]] = store._engine._commit
+
+    async def lossy(link: Link) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0 and not after:
+            link.terminate()
+        await commit(link)
+        if left >= 0:
+            link.terminate()
+            raise ConnectionResetError("lost on the way back")
+
+    store._engine._commit = lossy
+
+
+@pytest.mark.parametrize("after", [True, False])
+async def test_a_commit_whose_answer_is_lost_counts_once(store: Store, after: bool):
+    cut(store, times=2, after=after)
+
+    assert await store.write(lambda tx: tx.run(APPEND)) == 1
+    assert await store.write(lambda tx: tx.run(APPEND)) == 1
+
+    assert await title(store) == "xx"
+
+
+@pytest.mark.parametrize("after", [True, False])
+async def test_a_finish_whose_answer_is_lost_gives_the_lane_back_once(store: Store, after: bool):
+    lease = await claimed(store)
+    await append(store, lease, 1)
+    cut(store, times=1, after=after)
+
+    async def finish(tx):
+        await store.history.append(tx, lease, [])
+        return await store.inbox.finish(tx, lease, lease.pending, Ending.ANSWERED)
+
+    assert await store.write(finish) is True
+
+    async def query(tx):
+        return await tx.row("SELECT pending, owner FROM lane WHERE id = 's1'")
+
+    assert await store.read(query) == (0, None)
+
+
+async def test_a_look_whose_commit_is_lost_is_looked_again(store: Store):
+    cut(store, times=1, after=True)
+
+    assert await store.write(lambda tx: tx.row("SELECT 1")) == (1,)
+
+
+async def test_a_connection_that_the_server_ends_is_replaced(store: Store, cluster: PostgresCluster):
+    assert await title(store) == ""
+    await asyncio.to_thread(cluster.hang_up)
+
+    assert await title(store) == ""
+    await store.write(lambda tx: tx.run(APPEND))
+    assert await title(store) == "x"
+
+
+async def test_a_deadlock_is_run_again(store: Store):
+    await add(store, session("u"))
+    met = asyncio.Barrier(2)
+    tries = 0
+
+    def change(first: str, second: str):
+        waited = False
+
+        async def rename(tx):
+            nonlocal waited, tries
+            tries += 1
+            await tx.run("UPDATE session SET title = title || 'd' WHERE id = $1", first)
+            if not waited:
+                waited = True
+                await met.wait()
+            await tx.run("UPDATE session SET title = title || 'd' WHERE id = $1", second)
+
+        return rename
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(store.write(change("t", "u")))
+        group.create_task(store.write(change("u", "t")))
+
+    assert await title(store) == "dd"
+    assert tries == 3
+
+
+async def test_a_server_that_stays_away_is_an_error(cluster: PostgresCluster):
+    store = await open_store(cluster.fresh_url(), timings=Timings(busy=0.2))
+    cluster.stop()
+    try:
+        with pytest.raises(DatabaseUnreachable, match="cannot be reached"):
+            await store.sessions.list()
+        with pytest.raises(DatabaseUnreachable, match="cannot be reached"):
+            await store.write(lambda tx: tx.run(APPEND))
+    finally:
+        cluster.start()
+    assert await store.sessions.list() == []
+    await store.close()
+
+
+async def test_a_change_that_is_cancelled_leaves_no_open_transaction(store: Store, cluster: PostgresCluster):
+    async def slow(tx):
+        await tx.run(APPEND)
+        await tx.rows("SELECT pg_sleep(30)")
+
+    task = asyncio.create_task(store.write(slow))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    await asyncio.wait([task])
+
+    assert task.cancelled()
+    async with asyncio.timeout(5):
+        await store.write(lambda tx: tx.run(APPEND))
+    assert await title(store) == "x"
+
+
+async def test_many_at_once_share_a_few_connections(store: Store, cluster: PostgresCluster):
+    async with asyncio.TaskGroup() as group:
+        for _ in range(40):
+            group.create_task(store.read(lambda tx: tx.rows("SELECT pg_sleep(0.005)")))
+
+    assert len(store._engine._pool._idle) <= 8
+
+
+async def test_a_connection_that_was_idle_for_long_is_not_used_again(store: Store):
+    await title(store)
+    old = store._engine._pool._idle[-1]
+    old.used -= 10_000.0
+
+    await title(store)
+
+    assert old.link.is_closed()
+
+
+async def test_a_loop_that_ended_takes_its_store_along(cluster: PostgresCluster):
+    url = cluster.fresh_url()
+
+    def elsewhere() -> Store:
+        async def leave() -> Store:
+            store = await open_store(url)
+            await store._engine._pool.close()
+            return store
+
+        return asyncio.run(leave())
+
+    store = await asyncio.to_thread(elsewhere)
+
+    with pytest.raises(DatabaseUnreachable, match="closed"):
+        await store.sessions.list()
+    await store.close()
+
+
+async def test_a_refusal_names_the_database(store: Store):
+    with pytest.raises(StoreError, match="PostgreSQL refused"):
+        await store.write(lambda tx: tx.run("INSERT INTO session (id) VALUES ('x')"))

@@ -1,0 +1,167 @@
+"""The SQLite engine: a full disk, a lock that stays, changes that misbehave."""
+
+import asyncio
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.sqlite.engine import GROUP
+from hermes_agent.store.workers import Timings
+from tests.store.made import add, append, claimed, session
+
+
+@pytest.fixture
+async def store(tmp_path: Path):
+    store = await open_store(tmp_path / "hermes.db", timings=Timings(busy=0.2))
+    yield store
+    await store.close()
+
+
+async def limit_pages(store: Store, more: int) -> None:
+    """A disk with room for that many more pages."""
+
+    async def change(tx):
+        (pages,) = await tx.row("PRAGMA page_count")
+        await tx.run(f"PRAGMA max_page_count = {pages + more}")
+
+    await store.write(change)
+
+
+async def test_a_full_disk_loses_nothing_that_was_committed(store: Store):
+    lease = await claimed(store)
+    await append(store, lease, 1)
+    await limit_pages(store, 0)
+
+    with pytest.raises(DiskFull, match="make room"):
+        await store.write(lambda tx: tx.run("INSERT INTO prefix VALUES ('h', $1)", "x" * 100_000))
+
+    await limit_pages(store, 1000)
+    await append(store, lease, 2)
+    assert [entry.number for entry in await store.history.entries("s1")] == [1, 2]
+
+
+async def test_in_a_group_only_who_needs_room_fails(store: Store):
+    await add(store, session())
+    await limit_pages(store, 2)
+
+    async def big(tx):
+        await tx.run("INSERT INTO prefix VALUES ('h', $1)", "x" * 100_000)
+
+    async def small(tx):
+        return await tx.run("UPDATE session SET title = 'x'")
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(outcome(store, change)) for change in (small, big, small)]
+
+    results = [task.result() for task in tasks]
+    assert results[0] == results[2] == 1
+    assert isinstance(results[1], DiskFull)
+
+
+async def outcome(store: Store, change) -> object:
+    try:
+        return await store.write(change)
+    except (StoreError, RuntimeError, ValueError) as error:
+        return error
+
+
+async def test_a_database_that_stays_locked_is_a_sentence(store: Store, tmp_path: Path):
+    other = apsw.Connection(str(tmp_path / "hermes.db"))
+    other.execute("BEGIN IMMEDIATE")
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(outcome(store, nothing)) for _ in range(3)]
+
+    assert all(isinstance(task.result(), DatabaseUnreachable) for task in tasks)
+    assert "locked" in str(tasks[0].result())
+    other.execute("ROLLBACK")
+    other.close()
+    await store.write(nothing)
+
+
+async def nothing(tx) -> None:
+    await tx.run("UPDATE session SET title = title")
+
+
+async def test_a_commit_that_fails_is_the_errors_of_all(store: Store):
+    """A foreign key that is only checked at the commit; the innocent are then committed alone."""
+    await add(store, session())
+
+    async def dangling(tx):
+        await tx.run("PRAGMA defer_foreign_keys = ON")
+        await tx.run("INSERT INTO current_session VALUES ('c', 'nobody')")
+
+    async def good(tx):
+        return await tx.run("UPDATE session SET title = title || 'x'")
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(outcome(store, change)) for change in (good, dangling, good)]
+
+    assert [type(task.result()) for task in tasks] == [int, StoreError, int]
+    record = await store.sessions.get("s1")
+    assert record is not None
+    assert record.title == "xx"
+
+
+async def test_a_change_may_await_only_its_transaction(store: Store):
+    async def waits(tx):
+        await asyncio.sleep(0.01)
+
+    assert isinstance(await outcome(store, waits), RuntimeError)
+    await store.write(nothing)
+
+
+async def test_more_changes_than_a_group_holds_all_count(store: Store):
+    await add(store, session())
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(GROUP * 2 + 5):
+            group.create_task(store.write(lambda tx: tx.run("UPDATE session SET title = title || 'x'")))
+
+    record = await store.sessions.get("s1")
+    assert record is not None
+    assert len(record.title) == GROUP * 2 + 5
+
+
+async def test_what_was_asked_before_the_end_is_done(tmp_path: Path):
+    store = await open_store(tmp_path / "other.db")
+    await add(store, session())
+    changes = [
+        asyncio.create_task(store.write(lambda tx: tx.run("UPDATE session SET title = title || 'x'")))
+        for _ in range(GROUP + 3)
+    ]
+    await asyncio.sleep(0)
+
+    await store.close()
+
+    async with asyncio.TaskGroup() as group:
+        assert [await group.create_task(wait(change)) for change in changes] == [1] * (GROUP + 3)
+
+
+async def wait(task: asyncio.Task[int]) -> int:
+    return await task
+
+
+async def test_a_reader_sees_one_state_while_others_write(store: Store):
+    await add(store, session())
+
+    async def twice(tx):
+        first = await tx.row("SELECT title FROM session")
+        asyncio.run_coroutine_threadsafe(rename(), loop).result()
+        return first, await tx.row("SELECT title FROM session")
+
+    async def rename():
+        await store.write(lambda tx: tx.run("UPDATE session SET title = 'new'"))
+
+    loop = asyncio.get_running_loop()
+
+    assert await store.read(twice) == (("",), ("",))
+    assert await store.read(lambda tx: tx.row("SELECT title FROM session")) == ("new",)
+
+
+async def test_a_reader_cannot_write(store: Store):
+    with pytest.raises(DatabaseUnreachable):
+        await store.read(nothing)

@@ -1,0 +1,96 @@
+"""The index file: disposable, made again when it is damaged, never ahead of its log."""
+# ruff: noqa: ASYNC240  (a test waits for its own files)
+
+import logging
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hermes_agent.core.errors import StoreError
+from hermes_agent.store.database import Store, open_store
+from tests.store.test_search import found, tell
+
+
+@pytest.fixture
+async def store(tmp_path: Path):
+    store = await open_store(tmp_path / "hermes.db")
+    yield store
+    await store.close()
+
+
+async def test_it_stands_beside_the_log_once_it_is_used(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a word")
+    assert not (tmp_path / "index.db").exists()
+
+    await found(store, "word")
+
+    assert (tmp_path / "index.db").exists()
+
+
+async def test_a_damaged_index_is_made_again_and_said_once(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    await tell(store, "s1", "a word")
+    (tmp_path / "index.db").write_bytes(b"not a database at all" * 1000)
+
+    with caplog.at_level(logging.WARNING):
+        assert await found(store, "word") == [("s1", 1)]
+        assert await found(store, "word") == [("s1", 1)]
+
+    assert len(caplog.records) == 1
+    assert "made again" in caplog.text
+
+
+async def test_an_index_that_was_deleted_is_made_again(tmp_path: Path):
+    first = await open_store(tmp_path / "hermes.db")
+    await tell(first, "s1", "a word")
+    await found(first, "word")
+    await first.close()
+    (tmp_path / "index.db").unlink()
+
+    second = await open_store(tmp_path / "hermes.db")
+
+    assert await found(second, "word") == [("s1", 1)]
+    await second.close()
+
+
+async def test_an_index_of_another_log_is_emptied(tmp_path: Path):
+    first = await open_store(tmp_path / "hermes.db")
+    await tell(first, "s1", *(f"old {number}" for number in range(10)))
+    await found(first, "old")
+    await first.close()
+    for path in tmp_path.glob("hermes.db*"):
+        path.unlink()
+
+    second = await open_store(tmp_path / "hermes.db")
+    await tell(second, "s1", "new")
+
+    assert await found(second, "old") == []
+    assert await found(second, "new") == [("s1", 1)]
+    await second.close()
+
+
+async def test_a_failure_in_the_middle_leaves_the_index_as_it_was(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a word")
+    await found(store, "word")
+    await tell(store, "s2", "a word")
+    damage = apsw.Connection(str(tmp_path / "hermes.db"))
+    damage.execute("UPDATE entry SET body = '{' WHERE session = 's2'")
+
+    with pytest.raises(ValueError):
+        await found(store, "word")
+
+    damage.execute("UPDATE entry SET body = (SELECT body FROM entry WHERE session = 's1')")
+    damage.close()
+    assert len(await found(store, "word")) == 2
+
+
+async def test_a_locked_index_is_a_sentence(tmp_path: Path):
+    (tmp_path / "index.db").mkdir()
+    store = await open_store(tmp_path / "hermes.db")
+
+    with pytest.raises(StoreError):
+        await found(store, "word")
+
+    await store.close()
