@@ -18,13 +18,15 @@ from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import BadArguments, UnknownTool
-from hermes_agent.core.events import Entry, RunEnded, Seen
+from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, RunStarted, Seen, ToolStarted
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.core.messages import Message, Origin, Text, ToolResult
-from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult, said
+from hermes_agent.core.model import Model, StopReason, ToolSchema, Usage
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
+from hermes_agent.providers.demo.script import Call
 from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.effects import Intent
 from hermes_agent.store.sessions import Session as SessionRecord
 
 OWNER = Principal(platform="cli", user="me", standing=Standing.OWNER)
@@ -159,6 +161,41 @@ class House:
     async def transcript(self) -> list[str]:
         view = await self.hermes.view(self.session)
         return [f"{message.role}: {words(message)}" for message in view.messages]
+
+
+async def interrupted(house: House, *calls: Call, begun: bool = True) -> list[ToolCall]:
+    """Leave in the log what a process leaves that dies after the reply with these calls, and after the intents of those
+    that had `begun`."""
+    made = [
+        ToolCall(id=call.id or f"call_{index}", name=call.name, arguments=call.arguments)
+        for index, call in enumerate(calls)
+    ]
+    async with house.hermes.holding(house.session) as journal:
+        journal.session.run = "earlier"
+        await journal.commit(RunStarted(), MessageTaken(message=said("Go"), inbox=1))
+        await journal.commit(replied(Message(role=Role.ASSISTANT, parts=tuple(made))))
+        for call in made:
+            tool = Box(*house.tools).tools[call.name]
+            if begun and tool.effect is not Effect.READS:
+                await intended(journal, call, tool.effect)
+    return made
+
+
+async def intended(journal: Journal, call: ToolCall, effect: Effect) -> None:
+    """The intent of a call, in the log and among the effects."""
+    started = ToolStarted(turn=1, call_id=call.id, tool=call.name, effect=effect, summary=call.name)
+    key = f"{journal.session.id}-{call.id}"
+    intent = Intent(call_id=call.id, tool=call.name, effect=effect, key=key, summary=call.name)
+    await journal.commit(started, changes=[journal.intend(intent)])
+
+
+def replied(message: Message, turn: int = 1, cost: float | None = 0.0) -> Replied:
+    """A reply as the log has it."""
+    usage = Usage(input=10, output=5)
+    stop = StopReason.TOOL_CALLS if message.tool_calls else StopReason.END
+    return Replied(
+        turn=turn, call_id="c", message=message, stop=stop, usage=usage, provider="p", model="m", cost=cost, seconds=0.1
+    )
 
 
 def words(message: Message) -> str:

@@ -49,6 +49,8 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
             ended = await within_limits(agent, session, journal, first=not goes_on)
     except TimeoutError:
+        if not journal.mailbox.took and not switch.makes_way:
+            await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.
         ended = switch.verdict(session.turn)
     except StoreError:
         raise

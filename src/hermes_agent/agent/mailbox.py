@@ -40,6 +40,11 @@ class Mailbox:
         self._rung.set()
 
     @property
+    def took(self) -> bool:
+        """Whether this run took any mail."""
+        return bool(self._taken)
+
+    @property
     def has_mail(self) -> bool:
         """Whether there may be mail that was not taken."""
         return self._left or self._rung.is_set()
@@ -53,8 +58,9 @@ class Mailbox:
         if not self.has_mail:
             return ()
         self._rung.clear()
-        self._left = False
+        self._left = True  # Until it is read: whoever is stopped in the middle of this look has to look again.
         waiting = await self._store.inbox.waiting(self._lease)
+        self._left = False
         return tuple(Mail(id=row, inbound=inbound) for row, inbound in waiting)
 
     def leave(self) -> None:

@@ -8,6 +8,9 @@ from contextlib import asynccontextmanager
 
 from hermes_agent.core.events import Outcome, RunEnded
 
+NEW_MESSAGE = "interrupted by a new message"
+"""The reason of a stop that makes way for what somebody has just said."""
+
 
 class StopSwitch:
     """Cancels what runs `within` it. A stop before the run began ends it as it begins."""
@@ -20,6 +23,11 @@ class StopSwitch:
     def stopped(self) -> bool:
         """Whether somebody stopped the run (and not the clock)."""
         return bool(self._reason)
+
+    @property
+    def makes_way(self) -> bool:
+        """Whether the run was stopped so that a new message is read."""
+        return self._reason == NEW_MESSAGE
 
     def stop(self, reason: str = "stopped") -> None:
         """End the run now. Safe to call at any time and more than once, from the run's event loop."""

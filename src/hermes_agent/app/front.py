@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
+from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.floor import BuildAgent, Floor
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
@@ -91,7 +92,7 @@ class Hermes:
         """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
         row = await self.store.inbox.accept(inbound, session, self._floor.queue)
         if inbound.busy is Busy.INTERRUPT:
-            self._floor.stop(session, "interrupted by a new message")
+            self._floor.stop(session, NEW_MESSAGE)
         self._floor.want(session)
         return Submitted(session=session, inbox=row)
 

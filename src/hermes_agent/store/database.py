@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 from hermes_agent.core.clock import Clock, SystemClock
@@ -15,11 +15,13 @@ from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.prefixes import Prefixes
-from hermes_agent.store.search import Search
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
 from hermes_agent.store.workers import Timings, Workers
+
+if TYPE_CHECKING:
+    from hermes_agent.store.search import Search
 
 T = TypeVar("T")
 # Each dialect's own way in, loaded when its URL is used: (place, clock, timings) -> Opened.
@@ -28,6 +30,8 @@ DIALECTS = {
     Dialect.POSTGRES: "hermes_agent.store.postgres.dialect:open_postgres",
 }
 
+SEARCH = "hermes_agent.store.search:Search"
+
 
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
@@ -35,7 +39,8 @@ class Store:
     def __init__(self, opened: Opened, clock: Clock, timings: Timings, worker_name: str) -> None:
         engine = self._engine = opened.engine
         self.workers = Workers(engine, opened.presence, clock, timings, worker_name)
-        self.search = Search(opened.index)
+        self._index = opened.index
+        self._search: Search | None = None
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)
         self.history = History(engine)
@@ -49,6 +54,13 @@ class Store:
         """Which database this is."""
         return self._engine.dialect
 
+    @property
+    def search(self) -> Search:
+        """Search over all logs."""
+        if self._search is None:
+            self._search = late(SEARCH)(self._index())
+        return self._search
+
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         """Commit a change (see `Engine`): it awaits only its transaction, and may run more than once."""
         return await self._engine.write(change, durable=durable)
@@ -60,7 +72,8 @@ class Store:
     async def close(self) -> None:
         """Leave the workers and close the connections; what was begun before is committed."""
         await self.workers.leave()
-        await self.search.close()
+        if self._search is not None:
+            await self._search.close()
         await self._engine.close()
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hermes_agent.store.search import Index
 from hermes_agent.store.transaction import Engine
 from hermes_agent.store.workers import Presence
+
+if TYPE_CHECKING:
+    from hermes_agent.store.search import Index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """One database: where changes run, how a worker is noticed, where words are found."""
+    """One database: where changes run, how a worker is noticed, where words are found (made when first looked for)."""
 
     engine: Engine
     presence: Presence
-    index: Index
+    index: Callable[[], Index]

@@ -42,7 +42,7 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
         raise explain(error) from error
     engine = PostgresEngine(place, f"hermes_{schema}", clock, patience=timings.busy)
     presence = PostgresPresence(engine, clock, grace=timings.grace, blink=timings.blink)
-    return Opened(engine=engine, presence=presence, index=PostgresIndex(engine))
+    return Opened(engine=engine, presence=presence, index=lambda: PostgresIndex(engine))
 
 
 async def migrate(connection: Link, steps: Path = STEPS) -> None:

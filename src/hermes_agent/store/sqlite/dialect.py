@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.host.late import late
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.sqlite.engine import SqliteEngine
-from hermes_agent.store.sqlite.index import SqliteIndex
 from hermes_agent.store.sqlite.presence import SqlitePresence
 from hermes_agent.store.workers import Timings
 
+if TYPE_CHECKING:
+    from hermes_agent.store.sqlite.index import SqliteIndex
+
 INDEX = "index.db"
+SQLITE_INDEX = "hermes_agent.store.sqlite.index:SqliteIndex"
 
 
 async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
@@ -19,7 +24,11 @@ async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
     path = _absolute(place)
     engine = SqliteEngine(path, busy_seconds=timings.busy)
     await engine.start()
-    index = SqliteIndex(path.with_name(INDEX), path, busy_seconds=timings.busy)
+
+    def index() -> SqliteIndex:
+        made: SqliteIndex = late(SQLITE_INDEX)(path.with_name(INDEX), path, busy_seconds=timings.busy)
+        return made
+
     return Opened(engine=engine, presence=SqlitePresence(path.parent, clock), index=index)
 
 

@@ -1,0 +1,260 @@
+"""What a call goes through, and what becomes of one that a crash interrupted."""
+
+import asyncio
+import json
+
+import pytest
+
+from hermes_agent.agent.act import INTERRUPTED
+from hermes_agent.agent.hooks import Proposed
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import LostLease, Refused
+from hermes_agent.core.events import Asked, Notice, Outcome, ToolEnded, ToolStarted, Undone
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import Answer, Question
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.faults import BrokenToolJson
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, Piece, interrupted, tool
+
+
+class Watcher:
+    """A hook that notes what it sees, and may refuse or change."""
+
+    def __init__(self, name: str, seen: list[str], refuse: str = "") -> None:
+        self.name, self.seen, self.refuse = name, seen, refuse
+
+    async def before_call(self, proposed: Proposed) -> None:
+        self.seen.append(f"{self.name} before {proposed.call.name}")
+        if self.refuse:
+            raise Refused(self.refuse, hint="Try something else.")
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        self.seen.append(f"{self.name} after {proposed.call.name}")
+        return Answer(parts=(*answer.parts, Text(text=f" {self.name}", origin=Origin.RUNTIME)))
+
+
+def done() -> ScriptedModel:
+    return ScriptedModel([Say("Unused."), Say("Done.")])
+
+
+async def test_a_read_that_was_interrupted_runs_again(tmp_path):
+    look = tool("look", "blue")
+    async with House(tmp_path, done(), (look,)).open() as house:
+        await interrupted(house, Call("look"))
+        ended = await house.say("", resumes=True)
+
+        assert ended.text == "Done."
+        assert look.calls == [{}]
+        assert "tool: blue" in await house.transcript()
+        assert any(isinstance(entry.event, Notice) for entry in await house.log())
+
+
+async def test_a_keyed_call_that_was_interrupted_runs_again_with_the_same_key(tmp_path):
+    keys = []
+
+    async def send(_, context):
+        keys.append((context.key, context.attach))
+        return "sent"
+
+    async with House(tmp_path, done(), (Piece("send", send, Effect.KEYED),)).open() as house:
+        await interrupted(house, Call("send", id="k1"))
+        await house.say("", resumes=True)
+
+        assert keys == [(f"{house.session}-k1", True)]
+        assert await house.store.effects.open(house.session) == []
+
+
+async def test_a_command_that_was_interrupted_is_attached_to(tmp_path):
+    seen = []
+
+    async def command(_, context):
+        seen.append(context.attach)
+        return "it had gone on"
+
+    model = ScriptedModel([Say("Unused."), Call("command", id="second"), Say("Done.")])
+    async with House(tmp_path, model, (Piece("command", command, Effect.EXEC),)).open() as house:
+        await interrupted(house, Call("command"))
+        await house.say("", resumes=True)
+
+        assert seen == [True, False]
+        assert "tool: it had gone on" in await house.transcript()
+
+
+async def test_a_write_that_was_interrupted_is_told_and_not_run_again(tmp_path):
+    change = tool("change", effect=Effect.WRITES)
+    async with House(tmp_path, done(), (change,)).open() as house:
+        await interrupted(house, Call("change"))
+        await house.say("", resumes=True)
+
+        assert change.calls == []
+        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        assert answer == {"error": INTERRUPTED, "kind": "interrupted"}
+        assert await house.store.effects.open(house.session) == []
+
+
+async def test_a_write_whose_intent_was_not_committed_runs(tmp_path):
+    change = tool("change", effect=Effect.WRITES)
+    async with House(tmp_path, done(), (change,)).open() as house:
+        await interrupted(house, Call("change"), begun=False)
+        await house.say("", resumes=True)
+
+        assert change.calls == [{}]
+
+
+async def test_a_question_that_was_asked_before_a_crash_is_not_asked_again(tmp_path):
+    async def ask(_, context):
+        return "You said " + await context.ask(Question(text="Which?"))
+
+    async with House(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as house:
+        (call,) = await interrupted(house, Call("ask"))
+        async with house.hermes.holding(house.session) as journal:
+            question = Asked(question=f"{call.id}.clarify", text="Which?", choices=(), purpose="clarify")
+            await journal.commit(question)
+        await house.tell("", resumes=True)
+        await house.until(Notice)
+        await house.tell("this one", answers=question.question)
+        await house.ended()
+
+        assert (await house.kinds()).count("asked") == 1
+        assert "tool: You said this one" in await house.transcript()
+
+
+async def test_an_answer_that_was_given_before_a_crash_is_used(tmp_path):
+    async def ask(_, context):
+        return "You said " + await context.ask(Question(text="Which?"))
+
+    async with House(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as house:
+        (call,) = await interrupted(house, Call("ask"))
+        await house.tell("that one", answers=f"{call.id}.clarify")
+        await house.ended()
+
+        assert "tool: You said that one" in await house.transcript()
+
+
+async def test_hooks_run_in_order_before_and_in_reverse_after(tmp_path):
+    seen: list[str] = []
+    hooks = (Watcher("one", seen), Watcher("two", seen))
+    model = ScriptedModel([Call("look"), Say("Done.")])
+    async with House(tmp_path, model, (tool("look"),), hooks=hooks).open() as house:
+        await house.say("Go")
+
+        assert seen == ["one before look", "two before look", "two after look", "one after look"]
+        assert "tool: ok two one" in await house.transcript()
+
+
+async def test_a_refused_call_has_no_intent_and_does_not_run(tmp_path):
+    change = tool("change", effect=Effect.WRITES)
+    model = ScriptedModel([Call("change"), Say("Done.")])
+    async with House(tmp_path, model, (change,), hooks=(Watcher("one", [], refuse="Not today."),)).open() as house:
+        await house.say("Go")
+
+        assert change.calls == []
+        assert "tool_started" not in await house.kinds()
+        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        assert answer == {"error": "Not today.", "kind": "refused", "hint": "Try something else."}
+
+
+async def test_permission_is_not_asked_again_for_a_call_that_had_begun(tmp_path):
+    seen: list[str] = []
+    async with House(
+        tmp_path, done(), (tool("command", effect=Effect.EXEC),), hooks=(Watcher("one", seen),)
+    ).open() as house:
+        await interrupted(house, Call("command"))
+        await house.say("", resumes=True)
+
+        assert seen == ["one after command"]
+
+
+async def test_arguments_that_are_no_json_are_an_answer(tmp_path):
+    model = ScriptedModel([BrokenToolJson("look"), Say("Sorry.")])
+    async with House(tmp_path, model, (tool("look"),)).open() as house:
+        ended = await house.say("Go")
+
+        answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
+        assert ended.text == "Sorry."
+        assert answer["error"].startswith("The arguments are not a JSON object: {")
+        assert answer["hint"] == "Send the call again as valid JSON."
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_a_lost_lease_stops_the_writing_at_once(tmp_path, count):
+    """Alone and in a batch: the call whose result cannot be kept ends the run without another word in the log."""
+
+    async def lose(_, __):
+        await house.store.write(taken_over)
+        return "done"
+
+    async def taken_over(tx):
+        await tx.run("UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1", house.session, "another")
+
+    model = ScriptedModel([[Call("lose", {"n": n}) for n in range(count)], Say("Never.")])
+    async with House(tmp_path, model, (Piece("lose", lose, Effect.READS),)).open() as house:
+        await house.tell("Go")
+        while not house.tools[0].calls or house.hermes.runs(house.session):
+            await asyncio.sleep(0.005)
+
+        assert not {"tool_ended", "run_ended"} & set(await house.kinds())
+
+
+async def test_a_process_that_was_frozen_for_too_long_does_not_touch_the_world(tmp_path):
+    """Between the intent and the effect the process was away: the call does not run."""
+    change = tool("change", effect=Effect.WRITES)
+
+    class Freeze(Watcher):
+        async def before_call(self, proposed: Proposed) -> None:
+            house.store.workers.generation += 1
+
+    model = ScriptedModel([Call("change"), Say("Never.")])
+    async with House(tmp_path, model, (change,), hooks=(Freeze("freeze", []),)).open() as house:
+        await house.tell("Go")
+        await house.until(ToolStarted)
+        while house.hermes.runs(house.session):
+            await asyncio.sleep(0.005)
+
+        assert change.calls == []
+        assert not [entry for entry in await house.log() if isinstance(entry.event, ToolEnded)]
+
+
+async def test_calls_of_one_turn_stop_together_when_the_lease_is_lost(tmp_path):
+    class Away(Watcher):
+        async def before_call(self, proposed: Proposed) -> None:
+            raise LostLease("Another worker continues.")
+
+    model = ScriptedModel([[Call("look"), Call("look")], Say("Never.")])
+    look = tool("look")
+    async with House(tmp_path, model, (look,), hooks=(Away("away", []),)).open() as house:
+        await house.tell("Go")
+        while (await house.kinds())[-1:] != ["replied"] or house.hermes.runs(house.session):
+            await asyncio.sleep(0.005)
+
+        assert look.calls == []
+
+
+async def test_an_id_that_was_taken_back_is_not_used_again(tmp_path):
+    """After an undo the model may give a call the id of one that was taken back, with its answer and its key."""
+    keys = []
+
+    async def note(_, context):
+        keys.append(context.key)
+        return await context.ask(Question(text="Sure?", purpose="approval"))
+
+    model = ScriptedModel([Call("note", id="call_0"), Say("Done.")])
+    async with House(tmp_path, model, (Piece("note", note, Effect.ASKS),)).open() as house:
+        for round_ in range(2):
+            before = (await house.log())[-1].number if round_ else 0
+            await house.tell("Go")
+            asked = (await house.until(Asked, before)).event
+            await house.tell(f"yes {round_}", answers=asked.question)
+            assert (await house.ended(before)).outcome is Outcome.ANSWERED
+            if not round_:
+                await take_back(house)
+
+        assert keys[0] == f"{house.session}-call_0"
+        assert keys[1].startswith(f"{house.session}-call_0_")
+        assert "tool: yes 1" in await house.transcript()
+
+
+async def take_back(house: House) -> None:
+    async with house.hermes.holding(house.session) as journal:
+        await journal.commit(Undone(to=0))

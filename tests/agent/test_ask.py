@@ -1,0 +1,73 @@
+"""One request and its reply."""
+
+from hermes_agent.agent.ask import with_own_ids
+from hermes_agent.core.budget import Limits
+from hermes_agent.core.events import Outcome, Replied
+from hermes_agent.core.messages import Message, Role, Text, ToolCall
+from hermes_agent.core.model import Retrying, TextDelta
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, tool
+
+
+class Mute(ScriptedModel):
+    """Breaks the contract: its stream ends without a reply."""
+
+    async def ask(self, request):
+        yield TextDelta(text="Well")
+
+
+class Stutter(ScriptedModel):
+    """An attempt fails after some words; the next one hangs until it is stopped."""
+
+    async def ask(self, request):
+        yield TextDelta(text="void ")
+        yield Retrying(reason="overloaded", attempt=1, delay=0.0)
+        yield TextDelta(text="heard")
+        await self._clock.sleep(60)
+        yield TextDelta(text="never")
+
+
+def calling(*ids: str) -> Message:
+    parts = (Text(text="Look."), *(ToolCall(id=each, name="t", arguments={}) for each in ids))
+    return Message(role=Role.ASSISTANT, parts=parts)
+
+
+def test_new_ids_stay_as_they_are():
+    message = calling("a", "b")
+
+    assert with_own_ids(message, {"c"}, "x") is message
+
+
+def test_an_id_that_was_seen_gets_a_suffix_and_the_others_none():
+    assert [call.id for call in with_own_ids(calling("a", "b"), {"b"}, "x").tool_calls] == ["a", "b_x"]
+
+
+async def test_a_stream_without_a_reply_is_a_visible_failure(tmp_path):
+    async with House(tmp_path, Mute([])).open() as house:
+        ended = await house.say("Go")
+
+        assert (ended.outcome, ended.error) == (Outcome.FAILED, "EmptyReply")
+
+
+async def test_words_of_a_failed_attempt_are_not_kept(tmp_path):
+    async with House(tmp_path, Stutter([])).open() as house:
+        await house.tell("Go")
+        heard = ""
+        async for seen in house.hermes.watch(house.session):
+            heard += seen.event.text if isinstance(seen.event, TextDelta) else ""
+            if heard.endswith("heard"):
+                break
+        await house.hermes.stop(house.session)
+
+        partial = [entry.event for entry in await house.log() if isinstance(entry.event, Replied)]
+        assert [(event.message.text, event.partial) for event in partial] == [("heard", True)]
+        assert await house.transcript() == ["user: Go", "assistant: heard"]
+
+
+async def test_a_request_may_spend_what_is_left(tmp_path):
+    model = ScriptedModel([Call("look"), Say("Done.")])
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(money=2.0)).open() as house:
+        await house.say("Go")
+
+        assert [request.money for request in model.requests] == [2.0, 2.0]

@@ -1,0 +1,73 @@
+"""What mail means for the conversation."""
+
+from hermes_agent.agent.inbox import events_of
+from hermes_agent.agent.mailbox import Mail
+from hermes_agent.agent.session import Session
+from hermes_agent.core.events import Answered, MessageTaken, Outcome
+from hermes_agent.core.inbound import Busy, Inbound
+from hermes_agent.core.messages import Text, said
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.faults import Status
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import OWNER, PLACE, House
+
+
+def letter(number: int, text: str = "", *, resumes: bool = False, answers: str = "") -> Mail:
+    inbound = Inbound(
+        source="t",
+        source_id=str(number),
+        principal=OWNER,
+        conversation=PLACE,
+        parts=(Text(text=text),) if text else (),
+        received=0.0,
+        resumes=resumes,
+        answers=answers,
+    )
+    return Mail(id=number, inbound=inbound)
+
+
+def taken(session: Session, *mail: Mail) -> list[str]:
+    return [
+        event.message.text if isinstance(event, MessageTaken) else f"{event.question}={event.answer}"
+        for event in events_of(session, mail)
+        if isinstance(event, MessageTaken | Answered)
+    ]
+
+
+def test_going_on_adds_words_where_nobody_would_speak_otherwise():
+    assert taken(Session(id="s"), letter(1, resumes=True)) == ["Continue."]
+    assert taken(Session(id="s"), letter(1, "with this", resumes=True)) == ["with this"]
+
+
+def test_going_on_adds_nothing_where_the_model_is_to_speak_anyway():
+    waiting = Session(id="s", messages=[said("Go")])
+
+    assert taken(waiting, letter(1, "on", resumes=True)) == []
+    assert taken(Session(id="s"), letter(1, "Go"), letter(2, resumes=True)) == ["Go"]
+
+
+def test_an_answer_is_no_message():
+    assert taken(Session(id="s"), letter(1, "b", answers="q1"), letter(2, "Hi")) == ["q1=b", "Hi"]
+
+
+async def test_a_queued_message_after_a_failure_is_read_by_the_next_run(tmp_path):
+    """Nobody waits for the end of a run that has failed: it is taken, not left to start run after run."""
+    model = ScriptedModel(lambda heard: Say("Here.") if len(model.requests) > 1 else Status(401, "no"))
+    async with House(tmp_path, model).open() as house:
+        assert (await house.say("One")).outcome is Outcome.FAILED
+        ended = await house.say("Two", busy=Busy.QUEUE)
+
+        assert (ended.outcome, ended.text) == (Outcome.ANSWERED, "Here.")
+        assert await house.transcript() == ["user: One", "user: Two", "assistant: Here."]
+
+
+async def test_a_queued_message_of_a_model_that_keeps_failing_ends_with_the_reason(tmp_path):
+    model = ScriptedModel(lambda heard: Status(401, "no"))
+    async with House(tmp_path, model).open() as house:
+        for text in ("One", "Two"):
+            assert (await house.say(text, busy=Busy.QUEUE)).outcome is Outcome.FAILED
+        while house.hermes.runs(house.session):
+            await house.clock.sleep(0.005)
+
+        assert len(model.requests) == 2
+        assert (await house.kinds()).count("run_started") == 2

@@ -1,0 +1,121 @@
+"""The one writer: what is committed is shown, in order, and a failure ends it."""
+
+import pytest
+
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import DiskFull, StoreError
+from hermes_agent.core.events import Notice, ToolProgress
+from hermes_agent.host.tasks import spawn
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, Piece
+
+
+@pytest.fixture
+async def desk(tmp_path):
+    """A journal under a lease, and what it showed."""
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        lease = await house.store.lanes.hold(house.session, "cli")
+        shown = []
+        session = Session(id=house.session)
+        yield Journal(house.store, lease, session, clock=SystemClock(), show=shown.append, spawn=spawn), shown, house
+        await house.store.lanes.release(lease)
+
+
+def progress(text: str) -> ToolProgress:
+    return ToolProgress(call_id="c", tool="t", text=text)
+
+
+def texts(shown) -> list[str]:
+    return [seen.event.text for seen in shown]
+
+
+async def test_what_is_posted_is_in_the_view_at_once_and_shown_when_it_is_durable(desk):
+    journal, shown, house = desk
+    journal.post(Notice(text="one"))
+    journal.post(Notice(text="two"))
+
+    assert (journal.session.number, shown) == (2, [])
+    await journal.settled()
+    assert texts(shown) == ["one", "two"]
+    assert [entry.number for entry in await house.log()] == [1, 2]
+
+
+async def test_live_events_keep_their_place_between_durable_ones(desk):
+    journal, shown, _ = desk
+    journal.live(progress("first"))
+    journal.post(Notice(text="one"))
+    journal.live(progress("between"))
+    journal.post(Notice(text="two"))
+    await journal.settled()
+    journal.live(progress("last"))
+
+    assert texts(shown) == ["first", "one", "between", "two", "last"]
+    assert [seen.number for seen in shown] == [0, 1, 1, 2, 2]
+
+
+async def test_a_live_event_alone_needs_no_commit(desk):
+    journal, shown, house = desk
+    journal.live(progress("x"))
+    await journal.settled()
+
+    assert texts(shown) == ["x"]
+    assert await house.log() == []
+
+
+async def test_what_belongs_together_is_committed_together_or_not_at_all(desk):
+    journal, shown, house = desk
+
+    async def fail(tx):
+        raise DiskFull("There is no room left.")
+
+    with pytest.raises(DiskFull):
+        await journal.commit(Notice(text="one"), changes=[fail])
+
+    assert (shown, await house.log()) == ([], [])
+
+
+async def test_after_a_failure_every_call_says_so(desk):
+    journal, shown, _ = desk
+
+    async def fail(tx):
+        raise DiskFull("There is no room left.")
+
+    with pytest.raises(DiskFull):
+        await journal.commit(changes=[fail])
+    with pytest.raises(DiskFull):
+        journal.post(Notice(text="two"))
+    with pytest.raises(DiskFull):
+        await journal.settled()
+    assert shown == []
+
+
+async def test_a_defect_in_a_change_ends_the_writing_too(desk, caplog):
+    journal, _, house = desk
+
+    async def fail(tx):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await journal.commit(Notice(text="one"), changes=[fail])
+    with pytest.raises(StoreError, match="could not be written"):
+        journal.post(Notice(text="two"))
+    assert await house.log() == []
+
+
+async def test_the_view_is_not_ahead_of_the_log_when_a_reply_is_acted_upon(tmp_path):
+    """A call that does more than read begins when the reply that asked for it is durable."""
+    found = []
+
+    async def look(arguments, context):
+        found.extend(await house.kinds())
+        return "ok"
+
+    change = Piece("change", look, Effect.KEYED)
+    async with House(tmp_path, ScriptedModel([Call("change"), Say("Done.")]), (change,)).open() as house:
+        await house.say("Go")
+
+        assert found[-2:] == ["replied", "tool_started"]

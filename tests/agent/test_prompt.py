@@ -1,0 +1,76 @@
+"""The prefix: made once, kept, and the same ever after."""
+
+import pytest
+
+from hermes_agent.agent.prompt import IDENTITY, SessionPrompt, Surroundings, facts_of, sections_of
+from hermes_agent.core.errors import StoreError
+from hermes_agent.core.events import PrefixFrozen
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.section import join_sections
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, tool
+
+
+def test_sections_stand_in_their_order():
+    whole = Surroundings(identity="I am Soul.", tools="TOOLS", context="CONTEXT", environment="ENV", date="2026-01-02")
+    text = join_sections(sections_of(whole))
+    places = [text.index(word) for word in ("I am Soul.", "# How to work", "TOOLS", "CONTEXT", "ENV", "2026-01-02")]
+
+    assert places == sorted(places)
+    assert text.endswith("Today is 2026-01-02.")
+
+
+def test_without_a_soul_it_is_hermes_and_without_a_date_nothing_is_said_of_it():
+    text = join_sections(sections_of(Surroundings(identity="  \n")))
+
+    assert text.startswith(IDENTITY)
+    assert "Today" not in text
+
+
+def test_each_section_has_its_size_and_the_tools_come_last():
+    sections = sections_of(Surroundings(context="abcd" * 10))
+    facts = facts_of(sections, (ToolSchema(name="t", description="d", parameters={}),))
+
+    assert [each.name for each in facts][-1] == "tools"
+    assert {each.name: each.tokens for each in facts}["project context"] == 10
+
+
+async def test_the_prefix_of_a_session_is_kept_when_everything_around_it_changes(tmp_path):
+    model = ScriptedModel([Say("One."), Say("Two.")])
+    house = House(tmp_path, model, (tool("look"),), surroundings=Surroundings(identity="First.", date="2026-01-01"))
+    async with house.open():
+        await house.say("Hi")
+    house.surroundings = Surroundings(identity="Second.", date="2026-01-02")
+    house.tools = (tool("look"), tool("more"))
+    async with house.open():
+        await house.say("Hi again")
+
+        assert model.requests[0].prefix == model.requests[1].prefix
+        frozen = [entry.event for entry in await house.log() if isinstance(entry.event, PrefixFrozen)]
+        assert [(event.cause, event.hash) for event in frozen] == [("session start", model.requests[0].prefix.hash)]
+
+
+async def test_the_prefix_is_made_once_for_all_turns_of_a_run(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        asked = []
+
+        async def look() -> Surroundings:
+            asked.append(1)
+            return Surroundings()
+
+        prompt = SessionPrompt(house.store, (), look)
+        async with house.hermes.holding(house.session) as journal:
+            first = await prompt.prefix(journal.session, journal)
+            second = await prompt.prefix(journal.session, journal)
+
+        assert (first, asked) == (second, [1])
+
+
+async def test_a_prefix_that_the_database_lost_is_an_error_not_another_prefix(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        prompt = SessionPrompt(house.store, (), None)
+        async with house.hermes.holding(house.session) as journal:
+            journal.session.prefix_hash = "gone"
+            with pytest.raises(StoreError, match="is missing from the database"):
+                await prompt.prefix(journal.session, journal)

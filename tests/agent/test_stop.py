@@ -1,0 +1,67 @@
+"""The switch that ends a run from outside."""
+
+import asyncio
+
+import pytest
+
+from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.core.events import Outcome
+
+
+async def test_a_stop_ends_what_runs_within():
+    switch = StopSwitch()
+    asyncio.get_running_loop().call_soon(switch.stop, "enough")
+
+    with pytest.raises(TimeoutError):
+        async with switch.within(None):
+            await asyncio.Event().wait()
+
+    assert switch.verdict(3).reason == "enough"
+    assert switch.verdict(3).outcome is Outcome.STOPPED
+
+
+async def test_a_stop_before_the_beginning_ends_it_as_it_begins():
+    switch = StopSwitch()
+    switch.stop()
+
+    with pytest.raises(TimeoutError):
+        async with switch.within(60):
+            await asyncio.Event().wait()
+
+
+async def test_a_second_stop_while_the_first_one_takes_its_time_does_no_harm():
+    switch = StopSwitch()
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            switch.stop("again")
+            await asyncio.sleep(0)
+
+    asyncio.get_running_loop().call_soon(switch.stop, "first")
+    with pytest.raises(TimeoutError):
+        async with switch.within(None):
+            await slow()
+
+    assert switch.verdict(0).reason == "first"
+
+
+async def test_a_stop_after_the_end_does_no_harm():
+    switch = StopSwitch()
+    async with switch.within(60):
+        pass
+    switch.stop()
+
+    assert switch.stopped
+
+
+async def test_the_clock_ends_it_as_a_limit():
+    switch = StopSwitch()
+    with pytest.raises(TimeoutError):
+        async with switch.within(0.01):
+            await asyncio.Event().wait()
+
+    assert not switch.stopped
+    assert switch.verdict(2).outcome is Outcome.LIMIT
