@@ -19,7 +19,8 @@ import asyncio, sys, httpx2
 async def main():
     async with httpx2.AsyncClient(verify=False, trust_env=False) as client:
         headers = {{"authorization": "Bearer {KEY}", "content-type": "application/json"}}
-        async with client.stream("POST", sys.argv[1] + "/chat/completions", content={BODY!r}, headers=headers) as answer:
+        url = sys.argv[1] + "/chat/completions"
+        async with client.stream("POST", url, content={BODY!r}, headers=headers) as answer:
             async for line in answer.aiter_lines():
                 pass
 asyncio.run(main())

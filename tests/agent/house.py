@@ -120,11 +120,11 @@ class House:
             await self.hermes.close()
 
     async def tell(
-        self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, id: str = ""
+        self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, message_id: str = ""
     ) -> None:
         inbound = Inbound(
             source="test",
-            source_id=id or self.ids.short(),
+            source_id=message_id or self.ids.short(),
             principal=OWNER,
             conversation=PLACE,
             parts=(Text(text=text, origin=Origin.OWNER),) if text else (),
@@ -135,7 +135,7 @@ class House:
         )
         await self.hermes.submit(inbound, self.session)
 
-    async def say(self, text: str, **more: Any) -> RunEnded:
+    async def say(self, text: str, **more: bool | str | Busy) -> RunEnded:
         """Submit and wait for the end of the run."""
         after = await self.store.history.last_number(self.session)
         await self.tell(text, **more)

@@ -13,7 +13,7 @@ from hermes_agent.core.inbound import Busy
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.faults import Hang, Status
-from hermes_agent.testing.scripted import ScriptedModel
+from hermes_agent.testing.scripted import ScriptedModel, tries
 from tests.agent.house import House, Piece, tool
 
 
@@ -64,8 +64,8 @@ async def test_a_second_message_continues_the_conversation(tmp_path):
 
 async def test_the_same_message_twice_counts_once(tmp_path):
     async with House(tmp_path, ScriptedModel([Say("One."), Say("Two.")])).open() as house:
-        await house.say("First", id="7")
-        await house.tell("First", id="7")
+        await house.say("First", message_id="7")
+        await house.tell("First", message_id="7")
 
         assert (await house.say("Second")).text == "Two."
         assert [line for line in await house.transcript() if line.startswith("user")] == ["user: First", "user: Second"]
@@ -342,8 +342,6 @@ async def test_a_failing_model_is_a_visible_failure(tmp_path, code):
 
 
 async def test_after_a_failure_the_same_words_need_not_be_said_again(tmp_path):
-    from hermes_agent.testing.scripted import tries
-
     model = ScriptedModel([tries(Status(500, "broken"), Say("Here."))])
     async with House(tmp_path, model).open() as house:
         await house.say("Go")

@@ -12,14 +12,14 @@ from tests.agent.house import House, tool
 
 async def test_mail_that_was_answered_is_answered(tmp_path):
     async with House(tmp_path, ScriptedModel([Say("Hello.")])).open() as house:
-        await house.say("Hi", id="1")
+        await house.say("Hi", message_id="1")
 
         assert (await house.store.inbox.find("test", "1")).state == "answered"
 
 
 async def test_mail_of_a_stopped_run_is_refused_with_the_reason(tmp_path):
     async with House(tmp_path, ScriptedModel([Hang()])).open() as house:
-        await house.tell("Hi", id="1")
+        await house.tell("Hi", message_id="1")
         await house.until(MessageTaken)
         await house.hermes.stop(house.session)
 
@@ -32,10 +32,10 @@ async def test_mail_that_comes_while_the_reply_is_written_is_answered_too(tmp_pa
         lambda heard: Answer(pieces=(Say(f"Reply {len(model.requests)}."),), pace=Pace(between=0.02, characters=2))
     )
     async with House(tmp_path, model).open() as house:
-        await house.tell("One", id="1")
+        await house.tell("One", message_id="1")
         while not model.requests:
             await asyncio.sleep(0.001)
-        await house.tell("Two", id="2")
+        await house.tell("Two", message_id="2")
         ended = await house.ended()
 
         assert ended.text == "Reply 2."
@@ -76,7 +76,7 @@ async def test_every_word_of_a_burst_is_answered_once(tmp_path):
 async def test_a_stop_that_comes_before_the_mail_is_read_is_about_that_mail(tmp_path):
     model = ScriptedModel([Say("Never.")])
     async with House(tmp_path, model).open() as house:
-        await house.tell("One", id="1")
+        await house.tell("One", message_id="1")
         while not house.hermes.runs(house.session):
             await asyncio.sleep(0)
         await house.hermes.stop(house.session)
@@ -91,7 +91,7 @@ async def test_a_message_that_interrupts_before_the_first_was_read_is_read_with_
         await house.tell("One")
         while not house.hermes.runs(house.session):
             await asyncio.sleep(0)
-        await house.tell("Two", busy=Busy.INTERRUPT, id="2")
+        await house.tell("Two", busy=Busy.INTERRUPT, message_id="2")
         while (await house.store.inbox.find("test", "2")).state != "answered":
             await asyncio.sleep(0.005)
 

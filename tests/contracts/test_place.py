@@ -58,7 +58,7 @@ def count_of(command: Command) -> str:
 
 async def until_written(running: Running, text: bytes) -> None:
     async with asyncio.timeout(10):
-        while text not in await running.read(0, 1 << 20):  # noqa: ASYNC110 - a place tells of no output
+        while text not in await running.read(0, 1 << 20):
             await asyncio.sleep(0.01)
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.long_run import TASK, LongRun, source_tree
+from hermes_agent.agent.session import Session, fold
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Entry, RunEnded, ToolEnded
-from hermes_agent.core.messages import Message, Role, ToolResult
-from hermes_agent.agent.session import Session, fold
+from hermes_agent.core.messages import Message, ToolResult
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import KEY
 

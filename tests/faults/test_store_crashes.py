@@ -73,7 +73,7 @@ class Fleet:
             return await tx.row("SELECT count(*) FROM inbox WHERE ended IS NULL")
 
         async with asyncio.timeout(DRAIN_SECONDS):
-            while await self.store.read(query) != (0,):  # noqa: ASYNC110  other processes do it
+            while await self.store.read(query) != (0,):
                 await asyncio.sleep(0.05)
 
     async def judge(self) -> None:

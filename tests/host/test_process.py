@@ -31,14 +31,14 @@ def started(text: str, out: int, mark: str = "x") -> Child:
 
 async def until(path: Path, text: bytes) -> None:
     async with asyncio.timeout(10):
-        while text not in await asyncio.to_thread(path.read_bytes):  # noqa: ASYNC110 - a file tells of nothing
+        while text not in await asyncio.to_thread(path.read_bytes):
             await asyncio.sleep(0.01)
 
 
 async def until_gone(pid: Path) -> None:
     leader = int(await asyncio.to_thread(pid.read_text))
     async with asyncio.timeout(2):
-        while family(leader, b"-"):  # noqa: ASYNC110 - the kernel takes a moment to end what was killed
+        while family(leader, b"-"):
             await asyncio.sleep(0.01)
 
 

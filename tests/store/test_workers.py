@@ -115,7 +115,7 @@ async def die(store: Store) -> None:
 
 async def reaped(store: Store) -> list[str]:
     async with asyncio.timeout(10):
-        while not (freed := await store.workers.reap()):  # noqa: ASYNC110  it takes time for the kernel and the server
+        while not (freed := await store.workers.reap()):
             await asyncio.sleep(0.01)
     return freed
 

@@ -53,7 +53,7 @@ def id_in(answer: str) -> str:
 
 async def until(path: Path) -> None:
     async with asyncio.timeout(10):
-        while not await asyncio.to_thread(path.exists):  # noqa: ASYNC110 - a file tells of nothing
+        while not await asyncio.to_thread(path.exists):
             await asyncio.sleep(0.01)
 
 
@@ -239,7 +239,7 @@ async def test_a_background_command_is_followed_fed_and_ended(shell: Bench) -> N
             assert seen == "[running]"
     await shell("process", action="write", id=name, data="a\nb\n")
     async with asyncio.timeout(10):
-        while "got b" not in await shell("process", action="log", id=name):  # noqa: ASYNC110 - output tells of nothing
+        while "got b" not in await shell("process", action="log", id=name):
             await asyncio.sleep(0.01)
 
     assert await shell("process", action="poll", id=name) == "got a\ngot b\n[running]"

@@ -24,7 +24,7 @@ class Prompt(Protocol):
 
 class Toolbox(Protocol):
     """- `resolve` gives the tool and the arguments that a call means (a call through `use_tool` means the tool inside),
-      or raises `UnknownTool`, whose hint holds the nearest name."""
+    or raises `UnknownTool`, whose hint holds the nearest name."""
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 

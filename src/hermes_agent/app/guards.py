@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import Answer
+from hermes_agent.tools.excerpt import Caps
 from hermes_agent.tools.permission import Allowed, Denied, NeedsApproval, Permission, Request
 from hermes_agent.tools.spill import Spill
 
@@ -69,3 +71,19 @@ class SpillHook:
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """The answer, or its head and tail with the path of the whole."""
         return await self.spill.fit(proposed.tool.schema.name, answer, proposed.context.key)
+
+
+def permission_hook(
+    permission: Permission,
+    folder: Callable[[str], Awaitable[str]],
+    granted: frozenset[Capability],
+    *,
+    attended: bool,
+) -> PermissionHook:
+    """The hook that asks this permission."""
+    return PermissionHook(permission=permission, folder=folder, granted=granted, attended=attended)
+
+
+def spill_hook(folder: Path, caps: Caps) -> SpillHook:
+    """The hook that keeps whole answers in this folder."""
+    return SpillHook(spill=Spill(folder, caps))

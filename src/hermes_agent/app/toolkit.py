@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hermes_agent.agent.hooks import Hook
-from hermes_agent.app.guards import PermissionHook, SpillHook
+from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.tool import Tool
+from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
-from hermes_agent.sandbox.backends.local import LocalPlace
+from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.place import PLACES, Place
 from hermes_agent.tools.clarify import ClarifyTools
 from hermes_agent.tools.excerpt import Caps
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
-from hermes_agent.tools.permission import Permission
-from hermes_agent.tools.remembered import RememberedFile
 from hermes_agent.tools.schema import capability_of, collect
 from hermes_agent.tools.shell import ShellTools
-from hermes_agent.tools.spill import Spill
 from hermes_agent.tools.todo import Todos, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from hermes_agent.tools.permission import Permission
+
+PERMISSION = "hermes_agent.app.guards:permission_hook"
+SPILL = "hermes_agent.app.guards:spill_hook"
+DECIDES = "hermes_agent.tools.permission:Permission"
+REMEMBERED = "hermes_agent.tools.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "todo", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
@@ -47,9 +55,9 @@ class Toolkit:
         unknown = sorted(set(toolsets or ()) - set(TOOLSETS))
         if unknown:
             raise ConfigError(f"There is no toolset `{unknown[0]}`. There are: {', '.join(TOOLSETS)}.")
-        caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
-        place = LocalPlace(folder=home.cache / "exec", env=scrubbed(environment(), settings.terminal.env_passthrough))
-        self._shell = ShellTools(place=place, settings=settings.terminal, caps=caps)
+        self._home, self._settings, self._clock = home, settings, clock
+        self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
+        self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -65,15 +73,50 @@ class Toolkit:
         wanted = [sets[name] for name in TOOLSETS if toolsets is None or name in toolsets]
         tools, self.quarantined = collect([*wanted, *extra])
         self.toolbox = Toolbox(tools)
-        self._spill = Spill(home.cache / "results", caps)
-        self._permission = Permission(settings.approvals, RememberedFile(home.root / "approvals.yaml", clock))
 
     def hooks(self, granted: Sequence[str] | None, *, attended: bool) -> tuple[Hook, ...]:
         """What stands around every call of a run; `granted` names capabilities, None all of them."""
-        permission = PermissionHook(
-            permission=self._permission,
-            folder=self._shell.directory,
-            granted=frozenset(Capability) if granted is None else frozenset(map(capability_of, granted)),
-            attended=attended,
-        )
-        return permission, SpillHook(spill=self._spill)
+        capabilities = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
+
+        def permission() -> Hook:
+            hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, capabilities, attended=attended)
+            return hook
+
+        return FirstUse(permission), FirstUse(self._spill)
+
+    @cached_property
+    def _permission(self) -> Permission:
+        remembered = late(REMEMBERED)(self._home.root / "approvals.yaml", self._clock)
+        made: Permission = late(DECIDES)(self._settings.approvals, remembered)
+        return made
+
+    def _spill(self) -> Hook:
+        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
+        return hook
+
+    def _place(self) -> ChosenPlace:
+        def make() -> Place:
+            variables = scrubbed(environment(), self._settings.terminal.env_passthrough)
+            place: Place = late(PLACES["local"])(folder=self._home.cache / "exec", env=variables)
+            return place
+
+        return ChosenPlace("local", make)
+
+
+class FirstUse:
+    """A hook that is made when the first call comes: an answer without tools needs none of it."""
+
+    def __init__(self, make: Callable[[], Hook]) -> None:
+        self._make = make
+
+    @cached_property
+    def _hook(self) -> Hook:
+        return self._make()
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """As the hook itself."""
+        await self._hook.before_call(proposed)
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """As the hook itself."""
+        return await self._hook.after_call(proposed, answer)

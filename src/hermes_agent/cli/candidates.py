@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hermes_agent.cli.commands.model import key_name
+from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
 from hermes_agent.host.http import Http
 from hermes_agent.providers.local import Place, look_around

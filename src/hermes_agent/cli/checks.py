@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hermes_agent.cli.asking import ask_once
-from hermes_agent.cli.commands.model import key_name, route_to
 from hermes_agent.cli.opened import opened
+from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
 from hermes_agent.providers.route import load_vendor

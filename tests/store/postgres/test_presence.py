@@ -35,7 +35,7 @@ async def test_a_worker_lives_as_long_as_its_connection(engine: PostgresEngine):
     await here.leave()
 
     async with asyncio.timeout(5):
-        while await there.dead(ME) != ["aaaaaaaaaaaa"]:  # noqa: ASYNC110  the server does it
+        while await there.dead(ME) != ["aaaaaaaaaaaa"]:
             await asyncio.sleep(0.01)
     await there.buried("aaaaaaaaaaaa")
     await here.leave()

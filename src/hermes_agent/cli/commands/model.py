@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import click
 
 from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.explain import source_of
 from hermes_agent.providers.catalog import Price, known_models
-from hermes_agent.providers.route import Route, choose, load_vendor
+from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 
@@ -109,12 +110,6 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
     remark(f"{answered.route} at {route.host}: {answered.seconds:.2f} s, {tokens}, {money}")
 
 
-def route_to(surface: Surface, name: str = "") -> Route:
-    """The route to the named model, otherwise to the configured one. Raises `NoModel`."""
-    settings = surface.loaded.value.model
-    return choose(replace(settings, default=name) if name else settings, surface.secrets.get)
-
-
 def offers_of(surface: Surface) -> list[Offer]:
     """The catalogue's models of the vendors that this program speaks to."""
     vendors = {name: load_vendor(name) for name in VENDORS}
@@ -132,11 +127,6 @@ def offers_of(surface: Surface) -> list[Offer]:
             )
             found.append(offer)
     return found
-
-
-def key_name(surface: Surface, vendor: Vendor) -> str:
-    """The name under which this vendor's key is there, empty where it is not."""
-    return next((name for name in vendor.key_names if surface.secrets.get(name)), "")
 
 
 def key_of(surface: Surface, vendor: Vendor) -> str:

@@ -1,0 +1,42 @@
+"""The place that the settings chose, made when the first command comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from hermes_agent.sandbox.place import Command, Place, Running
+
+
+class ChosenPlace:
+    """A `Place` that costs nothing until it is used: `make` is called once, before the first command."""
+
+    def __init__(self, name: str, make: Callable[[], Place]) -> None:
+        self._name = name
+        self._make = make
+
+    @cached_property
+    def _place(self) -> Place:
+        return self._make()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def start(self, exec_id: str, command: Command) -> Running:
+        return await self._place.start(exec_id, command)
+
+    async def attach(self, exec_id: str) -> Running | None:
+        return await self._place.attach(exec_id)
+
+    async def list(self, group: str) -> tuple[str, ...]:
+        return await self._place.list(group)
+
+    async def directory(self, shell: str) -> str:
+        return await self._place.directory(shell)
+
+    async def get(self, path: str) -> bytes:
+        return await self._place.get(path)
+
+    async def put(self, path: str, content: bytes) -> None:
+        await self._place.put(path, content)
