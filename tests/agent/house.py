@@ -28,6 +28,7 @@ from hermes_agent.providers.demo.script import Call
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.effects import Intent
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.workers import Timings
 
 OWNER = Principal(platform="cli", user="me", standing=Standing.OWNER)
 PLACE = Conversation(platform="cli", chat="here")
@@ -85,6 +86,7 @@ class House:
     clock: Clock = field(default_factory=SystemClock)
     ids: RandomIds = field(default_factory=RandomIds)
     surroundings: Surroundings = field(default_factory=Surroundings)
+    timings: Timings | None = None
     store: Store | None = None
     hermes: Hermes | None = None
     session: str = ""
@@ -107,7 +109,7 @@ class House:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[House]:
-        self.store = await open_store(str(self.path / "hermes.db"))
+        self.store = await open_store(str(self.path / "hermes.db"), timings=self.timings)
         self.hermes = Hermes(store=self.store, build=self.agent, clock=self.clock, ids=self.ids)
         try:
             if not self.session:

@@ -71,3 +71,12 @@ async def test_a_queued_message_of_a_model_that_keeps_failing_ends_with_the_reas
 
         assert len(model.requests) == 2
         assert (await house.kinds()).count("run_started") == 2
+
+
+async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):
+    model = ScriptedModel([])
+    async with House(tmp_path, model).open() as house:
+        await house.tell("yes", answers="a question of old")
+        ended = await house.ended()
+
+        assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, "", [])

@@ -144,3 +144,11 @@ def test_what_is_no_part_of_the_view_only_counts() -> None:
     session = view(Notice(text="x"), PrefixFrozen(hash="h", cause="c", sections=()))
 
     assert (session.messages, session.number, session.prefix_hash) == ([], 2, "h")
+
+
+def test_a_part_beside_a_result_closes_no_call() -> None:
+    note = Message(role=Role.TOOL, parts=(Text(text="by the way"), *result("a").message.parts))
+    session = view(replied("", "a"), ToolEnded(turn=1, call_id="a", tool="t", message=note, is_error=False, seconds=0))
+
+    assert session.open_calls == ()
+    assert session.messages[-1] is note

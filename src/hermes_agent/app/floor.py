@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from hermes_agent.agent.agent import Agent
@@ -168,8 +167,7 @@ class Floor:
             log.warning("session %s was taken over by another process", lane)
         except StoreError as error:
             log.exception("session %s cannot be written", lane)
-            with suppress(StoreError):
-                await self._store.lanes.release(running.lease, error=str(error))
+            await self._give_back(running.lease, str(error))
             self.bus.fail(lane, error)
         except Exception:
             log.exception("session %s: the run could not be ended", lane)
@@ -181,6 +179,13 @@ class Floor:
             await self._rest(lane)
         else:
             self.look()
+
+    async def _give_back(self, lease: Lease, error: str) -> None:
+        """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
+        try:
+            await self._store.lanes.release(lease, error=error)
+        except StoreError:
+            self._store.workers.look_again()
 
     async def _rest(self, lane: str) -> None:
         """Think no more of a session that is done, unless mail came while its run was ending."""

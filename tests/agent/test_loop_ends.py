@@ -1,0 +1,240 @@
+"""How a run ends, and what of it is there when the next one begins."""
+
+
+import pytest
+
+from hermes_agent.agent.loop import GO_ON, MAX_CONTINUATIONS, SUM_UP
+from hermes_agent.core.budget import Limits
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import DiskFull, NoModel
+from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, RunStarted, ToolStarted
+from hermes_agent.core.messages import Message, Role, Text, ToolResult
+from hermes_agent.core.model import StopReason
+from hermes_agent.providers.demo.script import Answer, Call, Say
+from hermes_agent.testing.faults import Hang, Status
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, interrupted, replied, tool
+
+
+def cut(text: str) -> Answer:
+    return Answer(pieces=(Say(text),), stop=StopReason.LENGTH)
+
+
+async def test_a_reply_that_was_cut_goes_on_and_is_whole(tmp_path):
+    async with House(tmp_path, ScriptedModel([cut("One, "), cut("two, "), Say("three.")])).open() as house:
+        ended = await house.say("Count")
+
+        assert ended.text == "One, two, three."
+        assert (await house.transcript()).count(f"user: {GO_ON}") == 2
+
+
+async def test_a_reply_that_is_cut_for_ever_ends(tmp_path):
+    model = ScriptedModel(lambda heard: cut("la "))
+    async with House(tmp_path, model).open() as house:
+        ended = await house.say("Sing")
+
+        assert ended.text == "la " * (MAX_CONTINUATIONS + 1)
+        assert len(model.requests) == MAX_CONTINUATIONS + 1
+
+
+async def test_a_ring_without_mail_does_not_shorten_a_reply_that_was_cut(tmp_path):
+    """Any process that rings makes every run here look for mail."""
+
+    class Rung(ScriptedModel):
+        async def ask(self, request):
+            house.hermes._floor._running[house.session].journal.mailbox.ring()
+            async for piece in super().ask(request):
+                yield piece
+
+    house = House(tmp_path, Rung([cut("One, "), Say("two.")]))
+    async with house.open():
+        assert (await house.say("Count")).text == "One, two."
+
+
+async def test_a_reply_that_was_cut_is_whole_also_after_a_crash_in_its_middle(tmp_path):
+    async with House(tmp_path, ScriptedModel(lambda heard: Say("two."))).open() as house:
+        await interrupted(house)
+        async with house.hermes.holding(house.session) as journal:
+            words = Message(role=Role.ASSISTANT, parts=(Text(text="One, "),))
+            go_on = Message(role=Role.USER, parts=(Text(text=GO_ON, origin="runtime"),))
+            await journal.commit(replied(words), MessageTaken(message=go_on))
+        ended = await house.say("", resumes=True)
+
+        assert ended.text == "One, two."
+
+
+async def test_a_run_that_died_between_its_reply_and_its_end_ends_with_the_reply(tmp_path):
+    model = ScriptedModel([])
+    async with House(tmp_path, model).open() as house:
+        await interrupted(house)
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(replied(Message(role=Role.ASSISTANT, parts=(Text(text="Here."),))))
+        await house.tell("", answers="nothing that was asked")
+        ended = await house.ended()
+
+        assert (ended.text, model.requests) == ("Here.", [])
+
+
+async def test_money_and_tokens_that_were_used_before_a_crash_count(tmp_path):
+    model = ScriptedModel([])
+    for limits in (Limits(money=1.0), Limits(tokens=15)):
+        house = House(tmp_path / str(limits.tokens), model, (tool("look"),), limits=lambda limits=limits: limits)
+        house.path.mkdir()
+        async with house.open():
+            async with house.hermes.holding(house.session) as journal:
+                call = Message(role=Role.USER, parts=(Text(text="Go"),))
+                await interrupted_with_cost(journal, call)
+            ended = await house.say("", resumes=True)
+
+            assert ended.outcome is Outcome.LIMIT
+    assert model.requests == []
+
+
+async def interrupted_with_cost(journal, message):
+    journal.session.run = "earlier"
+    reply = replied(Message(role=Role.ASSISTANT, parts=(Text(text="Hm."),)), cost=1.5)
+    await journal.commit(RunStarted(), MessageTaken(message=message), reply, MessageTaken(message=message))
+
+
+async def test_the_next_run_begins_with_the_whole_limit(tmp_path):
+    model = ScriptedModel(lambda heard: Say("Yes."))
+    async with House(tmp_path, model, limits=lambda: Limits(tokens=1)).open() as house:
+        assert (await house.say("One")).outcome is Outcome.ANSWERED
+        assert (await house.say("Two")).outcome is Outcome.ANSWERED
+
+
+async def test_a_summary_that_fails_is_not_what_the_model_is_asked_when_the_run_goes_on(tmp_path):
+    def script(heard):
+        if not model.requests[-1].use_tools:
+            return Status(500, "broken")
+        return Call("look") if len(model.requests) < 3 else Say("All done.")
+
+    model = ScriptedModel(script)
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=1)).open() as house:
+        ended = await house.say("Go")
+        assert ended.outcome is Outcome.LIMIT
+        assert "(No summary: broken)" in ended.text
+
+        again = await house.say("", resumes=True)
+        assert again.text == "All done."
+        assert f"user: {SUM_UP}" not in await house.transcript()
+
+
+async def test_a_summary_without_words_leaves_the_reason(tmp_path):
+    def script(heard):
+        return Call("look") if model.requests[-1].use_tools else Answer(pieces=(Call("look"),))
+
+    model = ScriptedModel(script)
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=1)).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.text == "Stopped: the turn limit (1, `agent.max_turns`) was reached."
+
+
+async def test_a_stop_says_of_each_call_whether_it_had_begun(tmp_path):
+    calls = [Call("change", {"n": 1}), Call("change", {"n": 2})]
+    change = tool("change", effect=Effect.WRITES, seconds=60)
+    async with House(tmp_path, ScriptedModel([calls]), (change,)).open() as house:
+        await house.tell("Go")
+        await house.until(ToolStarted)
+        await house.hermes.stop(house.session)
+
+        view = await house.hermes.view(house.session)
+        said = [part.text for message in view.messages for part in message.parts if isinstance(part, ToolResult)]
+        assert said == [
+            "Interrupted: the run ended before this call had a result; what it did is unknown.",
+            "Not run: the run ended before this call.",
+        ]
+
+
+async def test_a_run_that_cannot_begin_tells_why_and_keeps_the_words(tmp_path):
+    class Houseless(House):
+        async def agent(self, record, journal):
+            raise NoModel("There is no model to ask.")
+
+    async with Houseless(tmp_path, ScriptedModel([])).open() as house:
+        ended = await house.say("One", id="1")
+        again = await house.say("Two")
+
+        assert (ended.outcome, ended.text, ended.error) == (Outcome.FAILED, "There is no model to ask.", "NoModel")
+        assert again.text == "There is no model to ask."
+        assert await house.transcript() == ["user: One", "user: Two"]
+        mail = await house.store.inbox.find("test", "1")
+        assert (mail.state, mail.reason) == ("refused", "There is no model to ask.")
+
+
+async def test_a_run_that_a_crash_left_open_and_that_cannot_begin_is_ended(tmp_path):
+    class Houseless(House):
+        async def agent(self, record, journal):
+            raise NoModel("There is no model to ask.")
+
+    async with Houseless(tmp_path, ScriptedModel([]), (tool("look"),)).open() as house:
+        await interrupted(house, Call("look"))
+        await house.say("", resumes=True)
+
+        assert (await house.kinds()).count("run_started") == 1
+        assert "Not run" in (await house.transcript())[-1]
+
+
+async def test_a_defect_becomes_an_apology_and_a_line_in_the_log(tmp_path, caplog):
+    class Broken(House):
+        async def agent(self, record, journal):
+            raise ZeroDivisionError("by zero")
+
+    async with Broken(tmp_path, ScriptedModel([])).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.outcome is Outcome.FAILED
+        assert "logs/hermes.log" in ended.text
+        assert "ZeroDivisionError" in caplog.text
+
+
+async def test_the_turns_before_a_crash_count(tmp_path):
+    model = ScriptedModel(lambda heard: Call("look") if model.requests[-1].use_tools else Say("So far."))
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=2)).open() as house:
+        await interrupted(house, Call("look"))
+        await house.say("", resumes=True)
+
+        assert [request.use_tools for request in model.requests] == [True, False]
+
+
+async def test_a_run_that_was_interrupted_says_so_and_goes_on_after_another_start(tmp_path):
+    house = House(tmp_path, ScriptedModel([Hang(), Hang()]))
+    async with house.open():
+        await house.tell("Go")
+        await house.until(MessageTaken)
+    house.model = ScriptedModel([Say("Here.")])
+    async with house.open():
+        after = (await house.log())[-1].number
+        assert await house.hermes.resume(house.session)
+        ended = await house.ended(after)
+
+        assert ended.text == "Here."
+        assert [entry.event.level for entry in await house.log() if isinstance(entry.event, Notice)] == ["info"]
+        assert sum(isinstance(entry.event, RunEnded) for entry in await house.log()) == 1
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_no_call_is_made_that_the_turn_limit_does_not_allow(tmp_path, turns):
+    model = ScriptedModel(lambda heard: Call("look") if model.requests[-1].use_tools else Say("So far."))
+    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=turns)).open() as house:
+        ended = await house.say("Go")
+
+        assert ended.reason == "turn limit"
+        assert sum(request.use_tools for request in model.requests) == turns
+
+
+async def test_a_store_that_fails_during_the_summary_ends_the_run_without_it(tmp_path):
+    class Failing(ScriptedModel):
+        async def ask(self, request):
+            if not request.use_tools:
+                raise DiskFull("There is no room left.")
+            async for piece in super().ask(request):
+                yield piece
+
+    house = House(tmp_path, Failing(lambda heard: Call("look")), (tool("look"),), limits=lambda: Limits(turns=1))
+    async with house.open():
+        with pytest.raises(DiskFull):
+            await house.say("Go")
+
+        assert "run_ended" not in await house.kinds()
