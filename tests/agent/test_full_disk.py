@@ -42,7 +42,7 @@ async def test_a_full_disk_ends_the_run_visibly_and_loses_nothing_that_was_commi
     house = House(small_disk, model, (look,), timings=Timings(sweep=0.05))
     async with house.open():
         with pytest.raises(DiskFull, match="full|room|space"):
-            await house.say("Go", id="1")
+            await house.say("Go", message_id="1")
         before = await house.log()
         filler.unlink()
         look.body = tool("look", "blue").body
