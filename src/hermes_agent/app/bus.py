@@ -89,7 +89,7 @@ class Bus:
     async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
         try:
-            async with asyncio.timeout(GLANCE):
+            async with asyncio.timeout(GLANCE if reader.empty else None):
                 seen = await reader.take()
         except TimeoutError:
             return [] if self._is_here(session) else await self._missed(session, number)
