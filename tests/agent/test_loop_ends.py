@@ -1,6 +1,5 @@
 """How a run ends, and what of it is there when the next one begins."""
 
-
 import pytest
 
 from hermes_agent.agent.loop import GO_ON, MAX_CONTINUATIONS, SUM_UP
@@ -153,7 +152,7 @@ async def test_a_run_that_cannot_begin_tells_why_and_keeps_the_words(tmp_path):
             raise NoModel("There is no model to ask.")
 
     async with Houseless(tmp_path, ScriptedModel([])).open() as house:
-        ended = await house.say("One", id="1")
+        ended = await house.say("One", message_id="1")
         again = await house.say("Two")
 
         assert (ended.outcome, ended.text, ended.error) == (Outcome.FAILED, "There is no model to ask.", "NoModel")

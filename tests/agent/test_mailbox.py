@@ -65,7 +65,7 @@ async def test_every_word_of_a_burst_is_answered_once(tmp_path):
     async with House(tmp_path, model).open() as house:
         async with asyncio.TaskGroup() as group:
             for number in range(20):
-                group.create_task(house.tell(f"m{number}", id=str(number)))
+                group.create_task(house.tell(f"m{number}", message_id=str(number)))
         while (await house.store.inbox.find("test", "19")).state != "answered" or house.hermes.runs(house.session):
             await asyncio.sleep(0.005)
 
