@@ -20,7 +20,7 @@ from tests.docs.pages import DOCS, code, out_of_step, page, table
 SOURCE = ROOT / PACKAGE
 MAPS = [ROOT / "AGENTS.md", DOCS / "architecture.md", DOCS / "extending.md"]
 # `agent/loop.py` `run`: a file, and the names in it that follow.
-NAMED = re.compile(r"`([\w/]+\.py)`((?: ?,? ?`[A-Za-z_][\w.]*`)+)")
+NAMED = re.compile(r"`([\w/]+\.py)`((?:,? `(?!\S+\.py`)[A-Za-z_][\w.]*`)+)")
 BENCH = re.compile(r"python -m bench(\.\w+)?((?: [a-z_]+)*)")
 
 

@@ -19,6 +19,9 @@ from hermes_agent.store.effects import Intent
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Transaction
 
+LINGER = 0.005
+"""Seconds that something posted waits for company: a reply, quick reads and the next request share one commit."""
+
 
 class Spawn(Protocol):
     """Runs work beside its caller and keeps it until it ends (`host.tasks.spawn`)."""
@@ -38,11 +41,11 @@ class Batch:
 class Journal:
     """Commits what happens in one run.
 
-    What is posted becomes part of the view at once and of the log in that order; what comes while a commit is under way
-    shares the next one. Everything of one call is in one transaction with the check of the lease. Events are shown
-    in their order, durable ones when they are committed. A commit that has begun is carried through even when its
-    caller is cancelled, so that the view and the log never disagree; after a failure (`LostLease`, a full disk) every
-    further call raises it.
+    What is posted becomes part of the view at once and of the log in that order, within `LINGER`; what comes in that
+    time or while a commit is under way shares the next one. Everything of one call is in one transaction with the
+    check of the lease. Events are shown in their order, durable ones when they are committed. A commit that has begun
+    is carried through even when its caller is cancelled, so that the view and the log never disagree; after a failure
+    (`LostLease`, a full disk) every further call raises it.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Journal:
         self._spawn = spawn
         self._pending: list[Batch] = []
         self._flushing: Awaitable[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._failure: StoreError | None = None
         self._shown = 0
 
@@ -87,13 +91,14 @@ class Journal:
 
     def live(self, event: Live) -> None:
         """Show an event that is not kept, after those that were posted before it."""
-        if self._flushing is None:
+        if self._flushing is None and not self._pending:
             self._show_live(event)
         else:
             self._pending.append(Batch(live=event))
 
     async def settled(self) -> None:
         """Return when everything that was posted is durable. Raises what kept it from being so."""
+        self._begin()
         if self._flushing is not None:
             await asyncio.shield(self._flushing)
         if self._failure is not None:
@@ -129,7 +134,15 @@ class Journal:
 
     def _add(self, batch: Batch) -> None:
         self._pending.append(batch)
-        if self._flushing is None:
+        if self._flushing is None and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LINGER, self._begin)
+
+    def _begin(self) -> None:
+        """Write what is pending, if nobody does."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._pending and self._flushing is None:
             self._flushing = self._spawn(self._flush(), name=f"journal {self.session.id}")
 
     async def _flush(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from hermes_agent.agent.agent import Agent
@@ -93,13 +94,17 @@ class Floor:
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
-        tasks = [self._worker, *(running.task for running in self._running.values())]
+        left = list(self._running.values())
+        tasks = [self._worker, *(running.task for running in left)]
         for task in tasks:
             if task is not None:
                 task.cancel()
         for task in tasks:
             if task is not None:
                 await asyncio.wait((task,))
+        for running in left:
+            with suppress(StoreError):
+                await running.journal.settled()
 
     async def _work(self) -> None:
         """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told."""
