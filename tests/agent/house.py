@@ -109,7 +109,7 @@ class House:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[House]:
-        self.store = await open_store(str(self.path / "hermes.db"), timings=self.timings)
+        self.store = await open_store(str(self.path / "hermes.db"), clock=self.clock, timings=self.timings)
         self.hermes = Hermes(store=self.store, build=self.agent, clock=self.clock, ids=self.ids)
         try:
             if not self.session:
@@ -122,7 +122,13 @@ class House:
     async def tell(
         self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, message_id: str = ""
     ) -> None:
-        inbound = Inbound(
+        inbound = self.inbound(text, busy=busy, answers=answers, resumes=resumes, message_id=message_id)
+        await self.hermes.submit(inbound, self.session)
+
+    def inbound(
+        self, text: str, *, busy: Busy = Busy.STEER, answers: str = "", resumes: bool = False, message_id: str = ""
+    ) -> Inbound:
+        return Inbound(
             source="test",
             source_id=message_id or self.ids.short(),
             principal=OWNER,
@@ -133,7 +139,6 @@ class House:
             answers=answers,
             resumes=resumes,
         )
-        await self.hermes.submit(inbound, self.session)
 
     async def say(self, text: str, **more: bool | str | Busy) -> RunEnded:
         """Submit and wait for the end of the run."""
@@ -145,6 +150,11 @@ class House:
         seen = [each async for each in self.hermes.follow(self.session, after)]
         assert isinstance(seen[-1].event, RunEnded)
         return seen[-1].event
+
+    async def rest(self) -> None:
+        """Return when the session has no run here, which is a moment after the end of its run was shown."""
+        while self.hermes.runs(self.session):
+            await asyncio.sleep(0.001)
 
     async def until(self, kind: type, after: int = 0) -> Seen:
         """The next event of a kind."""

@@ -1,6 +1,5 @@
 """How a run ends, and what of it is there when the next one begins."""
 
-
 import pytest
 
 from hermes_agent.agent.loop import GO_ON, MAX_CONTINUATIONS, SUM_UP

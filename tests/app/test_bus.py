@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.app import bus
 from hermes_agent.app.bus import READER_ROOM, Bus
 from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.events import Entry, Notice, Seen, ToolProgress
@@ -16,11 +15,11 @@ from hermes_agent.core.events import Entry, Notice, Seen, ToolProgress
 class Log:
     """A log in memory, and the bus over it."""
 
-    def __init__(self, *, here: bool = True) -> None:
+    def __init__(self, *, here: bool = True, room: int = READER_ROOM, glance: float = 0.5) -> None:
         self.entries: list[Entry] = []
         self.here = here
         self.looks = 0
-        self.bus = Bus(self.read, lambda session: self.here)
+        self.bus = Bus(self.read, lambda session: self.here, room=room, glance=glance)
 
     async def read(self, session: str, after: int) -> list[Entry]:
         self.looks += 1
@@ -118,9 +117,8 @@ async def test_a_live_event_that_is_ahead_brings_what_is_missing_first():
         assert await take(events, 2) == ["2", "ahead"]
 
 
-async def test_a_run_in_another_process_is_seen_from_the_log(monkeypatch):
-    monkeypatch.setattr(bus, "GLANCE", 0.01)
-    log = Log(here=False)
+async def test_a_run_in_another_process_is_seen_from_the_log():
+    log = Log(here=False, glance=0.01)
     async with aclosing(log.bus.watch("s")) as events:
         log.add(shown=False)
         assert await take(events, 1) == ["1"]
@@ -128,10 +126,9 @@ async def test_a_run_in_another_process_is_seen_from_the_log(monkeypatch):
         assert await take(events, 1) == ["2"]
 
 
-async def test_a_run_that_moves_to_another_process_is_followed_there(monkeypatch):
+async def test_a_run_that_moves_to_another_process_is_followed_there():
     """The reader began to wait while the run was here."""
-    monkeypatch.setattr(bus, "GLANCE", 0.01)
-    log = Log()
+    log = Log(glance=0.01)
     async with aclosing(log.bus.watch("s")) as events:
         log.add()
         assert await take(events, 1) == ["1"]
@@ -143,9 +140,8 @@ async def test_a_run_that_moves_to_another_process_is_followed_there(monkeypatch
         assert await waiting == ["2"]
 
 
-async def test_while_the_run_is_here_the_log_is_left_alone(monkeypatch):
-    monkeypatch.setattr(bus, "GLANCE", 0.001)
-    log = Log()
+async def test_while_the_run_is_here_the_log_is_left_alone():
+    log = Log(glance=0.001)
     async with aclosing(log.bus.watch("s")) as events:
         waiting = asyncio.ensure_future(take(events, 1))
         while log.looks < 1:
@@ -197,7 +193,7 @@ async def test_who_leaves_is_forgotten():
 @given(st.lists(st.sampled_from(["add", "hidden", "live", "take", "burst"]), max_size=40), st.integers(1, 6))
 def test_whatever_the_reader_misses_it_sees_every_durable_event_once_and_in_order(steps, room):
     async def play() -> None:
-        log = Log(here=False)
+        log = Log(here=False, room=room, glance=0.001)
         seen: list[str] = []
         async with aclosing(log.bus.watch("s")) as events:
             log.add()
@@ -220,7 +216,4 @@ def test_whatever_the_reader_misses_it_sees_every_durable_event_once_and_in_orde
                 seen += await take(events, 1)
         assert [text for text in seen if text != "live"] == numbers(1, len(log.entries))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bus, "READER_ROOM", room)
-        patch.setattr(bus, "GLANCE", 0.001)
-        asyncio.run(play())
+    asyncio.run(play())

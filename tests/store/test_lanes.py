@@ -112,6 +112,16 @@ async def test_where_nothing_waits_nothing_is_next(store: Store):
     assert await store.lanes.next_ready(QUEUES) is None
 
 
+async def test_what_is_next_may_be_asked_of_some_lanes_only(open_another: OpenAnother):
+    store = await open_another(clock=FakeClock(now=100.0))
+    await accept(store, "s1", 1, ready_at=101.0)
+    await accept(store, "s2", 2, ready_at=105.0)
+
+    assert await store.lanes.next_ready(QUEUES, ["s2", "s3"]) == pytest.approx(5.0)
+    assert await store.lanes.next_ready(QUEUES, ["s3"]) is None
+    assert await store.lanes.next_ready(QUEUES, []) is None
+
+
 async def test_a_failure_is_tried_again_later_each_time(open_another: OpenAnother):
     clock = FakeClock(now=100.0)
     store = await open_another(clock=clock)

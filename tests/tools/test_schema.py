@@ -172,7 +172,7 @@ def test_only_marked_methods_are_tools_in_the_order_they_are_written() -> None:
 def test_a_tool_without_a_possible_schema_is_set_aside_and_the_others_stay() -> None:
     class Odd:
         @tool(effect=Effect.READS)
-        async def broken(self, thing: threading.Lock) -> str:  # type: ignore[valid-type]
+        async def broken(self, thing: threading.Lock) -> str:  # type: ignore[valid-type] - a type that is none
             """No JSON holds a lock."""
             return str(thing)
 
@@ -214,7 +214,7 @@ async def test_a_plain_function_runs_in_a_thread(tmp_path: Path) -> None:
 
 
 async def test_an_async_function_and_one_without_annotations_are_tools_too(tmp_path: Path) -> None:
-    async def echo(thing):  # type: ignore[no-untyped-def]
+    async def echo(thing):  # type: ignore[no-untyped-def] - what is tested
         return thing
 
     answer = await from_function("echo", echo, "Echo").run({"thing": [1, "a"]}, Context(str(tmp_path)))

@@ -21,8 +21,8 @@ ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
 class Reader:
     """One reader's place: events wait here until it takes them; `lost` says that it must look into the log."""
 
-    def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Seen | None] = asyncio.Queue(READER_ROOM)
+    def __init__(self, room: int) -> None:
+        self._waiting: asyncio.Queue[Seen | None] = asyncio.Queue(room)
         self.lost = False
         self.failure: HermesError | None = None
 
@@ -51,10 +51,14 @@ class Bus:
     """The events of sessions: of runs in this process as they come, of those elsewhere from the log. `is_here` tells
     them apart."""
 
-    def __init__(self, read_log: ReadLog, is_here: Callable[[str], bool]) -> None:
+    def __init__(
+        self, read_log: ReadLog, is_here: Callable[[str], bool], *, room: int = READER_ROOM, glance: float = GLANCE
+    ) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
         self._read_log = read_log
         self._is_here = is_here
+        self._room = room
+        self._glance = glance
 
     def publish(self, seen: Seen) -> None:
         """Show an event to the session's readers; never waits."""
@@ -70,7 +74,7 @@ class Bus:
     async def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """Every durable event of the session with a number above `after`, each once and in order, and the live ones
         between them as long as the reader keeps up. Ends only when the reader leaves."""
-        reader = Reader()
+        reader = Reader(self._room)
         self._readers[session].add(reader)
         number = after
         try:
@@ -89,7 +93,7 @@ class Bus:
     async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
         try:
-            async with asyncio.timeout(GLANCE if reader.empty else None):
+            async with asyncio.timeout(self._glance if reader.empty else None):
                 seen = await reader.take()
         except TimeoutError:
             return [] if self._is_here(session) else await self._missed(session, number)

@@ -241,4 +241,4 @@ def _drop(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way

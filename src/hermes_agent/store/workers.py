@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import LostLease
+from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Engine, Row, Transaction
@@ -222,7 +223,8 @@ class Workers:
                 tx.rings.add("")
             await tx.run(LEAVE, self.id)
 
-        await self._engine.write(change, durable=False)
+        with suppress(StoreError):  # Where that cannot be written, the others notice the end by the presence.
+            await self._engine.write(change, durable=False)
         await self._presence.leave()
 
     @property

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import PrefixFrozen
 from hermes_agent.core.section import estimate_tokens
 from hermes_agent.host.late import late
+from hermes_agent.providers.route import Route
 from hermes_agent.store.usage import GroupBy
 
 
@@ -43,7 +45,7 @@ async def status(desk: Desk, _: str) -> Done:
     number = await desk.hermes.store.history.last_number(desk.record.id)
     lines = [
         f"Session  {desk.record.id}{f' ({desk.record.title})' if desk.record.title else ''}",
-        f"Model    {desk.runtime.route(desk.record.model).name}",
+        f"Model    {route.name if (route := _route(desk)) else 'none: `hermes setup` chooses one'}",
         f"Folder   {desk.record.workspace}",
         f"Events   {number}",
         f"Run      {'under way' if desk.busy else 'none'}",
@@ -74,10 +76,19 @@ async def context(desk: Desk, _: str) -> Done:
     rows = [(section.name, section.tokens) for section in frozen[-1].sections] if frozen else []
     rows.append(("messages", sum(estimate_tokens(str(message.parts)) for message in view.messages)))
     total = sum(tokens for _, tokens in rows)
-    window = desk.runtime.route(desk.record.model).facts.window
     lines = [f"{name:<18}{tokens:>9,}" for name, tokens in rows if tokens]
-    lines.append(f"{'together':<18}{total:>9,}  of {window:,} ({100 * total / window:.1f} %)")
+    window = route.facts.window if (route := _route(desk)) else 0
+    share = f"  of {window:,} ({100 * total / window:.1f} %)" if window else ""
+    lines.append(f"{'together':<18}{total:>9,}{share}")
     return Done(text="\n".join(lines))
+
+
+def _route(desk: Desk) -> Route | None:
+    """The session's route; None where there is no model, which is a thing to show and not to fail by."""
+    try:
+        return desk.runtime.route(desk.record.model)
+    except NoModel:
+        return None
 
 
 HELP = Command(name="help", summary="Show the commands.", arguments="[command]", act=show_help, while_running=True)

@@ -22,7 +22,7 @@ class ChatCompleter(Completer):
     def __init__(self, folder: Callable[[], str]) -> None:
         self._folder = folder
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 - the library's shape
         before = document.text_before_cursor
         if re.fullmatch(r"/\w*", before):
             return self._commands(before[1:])

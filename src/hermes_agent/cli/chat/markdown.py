@@ -118,9 +118,14 @@ def render(block: str, width: int) -> str:
     """
     out = StringIO()
     console = Console(
-        file=out, width=max(8, width), force_terminal=True, color_system="standard", legacy_windows=False, theme=THEME,
+        file=out,
+        width=max(8, width),
+        force_terminal=True,
+        color_system="standard",
+        legacy_windows=False,
+        theme=THEME,
         _environ={},
-    )  # fmt: skip
+    )  # fmt: skip - one setting a line would hide the call
     text = clean(block).strip("\n")
     if is_code(text):
         console.print(_code(text), soft_wrap=True, end="")

@@ -1,0 +1,109 @@
+"""Where runs happen: what goes wrong there is told, and nothing is left claimed."""
+
+import asyncio
+
+import pytest
+
+from hermes_agent.app.floor import Floor
+from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.events import MessageTaken, Outcome
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House
+
+
+async def test_a_session_at_rest_is_not_held_in_memory(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("Hello.")])).open() as house:
+        await house.say("Hi")
+        await house.rest()
+        while house.hermes._floor._own:
+            await asyncio.sleep(0.001)
+
+        assert not house.hermes._floor._running
+
+
+async def test_a_store_that_fails_ends_the_watching_with_the_reason(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("Hello.")])).open() as house:
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(failure_of(house))
+            await asyncio.sleep(0)
+            await house.tell("Hi")
+            await house.store._engine.close()
+
+        assert isinstance(watching.result(), StoreError)
+
+
+async def failure_of(house: House) -> BaseException | None:
+    try:
+        await house.ended()
+    except HermesError as error:
+        return error
+    return None
+
+
+class NoIds(RandomIds):
+    """Fails where a run needs an id."""
+
+    def short(self) -> str:
+        raise ZeroDivisionError
+
+
+async def test_a_defect_in_the_end_of_a_run_is_told_with_an_apology(tmp_path, caplog):
+    async with House(tmp_path, ScriptedModel([Say("Hello.")]), ids=NoIds()).open() as house:
+        with pytest.raises(HermesError, match=r"logs/hermes\.log"):
+            await house.say("Hi", message_id="1")
+
+        assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_worker_of_the_queue_takes_what_any_process_left(tmp_path):
+    house = House(tmp_path, ScriptedModel([Say("Hello.")]))
+    async with house.open():
+        await house.store.inbox.accept(house.inbound("Hi"), house.session, "cli")
+        floor = Floor(
+            store=house.store, build=house.agent, clock=house.clock, ids=house.ids, queue="cli", own_only=False
+        )
+        floor.look()
+        assert (await house.ended()).outcome is Outcome.ANSWERED
+        await floor.close()
+
+
+async def test_a_person_who_asks_again_is_not_refused_for_earlier_crashes(tmp_path):
+    house = House(tmp_path, ScriptedModel([Hang()]))
+    for _ in range(4):
+        async with house.open():
+            await house.tell("Hi")
+            await house.until(MessageTaken)
+            await house.store.write(died)
+    house.model = ScriptedModel(lambda heard: Say("Here."))
+    async with house.open():
+        after = (await house.log())[-1].number
+        await house.tell("Again")
+
+        assert (await house.ended(after)).text == "Here."
+
+
+async def died(tx):
+    await tx.run("UPDATE lane SET crashes = crashes + 1")
+
+
+async def test_what_killed_the_program_again_and_again_is_refused_with_the_reason(tmp_path):
+    house = House(tmp_path, ScriptedModel([Say("Never.")]))
+    async with house.open():
+        await house.store.inbox.accept(house.inbound("Hi", message_id="1"), house.session, "cli")
+        for _ in range(3):
+            await house.store.write(died)
+        floor = Floor(
+            store=house.store, build=house.agent, clock=house.clock, ids=house.ids, queue="cli", own_only=False
+        )
+        floor.look()
+        ended = await house.ended()
+        await floor.close()
+
+        assert (ended.outcome, ended.text) == (
+            Outcome.FAILED,
+            "Given up: the program died 3 times while it worked on this.",
+        )
+        assert (await house.store.inbox.find("test", "1")).state == "refused"

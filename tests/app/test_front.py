@@ -1,0 +1,266 @@
+"""The front door: what is accepted is worked on once, wherever; what is held is held alone."""
+
+import asyncio
+from contextlib import aclosing
+from itertools import accumulate
+
+import pytest
+
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import HermesError, UnknownSession
+from hermes_agent.core.events import Branched, MessageTaken, Notice, Outcome, RunEnded, RunStarted, ToolStarted
+from hermes_agent.core.inbound import Busy
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import OWNER, PLACE, House, interrupted, tool
+
+
+def counting():
+    model = ScriptedModel(lambda heard: Say(f"Reply {len(model.requests)}."))
+    return model
+
+
+async def test_a_message_that_is_submitted_twice_has_one_row_and_one_reply(tmp_path):
+    model = counting()
+    async with House(tmp_path, model).open() as house:
+        await house.say("Hi", message_id="7")
+        await house.tell("Hi", message_id="7")
+        await house.say("More")
+
+        assert len(model.requests) == 2
+
+
+async def test_a_stop_where_nothing_runs_says_so(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        assert not await house.hermes.stop(house.session)
+        assert not house.hermes.stop_now(house.session)
+        await house.say("Hi")
+        await house.rest()
+        assert not await house.hermes.stop(house.session)
+
+
+async def test_two_stops_at_once_end_one_run(tmp_path):
+    async with House(tmp_path, ScriptedModel([Hang()])).open() as house:
+        await house.tell("Hi")
+        await house.until(MessageTaken)
+        async with asyncio.timeout(2), asyncio.TaskGroup() as group:
+            stops = [group.create_task(house.hermes.stop(house.session)) for _ in range(3)]
+
+        assert [stop.result() for stop in stops] == [True, True, True]
+        assert (await house.kinds()).count("run_ended") == 1
+
+
+async def test_what_was_under_way_at_close_goes_on_with_the_next_process(tmp_path):
+    house = House(tmp_path, ScriptedModel([Hang()]))
+    async with house.open():
+        await house.tell("Hi", message_id="1")
+        await house.until(MessageTaken)
+    house.model = counting()
+    async with house.open():
+        number = (await house.log())[-1].number
+        assert await house.hermes.resume(house.session)
+        assert (await house.ended(number)).text == "Reply 1."
+        await house.rest()
+        assert not await house.hermes.resume(house.session)
+        assert await house.transcript() == ["user: Hi", "assistant: Reply 1."]
+
+
+async def test_resuming_what_runs_here_is_nothing_to_do(tmp_path):
+    async with House(tmp_path, ScriptedModel([Hang()])).open() as house:
+        await house.tell("Hi")
+        await house.until(MessageTaken)
+
+        assert await house.hermes.resume(house.session)
+
+
+async def test_a_session_that_runs_cannot_be_held(tmp_path):
+    async with House(tmp_path, ScriptedModel([Hang()])).open() as house:
+        await house.tell("Hi")
+        await house.until(MessageTaken)
+        with pytest.raises(HermesError, match="is busy"):
+            async with house.hermes.holding(house.session):
+                pass
+
+
+async def test_mail_that_comes_while_a_session_is_held_is_worked_on_afterwards(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        async with house.hermes.holding(house.session) as journal:
+            await house.tell("Hi")
+            await journal.commit(Notice(text="held"))
+        ended = await house.ended()
+
+        assert ended.text == "Reply 1."
+        assert (await house.kinds())[0] == "notice"
+
+
+async def test_a_hold_of_what_is_not_there_leaves_nothing_held(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        for _ in range(2):
+            with pytest.raises(UnknownSession):
+                await hold(house, "20260101_000000_abcdef")
+
+
+async def hold(house: House, session: str) -> None:
+    async with house.hermes.holding(session) as journal:
+        await journal.commit(Notice(text="held"))
+
+
+async def test_what_a_dead_process_held_can_be_held(tmp_path):
+    house = House(tmp_path, counting())
+    async with house.open():
+        assert await house.store.lanes.hold(house.session, "cli")
+        house.store.workers._present = False  # dies: nothing is given back
+        await house.store.workers._presence.leave()
+    async with house.open():
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(Notice(text="mine"))
+
+        assert await house.kinds() == ["notice"]
+
+
+async def test_a_branch_of_a_run_that_was_interrupted_does_not_go_on_with_it(tmp_path):
+    change = tool("change", effect=Effect.WRITES)
+    async with House(tmp_path, counting(), (change,)).open() as house:
+        await interrupted(house, Call("change"), begun=False)
+        source = await house.hermes.record(house.session)
+        branch = await house.hermes.branch(source)
+        house.session = branch.id
+        after = (await house.log())[-1].number
+        await house.say("Something else")
+
+        assert change.calls == []
+        kinds = [entry.event.kind for entry in (await house.log())[after:]]
+        assert kinds[:2] == ["run_started", "message_taken"]
+        assert "Not run" in (await house.transcript())[2]
+
+
+async def test_a_branch_up_to_a_number_knows_nothing_of_what_came_after(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        await house.say("One")
+        number = (await house.log())[-1].number
+        await house.say("Two")
+        source = await house.hermes.record(house.session)
+        branch = await house.hermes.branch(source, "Before", upto=number)
+        house.session = branch.id
+
+        assert await house.transcript() == ["user: One", "assistant: Reply 1."]
+        last = (await house.log())[-1].event
+        assert isinstance(last, Branched)
+        assert (last.session, last.upto, branch.title) == (source.id, number, "Before")
+
+
+async def test_two_processes_on_one_session_have_one_run_at_a_time(tmp_path):
+    async def slow(_, __):
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.02)
+        under_way -= 1
+        return "ok"
+
+    under_way, most = 0, 0
+    step = tool("step")
+    step.body = slow
+    one_model = ScriptedModel(lambda heard: Call("step") if heard.last.role == "user" else Say("Done."))
+    one = House(tmp_path, one_model, (step,))
+    async with one.open():
+        two = House(tmp_path, one_model, (step,), session=one.session)
+        async with two.open():
+            for number in range(4):
+                await one.tell(f"one {number}", message_id=f"1-{number}")
+                await two.tell(f"two {number}", message_id=f"2-{number}")
+            while {(await one.store.inbox.find("test", f"{who}-3")).state for who in (1, 2)} != {"answered"}:
+                await asyncio.sleep(0.01)
+
+        assert most == 1
+        log = await one.log()
+        assert [entry.number for entry in log] == list(range(1, len(log) + 1))
+        words = sorted(line for line in await one.transcript() if line.startswith("user"))
+        assert words == sorted(f"user: {who} {number}" for who in ("one", "two") for number in range(4))
+        steps = [isinstance(entry.event, RunStarted) - isinstance(entry.event, RunEnded) for entry in log]
+        assert set(accumulate(steps)) == {0, 1}
+
+
+async def test_a_run_is_followed_and_stopped_from_another_process(tmp_path):
+    one = House(tmp_path, ScriptedModel([Hang(), Say("Next.")]))
+    async with one.open():
+        two = House(tmp_path, counting(), session=one.session)
+        async with two.open():
+            following = asyncio.ensure_future(two.ended())
+            await one.tell("Hi")
+            await one.until(MessageTaken)
+            async with asyncio.timeout(2):
+                assert await two.hermes.stop(one.session)
+                assert (await one.ended()).outcome is Outcome.STOPPED
+            assert (await following).outcome is Outcome.STOPPED
+
+
+async def test_a_stop_from_another_process_ends_that_run_and_not_the_next_one(tmp_path):
+    model = ScriptedModel(lambda heard: Call("wait") if len(model.requests) == 1 else Call("short"))
+    model_two = ScriptedModel([])
+
+    def script(heard):
+        if len(model.requests) == 1:
+            return Hang()
+        return Call("short") if len(model.requests) == 2 else Say("The next one.")
+
+    model._script = script
+    one = House(tmp_path, model, (tool("short", seconds=0.2),))
+    async with one.open():
+        two = House(tmp_path, model_two, session=one.session)
+        async with two.open():
+            await one.tell("Hi")
+            await one.until(MessageTaken)
+            await one.tell("Later", busy=Busy.QUEUE)
+            await two.hermes.stop(one.session)
+            first = await one.ended()
+            number = next(entry.number for entry in await one.log() if isinstance(entry.event, RunEnded))
+            await one.until(MessageTaken, number)
+            await one.tell("steered")  # a ring, while the second run is under way
+            second = await one.ended(number)
+
+        assert first.outcome is Outcome.STOPPED
+        assert (second.outcome, second.text) == (Outcome.ANSWERED, "The next one.")
+
+
+async def test_a_process_sleeps_while_somebody_elses_session_waits_for_its_owner(tmp_path):
+    class Counting(SystemClock):
+        looks = 0
+
+        def monotonic(self) -> float:
+            self.looks += 1
+            return super().monotonic()
+
+    clock = Counting()
+    async with House(tmp_path, counting(), clock=clock).open() as house:
+        other = await house.hermes.open_session(PLACE, OWNER, workspace="/", new=True)
+        await house.store.inbox.accept(house.inbound("for the other"), other.id, "cli")
+        await house.say("Hi")
+        await house.rest()
+        before = clock.looks
+        await house.clock.sleep(0.3)
+
+        assert clock.looks - before < 30
+
+
+async def test_mail_for_a_session_that_is_not_there_is_told(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        house.session = "20260101_000000_abcdef"
+        events = house.hermes.watch(house.session)
+        async with aclosing(events):
+            waiting = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(0)
+            await house.tell("Hi")
+            with pytest.raises(UnknownSession):
+                await waiting
+
+
+async def test_a_call_is_cancelled_at_close_and_not_reported_as_done(tmp_path):
+    house = House(tmp_path, ScriptedModel([Call("wait")]), (tool("wait", effect=Effect.EXEC, seconds=60),))
+    async with house.open():
+        await house.tell("Hi")
+        await house.until(ToolStarted)
+    async with house.open():
+        assert (await house.kinds())[-1] == "tool_started"

@@ -1,0 +1,77 @@
+"""Permission and size around every call, with the real tools."""
+
+import json
+
+import pytest
+
+from hermes_agent.app.wiring import Options
+from hermes_agent.core.events import Asked, ToolEnded
+from hermes_agent.providers.demo.script import Call, Say
+from tests.app.place import place
+
+DANGEROUS = {"command": "rm -rf build"}
+
+
+async def results(here) -> list[str]:
+    return [entry.event.message.parts[0].text for entry in await here.log() if isinstance(entry.event, ToolEnded)]
+
+
+@pytest.mark.parametrize(("answer", "left"), [("once", False), ("deny", True)])
+async def test_a_person_decides_about_what_destroys(tmp_path, answer, left):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        (tmp_path / "work/build").mkdir()
+        after = await here.tell("Clean up")
+        asked = (await here.until(Asked)).event
+        await here.tell(here.inbound(answer, answers=asked.question))
+        await here.ended(after)
+
+        assert asked.purpose == "approval"
+        assert "rm -rf build" in asked.text
+        assert (tmp_path / "work/build").exists() is left
+
+
+async def test_an_approval_is_for_one_command_and_one_time(tmp_path):
+    script = [Call("terminal", DANGEROUS, id="a"), Call("terminal", DANGEROUS, id="b"), Say("Done.")]
+    async with place(tmp_path, script) as here:
+        after = await here.tell("Clean up")
+        for _ in range(2):
+            asked = await here.until(Asked, after)
+            await here.tell(here.inbound("once", answers=asked.event.question))
+            after = asked.number
+        await here.ended(after)
+
+        assert [entry.event.kind for entry in await here.log()].count("asked") == 2
+
+
+async def test_where_nobody_is_there_it_is_refused(tmp_path):
+    options = Options(attended=False)
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")], options) as here:
+        (tmp_path / "work/build").mkdir()
+        await here.say("Clean up")
+
+        refused = json.loads((await results(here))[0])
+        assert refused["kind"] == "refused"
+        assert (tmp_path / "work/build").exists()
+
+
+async def test_what_was_not_granted_is_refused_without_asking(tmp_path):
+    options = Options(capabilities=("fs.read",))
+    async with place(tmp_path, [Call("write_file", {"path": "a", "content": "b"}), Say("Done.")], options) as here:
+        await here.say("Write")
+
+        assert json.loads((await results(here))[0])["kind"] == "refused"
+        assert not (tmp_path / "work/a").exists()
+
+
+async def test_a_large_answer_is_shown_by_its_ends_and_kept_whole(tmp_path):
+    def script(heard):
+        return Call("search_files", {"pattern": "line", "limit": 5000}) if len(heard.messages) == 1 else Say("Done.")
+
+    async with place(tmp_path, script, more="tool_output:\n  max_bytes: 2000\n") as here:
+        (tmp_path / "work/a.txt").write_text("".join(f"line {number}\n" for number in range(900)))
+        await here.say("Search")
+
+        (shown,) = await results(here)
+        assert len(shown.encode()) <= 2000
+        assert "left out" in shown
+        assert str(tmp_path / "home/cache") in shown

@@ -1,0 +1,136 @@
+"""What the prompt says about this place."""
+
+import os
+
+import pytest
+
+from hermes_agent.app.surroundings import (
+    CONTEXT_FILES,
+    LONGEST_CONTEXT,
+    OTHER_CONTEXT_FILES,
+    git_root,
+    project_context,
+    read_text,
+    surroundings,
+)
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "project/.git").mkdir(parents=True)
+    (tmp_path / "project/src/deep").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+def test_the_soul_is_who_it_is(tmp_path):
+    (tmp_path / "SOUL.md").write_text("I am Soul.")
+    found = surroundings(soul=tmp_path / "SOUL.md", workspace=tmp_path, channel="terminal", now=1_800_000_000.0)
+
+    assert found.identity == "I am Soul."
+    assert found.date == "2027-01-15"
+    assert f"- Working folder: {tmp_path}" in found.environment
+    assert "- Channel: terminal" in found.environment
+
+
+def test_without_files_there_is_nothing(tmp_path):
+    found = surroundings(soul=tmp_path / "SOUL.md", workspace=tmp_path / "gone", channel="x", now=0.0)
+
+    assert (found.identity, found.context) == ("", "")
+
+
+def test_the_nearest_of_our_own_files_up_to_the_root_comes_first(project):
+    deep = project / "src/deep"
+    (project / "AGENTS.md").write_text("agents")
+    (project / "HERMES.md").write_text("root")
+    assert project_context(deep) == "# Project context (HERMES.md)\nroot"
+    (project / "src/.hermes.md").write_text("near")
+    assert project_context(deep) == "# Project context (.hermes.md)\nnear"
+    assert project_context(project).endswith("root")
+
+
+def test_a_file_above_the_root_is_nobodys(project):
+    (project.parent / ".hermes.md").write_text("above")
+
+    assert project_context(project / "src") == ""
+
+
+def test_without_git_only_the_folder_counts(tmp_path):
+    (tmp_path / ".hermes.md").write_text("above")
+    (tmp_path / "work").mkdir()
+
+    assert project_context(tmp_path / "work") == ""
+    assert project_context(tmp_path).endswith("above")
+
+
+def test_the_others_come_in_their_order(project):
+    for name in reversed(OTHER_CONTEXT_FILES):
+        (project / name).write_text(name)
+    for name in OTHER_CONTEXT_FILES:
+        assert project_context(project / "src") == f"# Project context ({name})\n{name}"
+        (project / name).unlink()
+    assert project_context(project / "src") == ""
+
+
+def test_an_empty_file_gives_way_to_the_next(project):
+    (project / CONTEXT_FILES[0]).write_text("  \n")
+    (project / "CLAUDE.md").write_text("claude")
+
+    assert project_context(project).endswith("claude")
+
+
+def test_a_long_file_is_cut_visibly(project, tmp_path):
+    (project / "AGENTS.md").write_text("z" * (LONGEST_CONTEXT + 1))
+    (project / ".hermes.md").write_text("\U0001f600" * (LONGEST_CONTEXT + 5))
+    (tmp_path / "SOUL.md").write_text("y" * (LONGEST_CONTEXT * 9))
+    note = f"[cut: .hermes.md is longer than {LONGEST_CONTEXT} characters]"
+
+    assert project_context(project).endswith(f"\U0001f600\n{note}")
+    (project / ".hermes.md").unlink()
+    assert project_context(project).count("z") == LONGEST_CONTEXT
+    soul = surroundings(soul=tmp_path / "SOUL.md", workspace=project, channel="", now=0.0).identity
+    assert soul.endswith("[cut: SOUL.md is longer than 20000 characters]")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_files_of_other_systems_can_be_read(tmp_path, encoding):
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
+    (tmp_path / "a.md").write_bytes(mark + "Grüße".encode(encoding))
+
+    assert read_text(tmp_path / "a.md") == "Grüße"
+
+
+def test_what_is_no_text_does_not_stop_anything(tmp_path):
+    (tmp_path / "a.md").write_bytes(b"a\xff\xc3b")
+
+    assert read_text(tmp_path / "a.md") == "a\ufffd\ufffdb"
+
+
+def test_a_link_out_of_the_project_is_not_followed(project):
+    (project.parent / "secret").write_text("secret")
+    (project / ".hermes.md").symlink_to(project.parent / "secret")
+    (project / "inside.md").write_text("inside")
+    (project / "AGENTS.md").symlink_to(project / "inside.md")
+
+    assert project_context(project) == "# Project context (AGENTS.md)\ninside"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_or_folder_of_that_name_is_not_read(project, make):
+    for name in (".hermes.md", "SOUL.md"):
+        make(project / name)
+
+    assert project_context(project) == ""
+    assert read_text(project / "SOUL.md") == ""
+
+
+def test_a_device_has_no_text(tmp_path):
+    (tmp_path / "SOUL.md").symlink_to("/dev/zero")
+
+    assert read_text(tmp_path / "SOUL.md") == ""
+
+
+def test_the_root_is_the_nearest_folder_with_git_even_as_a_file(project):
+    (project / "src/.git").write_text("gitdir: elsewhere")
+
+    assert git_root(project / "src/deep") == project / "src"
+    assert git_root(project) == project

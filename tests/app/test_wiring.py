@@ -1,0 +1,114 @@
+"""One system out of the parts."""
+
+import pytest
+
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.errors import ConfigError, DatabaseDamaged, HomeError
+from hermes_agent.core.events import Outcome, PrefixFrozen
+from hermes_agent.core.section import estimate_tokens, tools_text
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.store.usage import GroupBy
+from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.model_servers import openai_model, serving
+from tests.app.place import another, place, settle_home
+
+MOST_TOKENS = 4_000
+
+
+async def test_the_default_prefix_is_small(tmp_path):
+    """System and tools with everything that is built in, by bytes / 4."""
+    async with place(tmp_path, [Say("Hello.")]) as here:
+        await here.say("Hi")
+        (frozen,) = [entry.event for entry in await here.log() if isinstance(entry.event, PrefixFrozen)]
+        stored = (await here.runtime.store.prefixes.get(frozen.hash)).prefix
+
+        assert estimate_tokens(stored.system) + estimate_tokens(tools_text(stored.tools)) <= MOST_TOKENS
+        body = here.server.exchanges[0].body
+        assert estimate_tokens(str(body["tools"])) + estimate_tokens(body["messages"][0]["content"]) <= MOST_TOKENS
+
+
+async def test_the_demo_model_is_started_when_it_is_first_asked_and_once(tmp_path):
+    async with serving(openai_model([])) as nobody:
+        home = settle_home(tmp_path / "home", nobody.url)
+        home.config_file.write_text("model:\n  default: demo/scripted\n")
+        async with another(home, nobody) as here:
+            assert (await here.say("Hi")).outcome is Outcome.ANSWERED
+            assert (await here.say("Hi again")).outcome is Outcome.ANSWERED
+            assert nobody.exchanges == []
+
+
+@pytest.mark.parametrize(
+    ("toolsets", "offered"), [(("todo",), {"todo"}), ((), set()), (("files",), {"read_file", "write_file", "patch"})]
+)
+async def test_toolsets_narrow_what_is_offered(tmp_path, toolsets, offered):
+    async with place(tmp_path, [Say("Hello.")], Options(toolsets=toolsets)) as here:
+        await here.say("Hi")
+        names = {tool.name for tool in here.server.asked[0].tools} - {"find_tools", "use_tool"}
+
+        assert offered <= names
+        assert "terminal" not in names
+        assert bool(names) is bool(toolsets)
+
+
+async def test_an_unknown_toolset_leaves_no_store_open(tmp_path):
+    home = Home(root=tmp_path, base=tmp_path)
+    with pytest.raises(ConfigError, match="There is no toolset `x`"):
+        async with open_runtime(home, Options(toolsets=("x",))):
+            pass
+
+
+async def test_a_broken_config_uses_the_last_good_one_and_says_so(tmp_path):
+    async with serving(openai_model(lambda heard: Say("Hello."), keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with another(home, server) as here:
+            assert here.runtime.loaded.notice == ""
+        home.config_file.write_text("model:\n  defualt: x/y\n")
+        async with another(home, server) as here:
+            assert "defualt" in here.runtime.loaded.notice
+            assert "`default`" in here.runtime.loaded.notice or "default" in here.runtime.loaded.notice
+            assert "last good settings" in here.runtime.loaded.notice
+            assert (await here.say("Hi")).text == "Hello."
+
+
+async def test_limits_come_from_the_settings(tmp_path):
+    more = "agent:\n  max_turns: 2\n  max_seconds: 60\n"
+
+    def script(heard):
+        return Call("todo", {}) if heard.use_tools else Say("So far.")
+
+    async with place(tmp_path, script, more=more) as here:
+        ended = await here.say("Go")
+
+        assert (ended.outcome, ended.reason, len(here.server.exchanges)) == (Outcome.LIMIT, "turn limit", 3)
+
+
+async def test_a_deadline_ends_a_model_that_hangs(tmp_path):
+    async with place(tmp_path, [Hang(headers=False)], more="agent:\n  max_seconds: 0.3\n") as here:
+        ended = await here.say("Go")
+
+        assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "time limit")
+
+
+async def test_a_home_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "home").write_text("")
+    with pytest.raises(HomeError, match="cannot be used"):
+        async with open_runtime(Home(root=tmp_path / "home", base=tmp_path)):
+            pass
+
+
+async def test_a_database_that_is_garbage_is_refused_and_kept(tmp_path):
+    garbage = b"this is no database" * 1000
+    (tmp_path / "hermes.db").write_bytes(garbage)
+    with pytest.raises(DatabaseDamaged):
+        async with open_runtime(Home(root=tmp_path, base=tmp_path)):
+            pass
+    assert (tmp_path / "hermes.db").read_bytes() == garbage
+
+
+async def test_every_call_has_its_row_in_the_ledger(tmp_path):
+    async with place(tmp_path, [Call("todo", {}), Say("Done.")]) as here:
+        await here.say("Go")
+        totals = await here.runtime.store.usage.totals(GroupBy.SESSION, session=here.record.id)
+
+        assert sum(total.calls for total in totals) == 2
