@@ -1,6 +1,6 @@
 """CPU per streamed chunk: ours beside the vendors' SDKs and a bare httpx2 loop that throws the bytes away.
 
-`python -m bench.chunks [CHUNKS]`. A second process sends every chunk on its own, 0.3 ms apart ("singly") or as fast as
+A second process sends every chunk on its own, 0.3 ms apart ("singly") or as fast as
 the socket takes them ("in bursts"). What is counted is this process's CPU time, the best of three rounds.
 """
 
@@ -15,6 +15,7 @@ import anthropic
 import httpx2
 import openai
 
+from bench.figures import Figure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest, Prefix
@@ -24,6 +25,9 @@ from hermes_agent.providers.route import choose
 from hermes_agent.providers.settings import ModelSettings
 
 ROUNDS = 3
+CHUNKS = 3_000
+IN_BURSTS = "in bursts"
+MOST = 25.0  # microseconds that a chunk of a reply that arrives in bursts may cost
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 CHAT_HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "gpt-5.2"}
 BROKERS: dict[str, Broker] = {}
@@ -124,7 +128,7 @@ async def measured(ask: Callable[[], Awaitable[None]], count: int) -> float:
     return best / count * 1e6
 
 
-async def table(port: int, count: int, title: str) -> None:
+async def figures(port: int, count: int, title: str) -> list[Figure]:
     BROKERS.clear()
     root = f"http://127.0.0.1:{port}"
     plain = httpx2.AsyncClient(timeout=None, trust_env=False)
@@ -149,26 +153,30 @@ async def table(port: int, count: int, title: str) -> None:
         ("anthropic", "ours", lambda: ours(root, "anthropic/claude-opus-5-5")),
         ("anthropic", "anthropic SDK", by_anthropic),
     ]
-    floor = 0.0
+    floor, found = 0.0, []
     for dialect, who, ask in rows:
         cost = await measured(ask, count)
-        floor = cost if who.startswith("bare") else floor
-        times, above = cost / floor, cost - floor
-        print(f"{title:<10} {dialect:<12} {who:<14} {cost:7.1f} us/chunk {times:5.1f} x bare {above:7.1f} us above")
+        if who.startswith("bare"):
+            floor = cost
+        else:
+            name = f"CPU per chunk {title}, {dialect}, {who}"
+            limit = MOST / floor if who == "ours" and title == IN_BURSTS else None
+            found.append(Figure(name=name, value=cost, floor=floor, unit="us", limit=limit))
+    await plain.aclose()
+    return found
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["--serve"]:
-        asyncio.run(serve(int(sys.argv[2]), float(sys.argv[3])))
-        return
-    count = int(sys.argv[1]) if sys.argv[1:] else 3_000
-    for title, pause in (("singly", 0.0003), ("in bursts", 0.0)):
-        command = [sys.executable, "-m", "bench.chunks", "--serve", str(count), str(pause)]
+def measure() -> list[Figure]:
+    """The figures of this module."""
+    found: list[Figure] = []
+    for title, pause in (("singly", 0.0003), (IN_BURSTS, 0.0)):
+        command = [sys.executable, "-m", "bench.chunks", "--serve", str(CHUNKS), str(pause)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
-            asyncio.run(table(int(server.stdout.readline()), count, title))
+            found += asyncio.run(figures(int(server.stdout.readline()), CHUNKS, title))
             server.terminate()
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(serve(int(sys.argv[2]), float(sys.argv[3])))

@@ -1,7 +1,6 @@
 """Lanes: from accepting a message to the start of its run, one step of a run, a peer's take-over of a killed worker."""
 
 import asyncio
-import math
 import os
 import statistics
 import sys
@@ -9,11 +8,11 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 
+from bench.figures import Figure
 from hermes_agent.core.events import Entry, MessageTaken
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text, said
@@ -40,20 +39,6 @@ async def main():
     await asyncio.Event().wait()
 asyncio.run(main())
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One figure: `name`, in `unit`, with what it may be at most."""
-
-    name: str
-    value: float
-    unit: str
-    limit: float
-
-    @property
-    def holds(self) -> bool:
-        return self.value <= self.limit
 
 
 def mail(number: int) -> Inbound:
@@ -149,21 +134,19 @@ def bare_commit(folder: Path) -> float:
     return statistics.median(taken) * MILLISECONDS
 
 
-async def measure_on(dialect: str, url: str, start_limit: float) -> list[Measured]:
+async def measure_on(dialect: str, url: str, start_limit: float) -> list[Figure]:
     async with opened(url) as store:
         starts, steps = await rounds(store)
         took = await take_overs(store, url)
     return [
-        Measured(
+        Figure(
             name=f"{dialect}: accept to start, median",
             value=statistics.median(starts) * MILLISECONDS,
             unit="ms",
             limit=start_limit,
         ),
-        Measured(
-            name=f"{dialect}: a step, median", value=statistics.median(steps) * MILLISECONDS, unit="ms", limit=0.5
-        ),
-        Measured(name=f"{dialect}: take-over, longest of {DEATHS}", value=max(took), unit="s", limit=1.0),
+        Figure(name=f"{dialect}: a step, median", value=statistics.median(steps) * MILLISECONDS, unit="ms", limit=0.5),
+        Figure(name=f"{dialect}: take-over, longest of {DEATHS}", value=max(took), unit="s", limit=1.0),
     ]
 
 
@@ -181,23 +164,13 @@ def server() -> Iterator[PostgresCluster | None]:
         cluster.remove()
 
 
-def measure() -> list[Measured]:
+def measure() -> list[Figure]:
     """Both dialects; PostgreSQL only where it is installed."""
     with tempfile.TemporaryDirectory() as folder:
         disk = bare_commit(Path(folder))
         found = asyncio.run(measure_on("sqlite", str(Path(folder) / "hermes.db"), 1.0))
-    found.append(Measured(name="the disk: a bare durable commit", value=disk, unit="ms", limit=math.inf))
+    found.append(Figure(name="the disk: a bare durable commit", value=disk, unit="ms", limit=None))
     with server() as cluster:
         if cluster is not None:
             found += asyncio.run(measure_on("postgres", cluster.fresh_url(), 3.0))
     return found
-
-
-def main() -> None:
-    for figure in measure():
-        mark = "ok" if figure.holds else "TOO SLOW"
-        print(f"{figure.name:<40} {figure.value:8.3f} {figure.unit:<3} (at most {figure.limit:g})  {mark}")
-
-
-if __name__ == "__main__":
-    main()

@@ -5,13 +5,13 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import apsw
 
+from bench.figures import Figure
 from hermes_agent.core.events import Entry, MessageTaken
 from hermes_agent.core.messages import said
 from hermes_agent.store.bodies import written
@@ -27,25 +27,6 @@ VOCABULARY = 5_000
 REPEATS = 100
 LIMIT = 20
 MILLISECONDS = 1000.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ratio:
-    """One figure as a ratio to its floor: `ours` and `floor` in `unit`."""
-
-    name: str
-    ours: float
-    floor: float
-    unit: str
-    limit: float
-
-    @property
-    def value(self) -> float:
-        return self.ours / self.floor
-
-    @property
-    def holds(self) -> bool:
-        return self.value <= self.limit
 
 
 def texts() -> list[str]:
@@ -107,7 +88,7 @@ def write_bare(connection: apsw.Connection, session: str, entries: list[Entry]) 
     connection.execute("COMMIT")
 
 
-async def write_both(store: Store, path: Path, work: list[Batch]) -> Ratio:
+async def write_both(store: Store, path: Path, work: list[Batch]) -> Figure:
     """Batch by batch in turns, so that a busy disk slows both; the typical batch, times their number."""
     leases, connection = await hold_all(store), bare_log(path)
     ours, bare = [], []
@@ -120,9 +101,9 @@ async def write_both(store: Store, path: Path, work: list[Batch]) -> Ratio:
         bare.append(time.perf_counter() - between)
         ours.append(between - began)
     connection.close()
-    return Ratio(
+    return Figure(
         name=f"{MESSAGES:,} messages inserted",
-        ours=statistics.median(ours) * len(work),
+        value=statistics.median(ours) * len(work),
         floor=statistics.median(bare) * len(work),
         unit="s",
         limit=2.0,
@@ -144,7 +125,7 @@ def search_bare(connection: apsw.Connection, match: str) -> list[tuple[object, .
     return list(connection.execute(sql, (match, LIMIT)))
 
 
-async def search_both(store: Store, name: str, query: str, ask: Callable[[], object]) -> Ratio:
+async def search_both(store: Store, name: str, query: str, ask: Callable[[], object]) -> Figure:
     """A search and the bare query in turns; the median of each, in milliseconds."""
     ours, bare = [], []
     for _ in range(REPEATS):
@@ -154,16 +135,16 @@ async def search_both(store: Store, name: str, query: str, ask: Callable[[], obj
         ask()
         bare.append(time.perf_counter() - between)
         ours.append(between - began)
-    return Ratio(
+    return Figure(
         name=f"search: {name}",
-        ours=statistics.median(ours) * MILLISECONDS,
+        value=statistics.median(ours) * MILLISECONDS,
         floor=statistics.median(bare) * MILLISECONDS,
         unit="ms",
         limit=2.0,
     )
 
 
-async def measure_in(folder: Path) -> list[Ratio]:
+async def measure_in(folder: Path) -> list[Figure]:
     spoken = texts()
     store = await open_store(folder / "hermes.db")
     found = [await write_both(store, folder / "bare.db", batches(spoken))]
@@ -173,7 +154,7 @@ async def measure_in(folder: Path) -> list[Ratio]:
     began = time.perf_counter()
     connection = bare_index(folder / "fts.db", spoken)
     floor = time.perf_counter() - began
-    found.append(Ratio(name="their index made", ours=indexed, floor=floor, unit="s", limit=3.0))
+    found.append(Figure(name="their index made", value=indexed, floor=floor, unit="s", limit=3.0))
     for name, query in (
         ("two common words", "word1 word2"),
         ("a rare word", "word4321"),
@@ -187,20 +168,7 @@ async def measure_in(folder: Path) -> list[Ratio]:
     return found
 
 
-def measure() -> list[Ratio]:
+def measure() -> list[Figure]:
     """On SQLite, in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(measure_in(Path(folder)))
-
-
-def main() -> None:
-    for figure in measure():
-        mark = "ok" if figure.holds else "TOO SLOW"
-        print(
-            f"{figure.name:<32} {figure.ours:8.3f} {figure.unit:<3} / {figure.floor:8.3f} = {figure.value:5.2f} "
-            f"(at most {figure.limit:g})  {mark}"
-        )
-
-
-if __name__ == "__main__":
-    main()

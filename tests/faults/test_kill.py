@@ -4,10 +4,9 @@ import random
 
 import pytest
 
+from bench.killing import Work, wrong_after
 from bench.long_run import CALLS, REPORT, TURNS, LongRun
-from hermes_agent.core.events import MessageTaken, Replied
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
-from tests.faults.long_runs import Work, transcript, twice
 
 KILLS = 25
 SEED = 20
@@ -21,8 +20,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_never_was(tmp_path):
         whole = Work(tmp_path, server.url)
         script.append(whole.prepare())
         assert whole.whole() == REPORT
-        expected = transcript(whole.log())
-        assert whole_is_right(whole, script[0])
+        expected = whole.transcript()
 
         work = Work(tmp_path, server.url)
         work.prepare()
@@ -31,13 +29,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_if_it_never_was(tmp_path):
             work.prepare()
             rounds += 1
             assert work.killed(chance, kills=min(12, KILLS - work.kills), shortest=0.3, longest=1.2) == REPORT
-            log = work.log()
-            assert whole_is_right(work, script[0])
-            assert twice(log) == []
-            assert transcript(log) == expected
-            assert [entry.number for entry in log] == list(range(1, len(log) + 1))
-            assert sum(isinstance(entry.event, MessageTaken) for entry in log) == 1
-            assert sum(isinstance(entry.event, Replied) for entry in log) == TURNS
+            assert wrong_after(work, script[0], expected) == []
 
     assert work.kills >= KILLS
 
@@ -53,9 +45,4 @@ def test_a_long_run_on_a_real_source_tree_changes_the_right_files(tmp_path):
 
     assert script[0].calls() == CALLS
     assert len(server.exchanges) == TURNS
-    assert whole_is_right(work, script[0])
-
-
-def whole_is_right(work: Work, script: LongRun) -> bool:
-    assert script.expected(work.folder / "work", work.folder / "pristine") == []
-    return True
+    assert script[0].expected(work.folder / "work", work.folder / "pristine") == []

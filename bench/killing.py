@@ -11,16 +11,16 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.long_run import TASK, LongRun, source_tree
+from bench.long_run import TASK, TURNS, LongRun, source_tree
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.events import Entry, RunEnded, ToolEnded
+from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import Message, ToolResult
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import KEY
 
 HERMES = "import sys; sys.argv[0] = 'hermes'; from hermes_agent.cli.main import main; sys.exit(main())"
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[1] / "src"
 PATIENCE = 60.0
 
 
@@ -93,6 +93,10 @@ class Work:
                 return ended[-1].text  # killed between the end and the last word
             arguments = ["-c", "-z", TASK]  # killed before the message was accepted: nothing was promised
 
+    def transcript(self) -> list[str]:
+        """What the model is shown, as lines."""
+        return [f"{message.role}: {_words(message)}" for message in fold(Session(id="s"), self.log()).messages]
+
     def log(self) -> list[Entry]:
         """Everything that happened."""
         return asyncio.run(self._log())
@@ -107,9 +111,21 @@ class Work:
             await store.close()
 
 
-def transcript(entries: list[Entry]) -> list[str]:
-    """What the model is shown, as lines."""
-    return [f"{message.role}: {_words(message)}" for message in fold(Session(id="s"), entries).messages]
+def wrong_after(work: Work, script: LongRun, expected: list[str]) -> list[str]:
+    """What is not as it would be without the kills: files, results given twice, the transcript, the numbers of the log,
+    messages and replies."""
+    log = work.log()
+    wrong = script.expected(work.folder / "work", work.folder / "pristine")
+    wrong += [f"{call} has two results" for call in twice(log)]
+    if work.transcript() != expected:
+        wrong.append("the transcript is another one")
+    if [entry.number for entry in log] != list(range(1, len(log) + 1)):
+        wrong.append("the numbers of the log have gaps")
+    if sum(isinstance(entry.event, MessageTaken) for entry in log) != 1:
+        wrong.append("the message was taken more than once")
+    if sum(isinstance(entry.event, Replied) for entry in log) != TURNS:
+        wrong.append("a reply is missing or there twice")
+    return wrong
 
 
 def _words(message: Message) -> str:
