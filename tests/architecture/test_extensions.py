@@ -32,8 +32,6 @@ KINDS: tuple[Extensions, ...] = (
         folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
     ),
     Extensions(folder="cli/commands", file="cli/table.py", table="COMMANDS"),
-    Extensions(folder="providers/dialects", file="providers/dialects/__init__.py", table="DIALECTS"),
-    Extensions(folder="providers/vendors", file="providers/vendors/__init__.py", table="VENDORS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )
 

@@ -27,7 +27,6 @@ PLAN = [{"id": "1", "content": "read"}, {"id": "2", "content": "write", "status"
 async def test_a_plan_is_kept_and_shown(todos: Todos) -> None:
     assert await bench(todos)("todo", todos=PLAN) == "[ ] 1: read\n[>] 2: write"
     assert await bench(todos)("todo") == "[ ] 1: read\n[>] 2: write"
-    assert todos.render("s1") == "[ ] 1: read\n[>] 2: write"
 
 
 async def test_merging_changes_the_items_named_and_adds_new_ones(todos: Todos) -> None:
@@ -54,12 +53,6 @@ async def test_sessions_have_plans_of_their_own(todos: Todos) -> None:
     await bench(todos, "s1")("todo", todos=PLAN)
 
     assert await bench(todos, "../s1")("todo") == "The plan is empty."
-
-
-async def test_a_plan_that_is_done_is_not_rendered(todos: Todos) -> None:
-    await bench(todos)("todo", todos=[{"id": "1", "content": "a", "status": "completed"}])
-
-    assert todos.render("s1") == ""
 
 
 async def test_an_unknown_status_is_answered_with_its_path(todos: Todos) -> None:

@@ -18,6 +18,7 @@ from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text, ToolResult
 from hermes_agent.host.paths import Home, find_home
 from hermes_agent.tools.schema import from_function
+from hermes_agent.tools.signature import Unusable
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,10 @@ class Agent:
         schema."""
         if tool.name in self._tools:
             raise HermesError(f"A tool called `{tool.name}` is registered already.")
-        from_function(tool.name, tool.function, tool.description, tool.capabilities)
+        try:
+            from_function(tool.name, tool.function, tool.description, tool.capabilities)
+        except Unusable as reason:
+            raise HermesError(f"`{tool.name}` cannot be a tool: {reason}.") from reason
         self._tools[tool.name] = tool
 
     def run(self, prompt: str) -> RunResult:

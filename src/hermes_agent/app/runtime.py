@@ -15,13 +15,14 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.route import Route, choose, load_vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.store.database import Store
+from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
-    process (empty: as configured)."""
+    process (empty: as configured). `quarantined` are tools that could not be offered."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -29,6 +30,7 @@ class Runtime:
     store: Store
     hermes: Hermes
     toolbox: Toolbox
+    quarantined: tuple[Quarantined, ...]
     clock: Clock
     ids: Ids
     owner: Principal

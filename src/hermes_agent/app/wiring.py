@@ -92,6 +92,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             store=store,
             hermes=hermes,
             toolbox=toolkit.toolbox,
+            quarantined=toolkit.quarantined,
             clock=clock,
             ids=ids,
             owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),

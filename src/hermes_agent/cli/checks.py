@@ -20,7 +20,7 @@ from hermes_agent.store.health import examine
 OLDEST_PYTHON = (3, 11)
 LEAST_ROOM = 500 * 1024 * 1024
 PROGRAMS = {
-    "git": "checkpoints and updates need it",
+    "git": "it finds a project's root and its history",
     "rg": "search_files is slower without ripgrep",
 }
 

@@ -14,7 +14,7 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
-from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen
+from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import find_home
@@ -45,7 +45,7 @@ async def _run(invocation: Invocation) -> int:
                 following.cancel()  # The run is in another process: only this watching ends.
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)
-        ended = await _follow(runtime, session, after, as_json=invocation.json)
+        ended = await _follow(runtime, session, after, invocation)
         return report(ended, as_json=invocation.json)
 
 
@@ -58,19 +58,31 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
         await runtime.store.sessions.set_model(record.id, invocation.model)
     after = await runtime.store.history.last_number(record.id)
     if not invocation.prompt:
-        return record.id, after, await runtime.hermes.resume(record.id)
+        if await runtime.hermes.resume(record.id):
+            return record.id, after, True
+        if not await _was_cut_short(runtime, record.id):
+            return record.id, after, False
+    words = Text(text=invocation.prompt, origin=Origin.OWNER)
     inbound = Inbound(
         source="cli",
         source_id=runtime.ids.short(),
         principal=runtime.owner,
         conversation=conversation,
-        parts=(Text(text=invocation.prompt, origin=Origin.OWNER),),
+        parts=(words,) if invocation.prompt else (),
         received=runtime.clock.now(),
+        resumes=not invocation.prompt,
     )
     await runtime.hermes.submit(inbound, record.id)
     if invocation.resume or invocation.go_on:
         await runtime.hermes.resume(record.id)  # A run that a crash left open takes the message along.
     return record.id, after, True
+
+
+async def _was_cut_short(runtime: Runtime, session: str) -> bool:
+    """Whether the session's last run ended without an answer: stopped, failed, or at a limit."""
+    entries = await runtime.store.history.entries(session)
+    ends = [entry.event for entry in entries if isinstance(entry.event, RunEnded)]
+    return bool(ends) and ends[-1].outcome is not Outcome.ANSWERED
 
 
 async def session_for(runtime: Runtime, invocation: Invocation, conversation: Conversation) -> SessionRecord:
@@ -82,15 +94,18 @@ async def session_for(runtime: Runtime, invocation: Invocation, conversation: Co
     )
 
 
-async def _follow(runtime: Runtime, session: str, after: int, *, as_json: bool) -> RunEnded:
+async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> RunEnded:
     ended = None
+    progress = sys.stderr.isatty() and not invocation.quiet
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:
             ended = seen.event
-            if as_json:
+            if invocation.json:
                 say(line_of(seen))
             elif isinstance(ended, Notice):
                 tell(ended.text)
+            elif isinstance(ended, ToolStarted) and progress:
+                tell(f"· {ended.summary}")
     assert isinstance(ended, RunEnded)
     return ended
 

@@ -203,6 +203,8 @@ class _Connection:
                     await self._send_stream(response, response.body)
             except Cut as cut:
                 self._cut(cut)
+            except ConnectionError:  # The client left: nobody is there to be told.
+                raise
             except Exception:  # Boundary: one HTTP request
                 log.exception("the handler of %s %s failed", request.method, request.path)
                 if self._http.our_state is h11.SEND_RESPONSE:

@@ -140,6 +140,10 @@ class FakePlace:
             [running.exec_id for running in found if running.command.background or await _left_children(running)]
         )
 
+    async def directory(self, shell: str) -> str:
+        kept = [each for each in self.started if each.command.shell == shell and each.command.keeps]
+        return kept[-1].cwd if kept else ""
+
     async def get(self, path: str) -> bytes:
         if path not in self.files:
             raise PlaceFailed(f"{path} does not exist.")

@@ -1,4 +1,4 @@
-"""todo: the plan of a session, kept as a small file and shown at the end of every prompt."""
+"""todo: the plan of a session, kept as a small file."""
 
 from __future__ import annotations
 
@@ -40,11 +40,6 @@ class Todos:
         """Replace the plan."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_private(self._file(session), msgspec.json.encode(todos), durable=False)
-
-    def render(self, session: str) -> str:
-        """The plan as the prompt's tail shows it; empty where nothing is left to do."""
-        todos = self.get(session)
-        return shown(todos) if any(todo.status in ("pending", "in_progress") for todo in todos) else ""
 
     def _file(self, session: str) -> Path:
         return self._folder / f"{hashlib.sha256(session.encode()).hexdigest()[:24]}.json"

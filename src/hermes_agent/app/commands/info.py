@@ -35,8 +35,9 @@ async def model(desk: Desk, rest: str) -> Done:
 async def tools(desk: Desk, _: str) -> Done:
     """List the tools that this agent has."""
     toolbox = desk.runtime.toolbox
-    schemas = [toolbox.get(name).schema for name in toolbox.names]
+    schemas = [*toolbox.offered, *(tool.schema for tool in toolbox.deferred)]
     lines = [f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in schemas]
+    lines += [f"{tool.name:<14} not offered: {tool.reason}" for tool in desk.runtime.quarantined]
     return Done(text="\n".join(lines))
 
 

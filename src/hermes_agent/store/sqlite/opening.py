@@ -112,7 +112,10 @@ def verified_copy(connection: apsw.Connection, target: Path) -> None:
             backup.step()
         found = copy.pragma("integrity_check")
         if found != "ok":
-            raise DatabaseDamaged(f"The database fails its own check ({found}). Restore a backup: hermes restore")
+            raise DatabaseDamaged(
+                f"The database fails its own check ({found}). Put a backup copy in its place; "
+                f"the old file is left as it is."
+            )
         copy.pragma("journal_mode", "delete")
     draft.chmod(0o600)
     draft.replace(target)

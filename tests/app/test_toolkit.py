@@ -1,0 +1,60 @@
+"""The built-in tools of a process."""
+
+import pytest
+
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.toolkit import TOOLSETS, Toolkit
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.paths import Home
+from hermes_agent.tools.schema import from_function
+from hermes_agent.tools.signature import Unusable
+
+
+def toolkit(path, toolsets=None, extra=()):
+    return Toolkit(Home(root=path, base=path), Settings(), SystemClock(), toolsets, extra)
+
+
+def names(kit: Toolkit) -> list[str]:
+    return [schema.name for schema in kit.toolbox.offered]
+
+
+def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
+    assert names(toolkit(tmp_path)) == [
+        "read_file",
+        "write_file",
+        "patch",
+        "search_files",
+        "terminal",
+        "process",
+        "todo",
+        "clarify",
+    ]
+
+
+def test_toolsets_narrow_what_is_offered(tmp_path):
+    assert names(toolkit(tmp_path, ("shell",))) == ["terminal", "process"]
+    assert names(toolkit(tmp_path, ())) == []
+
+
+def test_an_unknown_toolset_names_those_that_there_are(tmp_path):
+    with pytest.raises(ConfigError, match=f"no toolset `magic`. There are: {', '.join(TOOLSETS)}"):
+        toolkit(tmp_path, ("magic",))
+
+
+def test_a_tool_of_ones_own_comes_last(tmp_path):
+    own = from_function("mine", lambda: "ok", "Mine.", ())
+
+    assert names(toolkit(tmp_path, ("todo",), [own])) == ["todo", "mine"]
+
+
+def test_an_unknown_capability_is_refused(tmp_path):
+    with pytest.raises(Unusable, match="`magic` is no capability"):
+        toolkit(tmp_path).hooks(("magic",), attended=True)
+
+
+def test_nothing_is_made_before_the_first_call(tmp_path):
+    kit = toolkit(tmp_path)
+    kit.hooks(None, attended=True)
+
+    assert list(tmp_path.iterdir()) == []
