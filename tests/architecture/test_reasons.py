@@ -14,7 +14,7 @@ from tests.architecture.source import Source, source, sources
 # Each is marked `# Boundary: one tool call` (or the like) and stands in the files that are named here.
 BOUNDARIES: dict[str, set[str]] = {
     "one tool call": {"src/hermes_agent/agent/act.py"},
-    "one conversation": {"src/hermes_agent/app/front.py"},
+    "one conversation": {"src/hermes_agent/app/floor.py"},
     "one job": set(),
     "one HTTP request": {"src/hermes_agent/host/serve.py"},
     "one event listener": {"src/hermes_agent/cli/chat/chat.py"},
