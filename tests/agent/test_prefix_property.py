@@ -5,6 +5,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -34,7 +35,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4
 
 @dataclass(frozen=True)
 class Turn:
-    """What the model does in one turn: think, call so often, or (no calls) speak. What is said meanwhile reaches it while its calls run."""
+    """What the model does in one turn: think, call so often, or (no calls) speak; what is said while its calls run."""
 
     calls: int
     result: str
@@ -186,5 +187,5 @@ def test_every_request_begins_with_the_bytes_of_the_one_before(route, turns):
     assert len(requests) >= 3
     assert len({(system, tools) for system, tools, _ in requests}) == 1
     assert {exchange.status for exchange in server.exchanges} == {200}
-    for (_, _, before), (_, _, after) in zip(requests, requests[1:], strict=False):
+    for (_, _, before), (_, _, after) in pairwise(requests):
         assert after[: len(before)] == before
