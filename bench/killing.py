@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +16,8 @@ from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, Too
 from hermes_agent.core.messages import Message, ToolResult
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import KEY
+from tests.children import started
 
-HERMES = "import sys; sys.argv[0] = 'hermes'; from hermes_agent.cli.main import main; sys.exit(main())"
-SOURCE = Path(__file__).parents[1] / "src"
 PATIENCE = 60.0
 
 
@@ -44,21 +41,7 @@ class Work:
 
     def child(self, *arguments: str) -> subprocess.Popen[bytes]:
         """The program on this work, in a process of its own."""
-        variables = {
-            **os.environ,
-            "HERMES_HOME": str(self.folder / "home"),
-            "CUSTOM_API_KEY": KEY,
-            "PYTHONPATH": str(SOURCE),
-            "PYTHONDONTWRITEBYTECODE": "",
-        }
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", HERMES, *arguments],
-            cwd=self.folder / "work",
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        return started(*arguments, home=self.folder / "home", folder=self.folder / "work", CUSTOM_API_KEY=KEY)
 
     def whole(self) -> str:
         """Run without a kill; the reply."""

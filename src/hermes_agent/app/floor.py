@@ -174,8 +174,9 @@ class Floor:
             log.exception("session %s cannot be written", lane)
             await self._give_back(running.lease, str(error))
             self.bus.fail(lane, error)
-        except Exception:
+        except Exception as error:
             log.exception("session %s: the run could not be ended", lane)
+            await self._give_back(running.lease, f"{type(error).__name__}: {error}")
             self.bus.fail(lane, HermesError(APOLOGY))
         finally:
             del self._running[lane]

@@ -113,7 +113,11 @@ class Workers:
         async with self._arriving:
             if not self._present:
                 await self._presence.arrive(self.id, self._key)
-                await self._enter()
+                try:
+                    await self._enter()
+                except StoreError:
+                    await self._presence.leave()
+                    raise
                 self._present = True
                 await self._reap(PEERS)  # Also what left nothing but its name.
 

@@ -1,0 +1,191 @@
+"""Whatever happens in a session, every request begins with the bytes of the one before it."""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.surroundings import surroundings
+from hermes_agent.core.events import Outcome, ToolStarted
+from hermes_agent.core.inbound import Busy
+from hermes_agent.host.http import Http
+from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.demo.script import Call, Heard, Piece, Say, Think
+from hermes_agent.providers.route import choose
+from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent import house as houses
+from tests.agent.house import House
+
+WIRES = {"openai/gpt-5.2": openai_model, "anthropic/claude-opus-5-5": anthropic_model}
+MARK = re.compile(rb',?"cache_control":\{[^}]*\}')
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the model does in one turn: think, call so often, or (no calls) speak; what is said while its calls run."""
+
+    calls: int
+    result: str
+    thinks: bool = False
+    steered: str = ""
+    queued: str = ""
+    crash: bool = False
+
+
+TURNS = st.builds(
+    Turn,
+    calls=st.integers(0, 3),
+    result=WORDS,
+    thinks=st.booleans(),
+    steered=st.just("") | WORDS,
+    queued=st.just("") | WORDS,
+    crash=st.sampled_from([False, False, False, True]),
+)
+
+
+@dataclass
+class Wired(House):
+    """A house whose model is asked over a socket, and whose surroundings change."""
+
+    server: ModelServer | None = None
+    route: str = ""
+    http: Http = field(default_factory=Http)
+    day: float = 1_800_000_000.0
+
+    async def agent(self, record, journal):
+        configured = ModelSettings(default=self.route, base_url=self.server.url)
+        ledger = RunLedger(self.store, journal, self.clock, record.principal)
+        broker = Broker(
+            choose(configured, lambda _: KEY), ledger=ledger, http=self.http, clock=self.clock, settings=configured
+        )
+
+        async def look() -> Surroundings:
+            return surroundings(soul=self.path / "SOUL.md", workspace=self.path, channel="test", now=self.day)
+
+        schemas = tuple(tool.schema for tool in self.tools)
+        made = await super().agent(record, journal)
+        return replace(made, model=broker, prompt=SessionPrompt(self.store, schemas, look))
+
+    def change_everything(self) -> None:
+        """Another soul, day, context and toolbox: what a person may do between two starts."""
+        self.day += 86_400
+        (self.path / "SOUL.md").write_text(f"I was rewritten at {self.day}.")
+        (self.path / "AGENTS.md").write_text(f"Rules of {self.day}.")
+        self.tools = (*self.tools, houses.tool(f"more_{len(self.tools)}"))
+
+
+class Play:
+    """The script of the model and the tool of one example."""
+
+    def __init__(self, turns: list[Turn]) -> None:
+        self.turns = turns
+        self.house: Wired | None = None
+        self.crashed: set[int] = set()
+        self.told: set[int] = set()
+
+    def answer(self, heard: Heard) -> list[Piece]:
+        spoken = sum(message.role == "assistant" for message in heard.messages)
+        turn = self.turns[spoken] if spoken < len(self.turns) else Turn(calls=0, result="over")
+        thoughts = [Think("Let me see.")] if turn.thinks else []
+        if not turn.calls:
+            return [*thoughts, Say(f"Reply: {turn.result}")]
+        return [*thoughts, *(Call("look", {"turn": spoken, "n": n}) for n in range(turn.calls))]
+
+    async def look(self, arguments, context) -> str:
+        number = arguments["turn"]
+        turn = self.turns[number]
+        if number not in self.told:
+            self.told.add(number)
+            if turn.steered:
+                await self.house.tell(turn.steered)
+            if turn.queued:
+                await self.house.tell(turn.queued, busy=Busy.QUEUE)
+        if turn.crash and number not in self.crashed:
+            self.crashed.add(number)
+            await asyncio.Event().wait()
+        return turn.result
+
+
+async def play(folder: Path, route: str, serve: Callable[..., ModelServer], turns: list[Turn]) -> ModelServer:
+    """Let it happen; three messages are said in three starts, and each crash is one more."""
+    script = Play(turns)
+    async with serving(serve(ScriptedModel(script.answer))) as server:
+        house = Wired(folder, ScriptedModel([]), (houses.Piece("look", script.look),), server=server, route=route)
+        script.house = house
+        for said in ("One", "Two", "Three"):
+            await start(house, said)
+            house.change_everything()
+        await house.http.close()
+    return server
+
+
+async def start(house: Wired, said: str) -> None:
+    """Say it, and start again after each crash until it is answered."""
+    crashes = -1
+    while True:
+        async with house.open():
+            if crashes < 0:
+                after = await house.store.history.last_number(house.session)
+                await house.tell(said)
+            else:
+                assert await house.hermes.resume(house.session)
+            ending = asyncio.ensure_future(house.ended(after))
+            crash = asyncio.ensure_future(crashed(house))
+            await asyncio.wait((ending, crash), return_when=asyncio.FIRST_COMPLETED)
+            over = ending.done()
+            for task in (ending, crash):
+                task.cancel()
+            if over:
+                assert ending.result().outcome is Outcome.ANSWERED
+                return
+        crashes += 1
+        house.change_everything()
+
+
+async def crashed(house: Wired) -> None:
+    """Return when a call hangs that is to die with its process."""
+    script = house.tools[0].body.__self__
+    known = len(script.crashed)
+    while len(script.crashed) == known:
+        await house.until(ToolStarted)
+        await asyncio.sleep(0.001)
+
+
+def parts(server: ModelServer) -> list[tuple[bytes, bytes, list[bytes]]]:
+    """Of each request the raw bytes of its system prompt, its tools and its messages."""
+    found = []
+    for exchange in server.exchanges:
+        body = msgspec.json.decode(MARK.sub(b"", exchange.request.body), type=dict[str, msgspec.Raw])
+        messages = [bytes(raw) for raw in msgspec.json.decode(body["messages"], type=list[msgspec.Raw])]
+        system = bytes(body["system"]) if "system" in body else messages.pop(0)
+        found.append((system, bytes(body["tools"]), messages))
+    return found
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("route", WIRES)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(turns=st.lists(TURNS, min_size=1, max_size=6))
+def test_every_request_begins_with_the_bytes_of_the_one_before(route, turns):
+    with tempfile.TemporaryDirectory() as folder:
+        server = asyncio.run(play(Path(folder), route, WIRES[route], turns))
+    requests = parts(server)
+
+    assert len(requests) >= 3
+    assert len({(system, tools) for system, tools, _ in requests}) == 1
+    assert {exchange.status for exchange in server.exchanges} == {200}
+    for (_, _, before), (_, _, after) in pairwise(requests):
+        assert after[: len(before)] == before
