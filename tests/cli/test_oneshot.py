@@ -1,121 +1,144 @@
-"""`hermes -z`: the reply alone on standard output, and an exit code that says how it ended."""
+"""One question from the command line, as a process of its own."""
 
 import json
+import signal
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.oneshot import run
-from hermes_agent.cli.options import Invocation
-from hermes_agent.core.errors import UnknownSession
-from hermes_agent.providers.demo.script import Call, Say
-from hermes_agent.testing.faults import Status
-from hermes_agent.testing.model_servers import KEY, openai_model, serving_in_thread
-from hermes_agent.testing.scripted import tries
+from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.testing.faults import Hang, Status
+from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
+from tests.children import Said, said_by, started
+
+
+class Shell:
+    """A person's shell in front of a model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.work = folder / "home", folder / "work"
+        self.server: ModelServer | None = None
+        self.script = lambda heard: Say(f"Reply {len(heard.messages)} of {heard.model}.")
+
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return started(*arguments, home=self.home, folder=self.work)
+
+    def run(self, *arguments: str) -> Said:
+        return said_by(self.begin(*arguments))
+
+    def answer(self, heard: Heard) -> object:
+        return self.script(heard)
+
+    def asked(self, count: int) -> None:
+        """Return when the model was asked so often."""
+        while len(self.server.exchanges) < count:
+            threading.Event().wait(0.01)
+
+    def accepted(self, count: int) -> None:
+        """Return when so many messages are in the inbox."""
+        with closing(sqlite3.connect(self.home / "hermes.db")) as database:
+            while database.execute("SELECT count(*) FROM inbox").fetchone() != (count,):
+                threading.Event().wait(0.01)
 
 
 @pytest.fixture
-def model(home, tmp_path, monkeypatch):
-    """Gives the home a model with this script; returns the server."""
-    opened = []
-
-    def configure(script, more: str = ""):
-        context = serving_in_thread(openai_model(script))
-        opened.append(context)
-        server = context.__enter__()
-        (home / "config.yaml").write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\n{more}")
-        return server
-
-    monkeypatch.setenv("CUSTOM_API_KEY", KEY)
-    monkeypatch.chdir(tmp_path)
-    yield configure
-    for context in opened:
-        context.__exit__(None, None, None)
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    for folder in (shell.home, shell.work):
+        folder.mkdir()
+    with serving_in_thread(openai_model(shell.answer, keys=())) as server:
+        shell.server = server
+        (shell.home / "config.yaml").write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\n")
+        yield shell
 
 
-def test_only_the_reply_is_printed(model, capsys):
-    model([Call("todo", {}), Say("All done.")])
-
-    assert run(Invocation(question="Go")) == Exit.OK
-    assert capsys.readouterr() == ("All done.\n", "")
+def test_only_the_reply_is_on_standard_output(shell: Shell):
+    assert shell.run("-z", "Hi") == Said(code=0, out="Reply 1 of m.\n", err="")
 
 
-def test_json_gives_every_event_in_its_order(model, capsys):
-    model([Say("Hello.")])
+def test_a_conversation_is_continued_by_folder_id_or_title(shell: Shell):
+    shell.run("-z", "Hi")
+    session = json.loads(shell.run("--json", "-c", "-z", "And?").out.splitlines()[0])["session"]
 
-    assert run(Invocation(question="Go", json=True)) == Exit.OK
-    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    kinds = [event["event"]["kind"] for event in events]
-    assert (kinds[0], kinds[-1]) == ("run_started", "run_ended")
-    assert [event["number"] for event in events] == sorted(event["number"] for event in events)
+    assert shell.run("-r", session, "-z", "More").out == "Reply 5 of m.\n"
+    assert shell.run("-z", "Anew").out == "Reply 1 of m.\n"
 
 
-def test_continue_goes_on_with_the_latest_session_of_the_folder(model, capsys):
-    server = model([Say("One."), Say("Two.")])
-    run(Invocation(question="First"))
-    run(Invocation(question="Second", go_on=True))
+def test_a_model_that_is_named_is_asked_also_when_a_conversation_goes_on(shell: Shell):
+    shell.run("-z", "Hi")
 
-    assert capsys.readouterr().out == "One.\nTwo.\n"
-    assert len(server.asked[1].messages) == 3
+    assert shell.run("-c", "-m", "custom/other", "-z", "And?").out == "Reply 3 of other.\n"
+    assert shell.run("-c", "-z", "And?").out == "Reply 5 of other.\n"
 
 
-def test_without_continue_a_new_session_begins(model):
-    server = model(lambda heard: Say("One."))
-    run(Invocation(question="First"))
-    run(Invocation(question="Second"))
+def test_every_event_is_a_line_of_json(shell: Shell):
+    lines = [json.loads(line) for line in shell.run("--json", "-z", "Hi").out.splitlines()]
 
-    assert len(server.asked[1].messages) == 1
-
-
-def test_a_failure_is_a_sentence_beside_the_output_and_a_code(model, capsys):
-    model([Status(401, "no")])
-
-    assert run(Invocation(question="Go")) == Exit.PROVIDER
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "custom/m" in err
+    assert [line["number"] for line in lines] == sorted(line["number"] for line in lines)
+    assert {"session", "number", "run", "at", "event"} == set(lines[0])
+    assert lines[-1]["event"]["kind"] == "run_ended"
+    assert lines[-1]["event"]["text"] == "Reply 1 of m."
 
 
-def test_a_run_that_failed_is_taken_up_again_without_words(model, capsys):
-    server = model([tries(Status(400, "no"), Say("Here."))])
+def test_what_fails_is_said_beside_the_output_with_its_exit_code(shell: Shell):
+    shell.script = lambda heard: Status(401, "Incorrect API key")
+    said = shell.run("-z", "Hi")
 
-    assert run(Invocation(question="Go")) == Exit.PROVIDER
-    assert run(Invocation(question="", go_on=True)) == Exit.OK
-    assert capsys.readouterr().out == "Here.\n"
-    assert len(server.asked[1].messages) == 1
-
-
-def test_a_limit_has_its_own_code_and_can_be_continued(model, capsys):
-    model([Call("todo", {}), Say("Half."), Say("Whole.")], "agent:\n  max_turns: 1\n")
-
-    assert run(Invocation(question="Go")) == Exit.LIMIT
-    assert "Half." in capsys.readouterr().out
-    assert run(Invocation(question="", go_on=True)) == Exit.OK
-    assert capsys.readouterr().out == "Whole.\n"
+    assert (said.code, said.out) == (5, "")
+    assert "Incorrect API key" in said.err
 
 
-def test_a_session_that_is_complete_has_nothing_to_resume(model, capsys):
-    model([Say("One.")])
-    run(Invocation(question="First"))
+def test_a_limit_has_its_exit_code(shell: Shell):
+    with (shell.home / "config.yaml").open("a") as file:
+        file.write("agent:\n  max_seconds: 0.2\n")
+    shell.script = lambda heard: Hang(headers=False)
+    said = shell.run("-z", "Hi")
 
-    assert run(Invocation(question="", go_on=True)) == Exit.OK
-    assert "Nothing to resume" in capsys.readouterr().err
-
-
-def test_an_unknown_session_is_named(model):
-    model([Say("One.")])
-
-    with pytest.raises(UnknownSession):
-        run(Invocation(question="Go", resume="nothing-like-this"))
+    assert said.code == 6
+    assert "`agent.max_seconds`" in said.out
 
 
-def test_a_broken_configuration_is_said_once_and_the_last_good_one_used(model, home, capsys):
-    model([Say("One."), Say("Two.")])
-    run(Invocation(question="First"))
-    with (home / "config.yaml").open("a") as file:
-        file.write("modle: 3\n")
+def test_there_may_be_nothing_to_resume(shell: Shell):
+    shell.run("-z", "Hi")
 
-    assert run(Invocation(question="Second", go_on=True)) == Exit.OK
-    out, err = capsys.readouterr()
-    assert out == "One.\nTwo.\n"
-    assert err.count("modle") == 1
+    assert shell.run("-c", "-z", "") == Said(
+        code=0, out="", err="Nothing to resume: the last run of this session is complete.\n"
+    )
+
+
+def test_a_session_that_is_not_there_is_told(shell: Shell):
+    said = shell.run("-r", "nothing", "-z", "Hi")
+
+    assert said.code == 1
+    assert 'No session has the id or title "nothing".' in said.err
+
+
+def test_an_interrupt_stops_the_run(shell: Shell):
+    shell.script = lambda heard: Hang(headers=False)
+    child = shell.begin("-z", "Hi")
+    shell.asked(1)
+    child.send_signal(signal.SIGINT)
+
+    assert said_by(child) == Said(code=130, out="", err="Stopped.\n")
+    shell.script = lambda heard: Say("Here.")
+    assert shell.run("-c", "-z", "").out == "Here.\n"
+
+
+def test_an_interrupt_of_one_who_only_watches_ends_the_watching(shell: Shell):
+    """The run is in another process, and goes on there."""
+    shell.script = lambda heard: Hang(headers=False)
+    runner = shell.begin("-z", "Hi")
+    shell.asked(1)
+    watcher = shell.begin("--json", "-c", "-z", "Me too")
+    shell.accepted(2)
+    watcher.send_signal(signal.SIGINT)
+
+    assert said_by(watcher).code == 130
+    assert runner.poll() is None
+    runner.send_signal(signal.SIGINT)
+    assert said_by(runner).code == 130

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.paths import find_home
+from hermes_agent.host.paths import current_folder, find_home
 
 NOBODY = 65534
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ USE = """
 import os, sys
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.config import load
-from hermes_agent.host.paths import find_home
+from hermes_agent.host.paths import current_folder, find_home
 from tests.host.settings_for_tests import Settings
 if os.geteuid() == 0:
     os.setgroups([])
@@ -124,3 +124,13 @@ def test_an_unreadable_config_file_is_a_problem_that_is_shown(open_folder: Path)
     said = used_by_nobody(home.root)
 
     assert said.startswith(f"config: {home.config_file}: {home.config_file} cannot be read (Permission denied)")
+
+
+def test_a_folder_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    assert current_folder() == gone
+    gone.rmdir()
+    with pytest.raises(HomeError, match="cannot be used"):
+        current_folder()

@@ -6,7 +6,6 @@ import asyncio
 import signal
 import sys
 from contextlib import aclosing
-from pathlib import Path
 
 import msgspec
 
@@ -17,7 +16,7 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.host.paths import find_home
+from hermes_agent.host.paths import current_folder, find_home
 from hermes_agent.store.sessions import Session as SessionRecord
 
 
@@ -51,7 +50,7 @@ async def _run(invocation: Invocation) -> int:
 
 async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bool]:
     """The session, the event to follow it from, and whether there is anything to follow."""
-    workspace = str(Path.cwd())
+    workspace = str(current_folder())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):

@@ -93,14 +93,22 @@ class Home:
             for folder in (self.cache, self.logs, self.locks):
                 folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         except OSError as error:
-            message = f"The home {self.root} cannot be used ({reason(error)}): {way_out(error, self.root)}"
-            raise HomeError(message) from error
+            out = way_out(error, self.cache if self.root.is_dir() else self.root)
+            raise HomeError(f"The home {self.root} cannot be used ({reason(error)}): {out}") from error
         if not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
             raise HomeError(
                 f"The home {self.root} cannot be read and written by you: make it yours (`chown -R $USER {self.root}`, "
                 f"`chmod u+rwx {self.root}`), mount it writable, or set HERMES_HOME to a folder of yours."
             )
         return self
+
+
+def current_folder() -> Path:
+    """The folder where the program was started. Raises `HomeError` where it is gone."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise HomeError(f"The folder that you are in cannot be used ({reason(error)}): change to another.") from error
 
 
 def find_home(profile: str = "", variables: Mapping[str, str] | None = None) -> Home:

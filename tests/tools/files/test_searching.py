@@ -106,3 +106,10 @@ async def test_output_that_was_cut_off_in_mid_line_is_still_read(tree: Path) -> 
 
     assert ended.cut
     assert 10 < len(hits) < 1000
+
+
+async def test_a_name_that_is_not_utf8_is_found(tmp_path: Path) -> None:
+    (tmp_path / b"na\xffme".decode(errors="surrogateescape")).write_text("find")
+    found = await search(Query(root=tmp_path, pattern=""))
+
+    assert [hit.path.encode(errors="surrogateescape") for hit in found.hits] == [b"na\xffme"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.runtime import Runtime
@@ -13,6 +12,7 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.paths import current_folder
 from hermes_agent.store.sessions import Session as SessionRecord
 
 
@@ -24,7 +24,7 @@ class Talk:
         self.runtime = runtime
         self.record: SessionRecord | None = None
         self._invocation = invocation
-        self.workspace = str(Path.cwd())
+        self.workspace = str(current_folder())
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
@@ -18,6 +17,7 @@ from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
 from hermes_agent.host.late import late
+from hermes_agent.host.paths import current_folder
 from hermes_agent.store.database import Store
 
 
@@ -69,7 +69,7 @@ async def fresh(surface: Surface) -> list[Part]:
     """The prompt that a new session in this folder would begin with."""
     async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
         around = surroundings(
-            soul=surface.home.soul_file, workspace=Path.cwd(), channel="terminal", now=runtime.clock.now()
+            soul=surface.home.soul_file, workspace=current_folder(), channel="terminal", now=runtime.clock.now()
         )
         return parts_of(sections_of(around), runtime.toolbox.offered)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -124,4 +125,5 @@ def _complete_lines(output: bytes) -> Iterator[Any]:
     """The JSON values; a last line that was cut off is left out."""
     decoder = msgspec.json.Decoder()
     for line in output.split(b"\n")[:-1]:
-        yield decoder.decode(line)
+        # A name that is not UTF-8 comes as half a surrogate pair, which the fast decoder refuses.
+        yield json.loads(line) if b"\\ud" in line else decoder.decode(line)
