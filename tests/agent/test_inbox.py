@@ -1,11 +1,13 @@
 """What mail means for the conversation."""
 
-from hermes_agent.agent.inbox import events_of
+from hermes_agent.agent.inbox import events_of, take_answers, take_inbox
+from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.core.events import Answered, MessageTaken, Outcome
 from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.core.messages import Text, said
+from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.scripted import ScriptedModel
@@ -80,3 +82,17 @@ async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):
         ended = await house.ended()
 
         assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, "", [])
+
+
+async def test_words_that_are_no_answer_wait_for_the_next_turn(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        lease = await house.store.lanes.hold(house.session, "cli")
+        session = Session(id=house.session)
+        journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
+        await house.store.inbox.accept(letter(1, "unrelated").inbound, house.session, "cli")
+        await take_answers(session, journal)
+
+        assert (session.messages, journal.mailbox.has_mail) == ([], True)
+        await take_inbox(session, journal)
+        assert [message.text for message in session.messages] == ["unrelated"]
+        await house.store.lanes.release(lease)

@@ -1,5 +1,7 @@
 """The one writer: what is committed is shown, in order, and a failure ends it."""
 
+import asyncio
+
 import pytest
 
 from hermes_agent.agent.journal import Journal
@@ -64,6 +66,19 @@ async def test_a_live_event_alone_needs_no_commit(desk):
 
     assert texts(shown) == ["x"]
     assert await house.log() == []
+
+
+async def test_a_live_event_that_comes_while_a_commit_is_under_way_is_shown_after_it(desk):
+    journal, shown, house = desk
+    journal.post(Notice(text="one"))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(journal.settled())
+        await asyncio.sleep(0)  # it begins to wait
+        await asyncio.sleep(0)  # the commit begins
+        journal.live(progress("after"))
+
+    assert texts(shown) == ["one", "after"]
+    assert len(await house.log()) == 1
 
 
 async def test_what_belongs_together_is_committed_together_or_not_at_all(desk):

@@ -39,6 +39,12 @@ async def test_a_word_is_found_where_it_was_said(store: Store):
     assert hit.snippet == "the build is broken"
 
 
+async def test_a_word_that_nobody_said_is_not_found(store: Store):
+    await tell(store, "s1", "the build is broken")
+
+    assert await found(store, "zeppelin airship") == []
+
+
 async def test_what_the_model_said_is_found_too_and_notices_are_not(store: Store):
     await add(store, session())
     lease = await store.lanes.hold("s1", QUEUE)

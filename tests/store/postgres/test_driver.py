@@ -20,6 +20,7 @@ from hermes_agent.store.postgres.driver import explain, is_lost, link, unlink
         (asyncpg.TooManyConnectionsError("x"), True),
         (asyncpg.InterfaceError("connection is closed"), True),
         (asyncpg.InterfaceError("another operation is in progress"), False),
+        (asyncpg.InternalClientError("cannot switch to state 12"), True),
         (asyncpg.UniqueViolationError("x"), False),
         (ValueError("x"), False),
     ],

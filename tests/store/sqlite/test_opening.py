@@ -193,3 +193,18 @@ async def test_a_copy_of_a_damaged_database_does_not_count(path: Path, tmp_path:
 
     assert not (tmp_path / "copy.db").exists()
     connection.close()
+
+
+async def test_a_copy_that_fails_its_own_check_does_not_count(tmp_path: Path):
+    connection = apsw.Connection(str(tmp_path / "odd.db"))
+    connection.execute("CREATE TABLE t (a); INSERT INTO t VALUES (NULL)")
+    connection.pragma("writable_schema", "on")
+    connection.execute("UPDATE sqlite_schema SET sql = 'CREATE TABLE t (a NOT NULL)' WHERE name = 't'")
+    connection.close()
+    connection = apsw.Connection(str(tmp_path / "odd.db"))
+
+    with pytest.raises(DatabaseDamaged, match="fails its own check"):
+        verified_copy(connection, tmp_path / "copy.db")
+
+    assert not (tmp_path / "copy.db").exists()
+    connection.close()

@@ -110,7 +110,7 @@ class SqliteIndex:
         with creation_lock(self._path):
             connection.pragma("journal_mode", "wal")
             with connection:
-                if connection.pragma("user_version") != FORMAT:
+                if connection.pragma("user_version") != FORMAT:  # pragma: no branch - another process was faster
                     connection.execute(SCHEMA)
 
     def _catch_up(self, connection: apsw.Connection) -> int:
@@ -139,7 +139,7 @@ class SqliteIndex:
             connection.execute("UPDATE progress SET entry = ?, removal = ?", (reached, last_removal))
             connection.execute("COMMIT")
         except BaseException:
-            if connection.in_transaction:
+            if connection.in_transaction:  # pragma: no branch - some failures have ended it already
                 connection.execute("ROLLBACK")
             raise
         return len(rows), reached < last

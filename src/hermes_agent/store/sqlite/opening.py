@@ -76,7 +76,7 @@ def _create(path: Path, busy_seconds: float, steps: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with creation_lock(path):
         if path.exists() and path.stat().st_size > 0:
-            return
+            return  # pragma: no cover - another process was faster
         draft = path.with_name(path.name + ".new")
         draft.unlink(missing_ok=True)
         with closing(apsw.Connection(str(draft))) as connection:
