@@ -62,6 +62,8 @@ def not_reached(figures: Figures) -> str:
 
 
 def measure() -> dict[str, Figures]:
+    """The figures of every process together; nothing is left to combine where that was done before."""
+    subprocess.run([sys.executable, "-I", "-m", "coverage", "combine", "--quiet"], check=False)
     subprocess.run([sys.executable, "-I", "-m", "coverage", "json", "--quiet"], check=True)
     files: dict[str, Figures] = json.loads(REPORT.read_text())["files"]
     return files

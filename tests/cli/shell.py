@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from hermes_agent.cli.group import hermes
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
+from tests.measured import measured
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; from hermes_agent.cli.main import main; sys.exit(main())"
@@ -43,7 +44,13 @@ def program(*words: str, home: Path, stdin: bytes | None = None, variables: Mapp
     """Run the real program in a process of its own, standard input empty unless given."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words],
-        env={"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(home), "PATH": "/usr/bin:/bin", **(variables or {})},
+        env={
+            "PYTHONPATH": str(ROOT / "src"),
+            "HERMES_HOME": str(home),
+            "PATH": "/usr/bin:/bin",
+            **measured(),
+            **(variables or {}),
+        },
         **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
         capture_output=True,
         timeout=25,

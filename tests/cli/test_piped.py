@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.shell import ROOT
+from tests.measured import measured
 
 READ = "import sys; from hermes_agent.cli.piped import piped_text; print(ascii(piped_text(sys.argv[1])))"
 
@@ -15,7 +16,7 @@ READ = "import sys; from hermes_agent.cli.piped import piped_text; print(ascii(p
 def piped(prompt: str, stdin: int | None = None, content: bytes | None = None) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-c", READ, prompt],
-        env={"PYTHONPATH": str(ROOT / "src")},
+        env={"PYTHONPATH": str(ROOT / "src"), **measured()},
         **({"stdin": stdin} if content is None else {"input": content}),
         capture_output=True,
         check=True,
@@ -31,7 +32,7 @@ def test_nothing_and_no_input_at_all_are_empty() -> None:
     assert piped("ask", stdin=subprocess.DEVNULL).stdout == "''"
     closed = subprocess.run(
         ["sh", "-c", f"{sys.executable} -c '{READ}' ask <&-"],
-        env={"PYTHONPATH": str(ROOT / "src")},
+        env={"PYTHONPATH": str(ROOT / "src"), **measured()},
         capture_output=True,
         text=True,
         check=True,
@@ -53,7 +54,7 @@ def test_a_pipe_that_brings_nothing_is_spoken_of() -> None:
     reading, writing = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-c", READ, "ask"],
-        env={"PYTHONPATH": str(ROOT / "src")},
+        env={"PYTHONPATH": str(ROOT / "src"), **measured()},
         stdin=reading,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

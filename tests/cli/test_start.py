@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.shell import PROGRAM, ROOT, program
+from tests.measured import measured
 
 
 def test_a_mistake_is_one_sentence_and_the_code_of_usage(tmp_path: Path) -> None:
@@ -34,7 +35,7 @@ def test_nothing_asked_is_told(tmp_path: Path) -> None:
 def test_a_reader_that_leaves_early_is_no_traceback(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "config", "show"],
-        env={"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(tmp_path)},
+        env={"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(tmp_path), **measured()},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

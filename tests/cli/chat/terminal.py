@@ -16,6 +16,7 @@ from pathlib import Path
 import pyte
 
 from tests.architecture.source import ROOT
+from tests.measured import measured
 
 PROGRAM = ("-c", "import sys; from hermes_agent.cli.main import main; sys.exit(main())")
 PATIENCE = 20.0
@@ -43,6 +44,7 @@ class Terminal:
             "HERMES_HOME": str(home),
             "HOME": str(home),
             "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+            **measured(),
             "PATH": os.environ["PATH"],
             "TERM": term,
             "LANG": "C.UTF-8",
