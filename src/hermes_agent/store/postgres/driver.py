@@ -74,6 +74,9 @@ def is_lost(error: BaseException) -> bool:
         return True
     if sqlstate(error).startswith(LOST):
         return True
+    # A connection that the server ended in the middle of a question may leave the driver in a state of its own making.
+    if type(error).__name__ == "InternalClientError":
+        return True
     return type(error).__name__ == "InterfaceError" and "connection is closed" in str(error)
 
 
