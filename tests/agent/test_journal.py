@@ -134,3 +134,16 @@ async def test_the_view_is_not_ahead_of_the_log_when_a_reply_is_acted_upon(tmp_p
         await house.say("Go")
 
         assert found[-2:] == ["replied", "tool_started"]
+
+
+async def test_what_is_shown_during_a_commit_comes_after_it_and_needs_none_of_its_own(desk):
+    journal, shown, house = desk
+
+    async def change(tx):
+        journal.live(progress("meanwhile"))
+
+    await journal.commit(Notice(text="one"), changes=[change])
+    await journal.settled()
+
+    assert texts(shown) == ["one", "meanwhile"]
+    assert len(await house.log()) == 1

@@ -14,6 +14,7 @@ from hermes_agent.core.events import Entry, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import Script
@@ -113,3 +114,13 @@ async def place(
         another(settle_home(folder / "home", server.url, more), server, options) as found,
     ):
         yield found
+
+
+def spoken(heard: Heard) -> int:
+    """How often the model has spoken."""
+    return sum(message.role == "assistant" for message in heard.messages)
+
+
+def counting(heard: Heard) -> Say:
+    """The script of a model that counts its replies."""
+    return Say(f"Reply {spoken(heard) + 1}.")

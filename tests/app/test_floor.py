@@ -107,3 +107,16 @@ async def test_what_killed_the_program_again_and_again_is_refused_with_the_reaso
             "Given up: the program died 3 times while it worked on this.",
         )
         assert (await house.store.inbox.find("test", "1")).state == "refused"
+
+
+async def test_mail_that_comes_at_the_very_end_of_a_run_is_not_left_lying(tmp_path):
+    """A run gives its lane back, and before it is forgotten here there is mail again."""
+    model = ScriptedModel(lambda heard: Say(f"Reply to {heard.last.text}."))
+    async with House(tmp_path, model).open() as house:
+        for number in range(30):
+            after = (await house.log() or [None])[-1]
+            ended = await house.say(f"m{number}", message_id=str(number))
+            assert ended.text == f"Reply to m{number}.", after
+
+        words = [line for line in await house.transcript() if line.startswith("user")]
+        assert words == [f"user: m{number}" for number in range(30)]

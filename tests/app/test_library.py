@@ -1,7 +1,6 @@
 """The library, as a program uses it."""
 
 import asyncio
-import logging
 import re
 from pathlib import Path
 
@@ -76,17 +75,16 @@ async def test_streamed_it_shows_every_step(server):
     assert [type(event) for event in events if isinstance(event, Replied | ToolEnded)] == [Replied, ToolEnded, Replied]
 
 
-def test_a_tool_whose_capability_was_not_granted_is_refused_and_logged(server, caplog):
+def test_a_tool_whose_capability_was_not_granted_is_refused_and_logged(server, home):
     called = []
     agent = Agent(capabilities=["fs.read"])
     agent.register_tool(Tool(name="fetch_url", function=lambda url: called.append(url), capabilities=["network"]))
-    with caplog.at_level(logging.ERROR):
-        agent.run("Fetch it")
+    agent.run("Fetch it")
 
     record = agent.state.tool_history[-1]
     assert called == []
     assert '"kind": "refused"' in record["error"]
-    assert re.search(r"tool fetch_url: .*refused", caplog.text)
+    assert re.search(r"tool fetch_url: .*refused", (home / "logs/hermes.log").read_text())
 
 
 def test_a_tool_that_fails_is_in_the_history_with_its_error(server):
@@ -172,3 +170,11 @@ def test_nothing_but_the_registered_tools_is_offered(server):
     agent.run("Hi")
 
     assert {tool.name for tool in server.asked[0].tools} <= {"fetch_url", "find_tools", "use_tool"}
+
+
+def test_a_function_that_cannot_be_described_is_refused_with_the_reason():
+    def odd(*things):
+        return things
+
+    with pytest.raises(HermesError, match="`odd` cannot be a tool"):
+        Agent().register_tool(Tool(name="odd", function=odd))

@@ -35,3 +35,10 @@ def test_another_vendors_key_does_not_go_to_the_configured_address(tmp_path):
 def test_no_key_names_both_ways_on(tmp_path):
     with pytest.raises(NoModel, match=r"`hermes setup`.*`hermes demo`"):
         route_of(Settings(), open_secrets(Home(root=tmp_path, base=tmp_path), {}))
+
+
+@pytest.mark.parametrize(("usual", "named"), [("custom/m", "custom/n"), ("openai/gpt-5.2", "custom/m"), ("m", "n")])
+def test_what_has_no_address_of_its_own_is_asked_where_the_settings_say(tmp_path, usual, named):
+    found = route(tmp_path, ModelSettings(default=usual, base_url="http://127.0.0.1:9/v1"), named)
+
+    assert found.base_url == "http://127.0.0.1:9/v1"

@@ -134,3 +134,7 @@ def test_the_root_is_the_nearest_folder_with_git_even_as_a_file(project):
 
     assert git_root(project / "src/deep") == project / "src"
     assert git_root(project) == project
+
+
+def test_a_name_that_the_system_refuses_is_no_text(tmp_path):
+    assert read_text(tmp_path / ("x" * 300)) == ""

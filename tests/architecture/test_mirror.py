@@ -13,7 +13,6 @@ from tests.architecture.source import PACKAGE, ROOT, Source, names_used, source,
 
 # Files, or whole folders, whose tests stand elsewhere, and where.
 ELSEWHERE: dict[str, str] = {
-    "app/commands": "tests/app/test_commands.py",  # each command as a person types it
     "providers/dialects": "tests/contracts/test_dialects.py",  # one suite over the table
     "store/postgres": "tests/store",  # each test of the store runs over both databases
     "store/sqlite": "tests/store",

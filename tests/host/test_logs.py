@@ -117,3 +117,16 @@ def test_opening_again_replaces_the_file_before(tmp_path: Path) -> None:
     log_of("x").warning("here")
 
     assert [path.name for path in tmp_path.iterdir()] == ["two"]
+
+
+def test_after_the_end_lines_are_for_whoever_logs_in_this_process(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    open_log(tmp_path / "one.log", str)
+    log = open_log(tmp_path / "two.log", str)
+    log_of("x").warning("into the file")
+    log.close()
+    log_of("x").warning("to the others")
+
+    assert [line["text"] for line in lines(tmp_path / "two.log")] == ["into the file"]
+    assert [record.message for record in caplog.records] == ["to the others"]

@@ -48,6 +48,10 @@ class LogFile(logging.Handler):
             os.write(self._current(len(line)), line)
 
     def close(self) -> None:
+        """Take no more lines: what is logged from now on is for whoever logs in this process, as before."""
+        logger = logging.getLogger(ROOT)
+        logger.removeHandler(self)
+        logger.propagate = not any(isinstance(handler, LogFile) for handler in logger.handlers)
         self._release()
         super().close()
 
@@ -96,7 +100,6 @@ def open_log(path: Path, redact: Callable[[str], str], *, level: int = logging.I
     """Send everything logged below `hermes_agent` to this file, in place of the one before; costs no disk access."""
     logger = logging.getLogger(ROOT)
     for old in [handler for handler in logger.handlers if isinstance(handler, LogFile)]:
-        logger.removeHandler(old)
         old.close()
     handler = LogFile(path, redact, level=level)
     logger.addHandler(handler)

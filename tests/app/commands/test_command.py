@@ -1,0 +1,52 @@
+"""How a line becomes a command."""
+
+import asyncio
+
+import pytest
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands.command import find_command
+from hermes_agent.core.errors import HermesError
+from tests.app.place import counting, place
+
+
+@pytest.mark.parametrize("line", ["/etc/hosts", "/", "hello /new", "", "/tmp/x y", "//", "/new/x"])
+def test_a_path_is_no_command(line: str):
+    assert find_command(line) is None
+
+
+@pytest.mark.parametrize(("line", "near"), [("/halp", "/help"), ("/contnue", "/continue"), ("/zzzz", "See `/help`")])
+def test_an_unknown_command_names_the_nearest(line: str, near: str):
+    with pytest.raises(HermesError, match=near):
+        find_command(line)
+
+
+def test_a_command_gets_the_rest_of_the_line():
+    command, rest = find_command("  /title  A  long title ")
+
+    assert (command.name, rest) == ("title", "A  long title")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_has_the_name_of_its_line_in_the_table(name: str):
+    assert find_command(f"/{name}")[0].name == name
+
+
+async def test_words_are_no_command(tmp_path):
+    async with place(tmp_path, counting) as here:
+        assert await here.type("What is /etc/hosts?") is None
+
+
+@pytest.mark.parametrize("line", ["/new", "/resume x", "/branch", "/undo", "/retry", "/continue", "/model demo/x"])
+async def test_what_changes_the_conversation_has_to_wait_for_the_run(tmp_path, line):
+    async with place(tmp_path, counting) as here:
+        with pytest.raises(HermesError, match=r"has to wait: a run is under way. `/stop` ends it."):
+            await here.type(line, busy=True)
+
+
+async def test_commands_of_two_people_do_not_wait_for_each_other(tmp_path):
+    async with place(tmp_path, counting) as here:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(here.text("/status")) for _ in range(10)]
+
+        assert len({task.result() for task in tasks}) == 1
