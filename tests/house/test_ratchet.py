@@ -5,8 +5,8 @@ CORE = "src/hermes_agent/core/ids.py"
 
 
 def test_a_file_below_its_floor_is_named():
-    assert ratchet.shortfalls({VENDOR: 89}, {VENDOR: 92}) == [f"{VENDOR}: 89 % covered, of at least 90 %"]
-    assert ratchet.shortfalls({VENDOR: 90}, {VENDOR: 92}) == []
+    assert ratchet.shortfalls({VENDOR: 87}, {VENDOR: 92}) == [f"{VENDOR}: 87 % covered, of at least 88 %"]
+    assert ratchet.shortfalls({VENDOR: 88}, {VENDOR: 92}) == []
 
 
 def test_core_agent_and_store_are_covered_whole():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -13,16 +14,22 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.core.messages import Origin
 from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.host.late import late
 from hermes_agent.tools.files.content import binary_kind, is_utf8, newline_of, storable
 from hermes_agent.tools.files.diff import unified
 from hermes_agent.tools.files.edits import replace
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.reading import missing, read_page
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
-from hermes_agent.tools.files.searching import Found, Hit, Query, search
 from hermes_agent.tools.files.writing import Version, Writer, version_of
 from hermes_agent.tools.schema import said
 
+if TYPE_CHECKING:
+    from hermes_agent.tools.files.searching import Found, Hit
+
+# Searching runs a process of its own; its machinery is loaded with the first search.
+QUERY = "hermes_agent.tools.files.searching:Query"
+SEARCH = "hermes_agent.tools.files.searching:search"
 T = TypeVar("T")
 READS, WRITES = (Capability.FS_READ,), (Capability.FS_READ, Capability.FS_WRITE)
 Positive = Annotated[int, Meta(ge=1)]
@@ -125,13 +132,13 @@ class FileTools:
         """
         real = await _in_thread(lambda: self._searchable(path, context.workspace))
         names = target == "files"
-        query = Query(
+        query = late(QUERY)(
             root=real,
             pattern="" if names else pattern,
             glob=(pattern or "*") if names else file_glob,
             context=context_lines if output_mode == "content" else 0,
         )
-        found = await search(query, ripgrep=self._ripgrep)
+        found = await late(SEARCH)(query, ripgrep=self._ripgrep)
         allowed = await _in_thread(lambda: self._allowed(found, real))
         return _listing(allowed, path, "files" if names else output_mode, offset=offset, limit=limit)
 
@@ -144,7 +151,7 @@ class FileTools:
     def _allowed(self, found: Found, root: Path) -> Found:
         """What was found without the files that may not be read."""
         verdict = {name: not self._guard.objection(root / name) for name in {hit.path for hit in found.hits}}
-        return Found(hits=tuple(hit for hit in found.hits if verdict[hit.path]), cut=found.cut)
+        return dataclasses.replace(found, hits=tuple(hit for hit in found.hits if verdict[hit.path]))
 
     async def _swap(
         self, path: str, context: CallContext, change: Callable[[Version], tuple[bytes, str]], *, blind: bool
