@@ -4,6 +4,7 @@ call in it, beside a bare httpx2 loop that does the same."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import statistics
 import tempfile
@@ -15,6 +16,7 @@ import httpx2
 from bench.answering import answering
 from bench.figures import Figure
 from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.cli.main import QUIET
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from hermes_agent.host.paths import Home
@@ -26,6 +28,7 @@ KEY = "a-key-of-the-bench"
 
 def measure() -> list[Figure]:
     """The figures of this module: the middle one of several rounds, ours and the floor in turn."""
+    gc.set_threshold(QUIET, 20, 20)  # as the program sets it, for ours and for the floor
     rounds = []
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as folder:

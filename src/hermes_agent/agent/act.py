@@ -112,7 +112,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         seconds=agent.clock.monotonic() - began,
     )
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
-    journal.post(ended, changes=changes)
+    journal.post(ended, changes=changes, durable=bool(changes))
 
 
 async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, context: RunContext) -> Answer:

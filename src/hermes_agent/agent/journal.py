@@ -36,6 +36,7 @@ class Batch:
     entries: tuple[Entry, ...] = ()
     changes: tuple[Change, ...] = ()
     live: Live | None = None
+    durable: bool = False
 
 
 class Journal:
@@ -71,12 +72,13 @@ class Journal:
         self._failure: StoreError | None = None
         self._shown = 0
 
-    async def commit(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
-        """Write the events, and what belongs to them; durable when this returns, like everything that was posted."""
-        self.post(*events, changes=changes)
+    async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
+        """Write the events, and what belongs to them; when this returns they are committed, like everything that was
+        posted. With `durable` False a power failure may take them back (the death of the process never does)."""
+        self.post(*events, changes=changes, durable=durable)
         await self.settled()
 
-    def post(self, *events: Durable, changes: Sequence[Change] = ()) -> None:
+    def post(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = False) -> None:
         """Write the events soon, in their order. Nothing may be done to the world on the strength of them before
         `settled`."""
         if self._failure is not None:
@@ -87,7 +89,7 @@ class Journal:
         )
         for entry in entries:
             session.apply(entry)
-        self._add(Batch(entries=entries, changes=tuple(changes)))
+        self._add(Batch(entries=entries, changes=tuple(changes), durable=durable))
 
     def live(self, event: Live) -> None:
         """Show an event that is not kept, after those that were posted before it."""
@@ -97,7 +99,7 @@ class Journal:
             self._pending.append(Batch(live=event))
 
     async def settled(self) -> None:
-        """Return when everything that was posted is durable. Raises what kept it from being so."""
+        """Return when everything that was posted is committed. Raises what kept it from being so."""
         self._begin()
         if self._flushing is not None:
             await asyncio.shield(self._flushing)
@@ -171,7 +173,7 @@ class Journal:
                 await change(tx)
 
         if entries or changes:
-            await self._store.write(write)
+            await self._store.write(write, durable=any(batch.durable for batch in batches))
 
     def _show_batch(self, batch: Batch) -> None:
         for entry in batch.entries:

@@ -45,7 +45,7 @@ class RunLedger:
         async def change(tx: Transaction) -> None:
             await self._store.usage.open(row, tx)
 
-        await self._journal.commit(changes=[change])
+        await self._journal.commit(changes=[change], durable=False)
 
     async def settle(self, call: CallSettled) -> None:
         """Complete the row soon; also where the lane was lost: the call was paid all the same."""
