@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,8 +12,9 @@ from hermes_agent.core.errors import LimitReached, Unreachable
 from hermes_agent.core.messages import Message, Role, Text, said
 from hermes_agent.core.model import Usage
 from hermes_agent.host.http import Http
-from hermes_agent.providers.broker import KEPT_CONVERSATIONS, Broker
+from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Say
+from hermes_agent.providers.line import KEPT_CONVERSATIONS
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import Reset, Status
 from hermes_agent.testing.scripted import tries
@@ -52,7 +54,9 @@ class WatchedBook(Book):
 
 async def test_the_row_is_in_the_book_before_the_request_is_on_the_wire():
     async with talking(CHAT, [Say("Hi")]) as talk:
-        book = talk.broker._ledger = WatchedBook(lambda: len(talk.server.exchanges))
+        book = WatchedBook(lambda: len(talk.server.exchanges))
+        line = talk.broker._relays.primary
+        line._desk = replace(line._desk, ledger=book)
         await talk.ask()
     (row,) = book.opened
     assert book.seen == [0]
@@ -108,7 +112,7 @@ async def test_earlier_messages_are_not_compiled_again():
         for place in range(3):
             talk.say(f"question {place}")
             await talk.ask()
-        compiler = next(iter(talk.broker._compilers.values()))
+        compiler = next(iter(talk.broker._relays.primary._compilers.values()))
         kept = list(compiler._turns._encoded)
         talk.say("one more")
         await talk.ask()
@@ -120,7 +124,7 @@ async def test_only_so_many_conversations_are_kept():
     async with talking(CHAT, lambda _: Say("Hi")) as talk:
         for place in range(KEPT_CONVERSATIONS + 5):
             await _ask_in(talk, f"session{place}")
-    assert len(talk.broker._compilers) == KEPT_CONVERSATIONS
+    assert len(talk.broker._relays.primary._compilers) == KEPT_CONVERSATIONS
 
 
 async def test_a_server_that_is_not_there_is_unreachable_and_says_where():

@@ -9,9 +9,9 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.errors import EmptyReply
-from hermes_agent.core.events import Replied, TurnStarted
+from hermes_agent.core.events import Notice, Replied, TurnStarted
 from hermes_agent.core.messages import Message, ToolCall
-from hermes_agent.core.model import ModelRequest, Reply, Retrying, TextDelta
+from hermes_agent.core.model import ModelRequest, Remark, Reply, Retrying, TextDelta
 
 
 async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:
@@ -73,6 +73,9 @@ async def _listen(agent: Agent, session: Session, journal: Journal, request: Mod
             match piece:
                 case Reply():
                     return piece
+                case Remark(text=text, level=level):
+                    journal.post(Notice(text=text, level=level))
+                    continue
                 case TextDelta(text=text):
                     session.draft.append(text)
                 case Retrying():

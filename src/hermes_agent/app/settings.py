@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hermes_agent.agent.settings import AgentSettings
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 
 
@@ -26,6 +26,9 @@ class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
+    credentials: dict[str, CredentialSettings] = field(
+        default_factory=dict, metadata={"doc": "Several keys for one vendor, by the vendor's name."}
+    )
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Limits and habits of a run."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     tool_output: ToolOutputSettings = field(

@@ -3,94 +3,55 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
-from http import HTTPStatus
-from typing import Protocol
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import ProviderError, TimedOut
-from hermes_agent.core.messages import Message, Role
-from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
-from hermes_agent.core.section import estimate_tokens
+from hermes_agent.core.errors import ContextTooLong, EmptyReply, PayloadTooLarge, ProviderError
+from hermes_agent.core.messages import Message, Role, Text
+from hermes_agent.core.model import (
+    Continuing,
+    Delta,
+    ModelRequest,
+    Remark,
+    Reply,
+    Retrying,
+    StopReason,
+    Usage,
+)
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
-from hermes_agent.providers.budget import Allowance, allow
-from hermes_agent.providers.catalog import PER_MILLION, cost
-from hermes_agent.providers.dialect import Compiler, Dialect, Finished, Wire
-from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.exchange import Exchange, Patience
-from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.chain import Chain, single
+from hermes_agent.providers.joining import Draft, going_on
+from hermes_agent.providers.line import CallOpened, CallSettled, Desk, Ledger, Line, Plan
+from hermes_agent.providers.relays import Relays
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.routing import Attempts, GiveUp, decide
+from hermes_agent.providers.routing import Failed, GiveUp, Place, Step, Try
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.shrinking import shrunk
 
-# Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
-KEPT_CONVERSATIONS = 32
-STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
-MOST_UNDERESTIMATED = 4.0
-# Before the first question, and once more before the second one: by then the server has loaded the model and knows.
-MOST_PROBES = 2
+__all__ = ["Broker", "CallOpened", "CallSettled", "Ledger"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOpened:
-    """A request that is about to be sent. A further attempt has `call_id` + `.2`, `.3`, ...; `reserved` is the most
-    that it may cost in US dollars, None where the price is unknown."""
+@dataclass(slots=True, kw_only=True)
+class _Question:
+    """A question while it is being answered: what failed so far, where it is asked now, the reply as far as it got.
+    `why` is the sentence of the failure that led away from the first model."""
 
-    call_id: str
-    session: str
-    run: str
-    turn: int
-    purpose: str
-    provider: str
-    model: str
-    prefix: str
-    messages: int
-    reserved: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSettled:
-    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
-    unknown."""
-
-    call_id: str
-    outcome: str
-    usage: Usage
-    cost: float | None
-    seconds: float
-
-
-class Ledger(Protocol):
-    """The book of all calls.
-
-    - `open` returns when the row is committed;
-    - `settle` completes it; a row that is never settled stays "unknown", never zero.
-    """
-
-    async def open(self, call: CallOpened) -> None: ...
-
-    async def settle(self, call: CallSettled) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """A request ready to be sent: `tokens` is the estimated size of its input."""
-
-    compiler: Compiler
-    tokens: int
-    allowance: Allowance
-    wire: Wire
+    request: ModelRequest
+    place: Place
+    draft: Draft = field(default_factory=Draft)
+    failed: tuple[Failed, ...] = ()
+    prefill: bool = True
+    why: str = ""
+    answered: bool = False
 
 
 class Broker:
-    """One model, behind the book and the limits: implements `core.model.Model`."""
+    """A chain of models behind the book and the limits: implements `core.model.Model`."""
 
     def __init__(
         self,
-        route: Route,
+        chain: Chain | Route,
         *,
         ledger: Ledger,
         http: Http,
@@ -98,165 +59,161 @@ class Broker:
         settings: ModelSettings,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._route = route
-        self._ledger = ledger
-        self._http = http
+        desk = Desk(ledger=ledger, http=http, clock=clock, settings=settings)
+        self._relays = Relays(single(chain) if isinstance(chain, Route) else chain, desk, chance)
         self._clock = clock
-        self._settings = settings
-        self._chance = chance
-        self._dialect: Dialect = late(DIALECTS[route.vendor.dialect])
-        self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
-        self._underestimated = 1.0
-        self._probes = MOST_PROBES if route.vendor.window_probe and settings.window is None else 0
+        # By conversation: how often it was shrunk, and at how many messages.
+        self._shrunk: dict[tuple[str, str], tuple[int, int]] = {}
+        self._told: set[str] = set()
+        self._substitute = ""
 
     @property
     def name(self) -> str:
-        """`vendor/model`."""
-        return self._route.name
+        """`vendor/model` of the one that is asked, while nothing fails."""
+        return self._relays.primary.route.name
 
     @property
     def window(self) -> int:
         """Tokens of context; of a local server the real ones once `prepare` or `ask` has been called."""
-        return self._route.facts.window
+        return self._relays.current.route.facts.window
 
     async def prepare(self) -> None:
         """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
-        if not self._probes:
-            return
-        self._probes -= 1
-        window = await late(self._route.vendor.window_probe)(self._http, self._route)
-        if window and window != self._route.facts.window:
-            self._route = replace(self._route, facts=replace(self._route.facts, window=window))
-            self._compilers.clear()
+        await self._relays.primary.prepare()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `LimitReached` where `request.money` does not even pay for the
         question."""
-        await self.prepare()
-        plan = self._plan(request)
-        made = 0
-        while True:
-            items = self._attempt(request, plan, made)
-            try:
-                async for item in items:
+        attempts = self._attempts(_Question(request=request, place=await self._relays.begin()))
+        try:
+            async for items in attempts:
+                for item in items:
                     yield item
+        finally:
+            await attempts.aclose()
+
+    async def _attempts(self, question: _Question) -> AsyncGenerator[Sequence[Delta | Reply], None]:
+        """One attempt after the other until there is a reply; raises the last error where there is none."""
+        while not question.answered:
+            line = self._relays.line(question.place)
+            await line.prepare()
+            yield self._remarks(question.request, line)
+            plan = line.plan(self._to_send(question, line))
+            question.draft.begin(exact=plan.request.prefill)
+            attempt = line.attempt(plan, len(question.failed) + 1)
+            try:
+                async for items in attempt:
+                    yield self._heard(items, question)
                 return
             except ProviderError as error:
-                made += 1
-                again = self._again(error, request, made)
-                request = self._without_lost(request, plan, error)
+                again = await self._again(error, question, line, plan)
             finally:
-                await items.aclose()
-            yield again
-            await self._clock.sleep(again.delay)
-            plan = self._plan(request)
+                await attempt.aclose()
+            yield (again,)
+            if not isinstance(again, Reply):
+                await self._clock.sleep(again.delay)
 
-    def _again(self, error: ProviderError, request: ModelRequest, made: int) -> Retrying:
-        """The next attempt after `made` failed ones; raises the error, with a note why, where there is none."""
-        attempts = Attempts(made=made, left=self._left(request))
-        decision = decide(error, attempts, max_retries=self._settings.max_retries, chance=self._chance())
+    def _heard(self, items: Sequence[Delta] | Reply, question: _Question) -> Sequence[Delta | Reply]:
+        if not isinstance(items, Reply):
+            return question.draft.hear(items)
+        question.answered = True
+        return (*self._who_answers(question), *question.draft.end(items))
+
+    async def _again(
+        self, error: ProviderError, question: _Question, line: Line, plan: Plan
+    ) -> Retrying | Continuing | Reply:
+        """The next attempt after a failed one; raises the error, with a note why, where there is none."""
+        goes_on = question.draft.words and isinstance(error, EmptyReply)
+        keeps = question.draft.broke()
+        error.partial = question.draft.words or error.partial
+        if goes_on and keeps:
+            question.answered = True
+            return _all_was_said(question.draft.words, line)
+        question.failed += (
+            Failed(
+                place=question.place,
+                kind=type(error),
+                tokens=plan.tokens,
+                retry_after=error.retry_after,
+                prefilled=plan.request.prefill,
+            ),
+        )
+        if question.request.money is not None:
+            money = question.request.money - line.lost(plan, error)
+            question.request = replace(question.request, money=money)
+        smaller = self._size_when_smaller(type(error), question.request, line)
+        decision = await self._relays.after(question.failed, left=line.left(question.request), smaller=smaller)
         if isinstance(decision, GiveUp):
-            error.add_note(decision.reason)
+            error.add_note("; ".join([decision.reason, *self._relays.unusable]))
             raise error
-        return Retrying(reason=str(error), attempt=made, delay=decision.delay)
+        self._prepare_step(decision, question)
+        if question.place.station == 0:
+            question.why = str(error)
+        question.place = decision.place
+        kind = Continuing if keeps else Retrying
+        return kind(reason=str(error), attempt=len(question.failed), delay=decision.delay)
 
-    def _without_lost(self, request: ModelRequest, plan: _Plan, error: ProviderError) -> ModelRequest:
-        """The request with less money: a broken stream was paid for, at least the question and the words that came."""
-        if request.money is None or plan.allowance.question is None or _used_nothing(error):
-            return request
-        assert self._route.facts.price is not None  # the question has a price
-        words = estimate_tokens(error.partial) * self._route.facts.price.at(plan.tokens).output / PER_MILLION
-        return replace(request, money=request.money - plan.allowance.question - words)
+    def _to_send(self, question: _Question, line: Line) -> ModelRequest:
+        request = question.request
+        times, upto = self._shrunk.get((request.session, request.purpose), (0, 0))
+        if times:
+            request = replace(request, messages=shrunk(request.messages, times, upto))
+        if question.draft.words:
+            request = going_on(request, question.draft.words, prefill=question.prefill and line.route.prefills)
+        return request
 
-    def _plan(self, request: ModelRequest) -> _Plan:
-        compiler = self._compiler(request)
-        compiler.take(request)
-        tokens = round(compiler.tokens * self._underestimated)
-        allowance = allow(self._route.facts, request, tokens=tokens, configured=self._settings.max_output)
-        wire = compiler.write(request, allowance.max_output)
-        return _Plan(compiler=compiler, tokens=compiler.tokens, allowance=allowance, wire=wire)
+    def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, line: Line) -> int | None:
+        if kind not in {ContextTooLong, PayloadTooLarge}:
+            return None
+        times, _ = self._shrunk.get((request.session, request.purpose), (0, 0))
+        messages = shrunk(request.messages, times + 1, len(request.messages))
+        return line.size(replace(request, messages=messages))
 
-    def _compiler(self, request: ModelRequest) -> Compiler:
-        key = (request.session, request.purpose)
-        compiler = self._compilers.pop(key, None) or self._dialect.compiler(self._route)
-        self._compilers[key] = compiler
-        if len(self._compilers) > KEPT_CONVERSATIONS:
-            self._compilers.popitem(last=False)
-        return compiler
+    def _remarks(self, request: ModelRequest, line: Line) -> list[Remark]:
+        """What is said of this request once in a run: that the model has no such reasoning level."""
+        level = line.route.effort(request.effort, tools=bool(request.prefix.tools) and line.route.facts.tools)
+        if level is None or level == request.effort:
+            return []
+        return self._once(f"{line.route.name} has no reasoning level `{request.effort}`: `{level}` is asked for.")
 
-    async def _attempt(self, request: ModelRequest, plan: _Plan, made: int) -> AsyncGenerator[Delta | Reply, None]:
-        left = self._left(request)
-        if left is not None and left <= 0:
-            raise failure(self._route, TimedOut, "was not asked: the deadline has passed.")
-        call_id = f"{request.call_id}.{made + 1}" if made else request.call_id
-        await self._ledger.open(self._opened(request, call_id, plan.allowance))
-        started = self._clock.monotonic()
-        settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
-        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids)
-        exchange = Exchange(self._http, self._route, self._dialect)
-        items = exchange.stream(plan.wire, decoder, self._patience(request, left))
-        try:
-            async for item in items:
-                if not isinstance(item, Finished):
-                    yield item
-                    continue
-                reply = self._reply(item)
-                settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
-                self._learn_size(plan.tokens, reply.usage)
-        except ProviderError as error:
-            settled = _failed(settled, error)
-            raise
-        finally:
-            await items.aclose()
-            await self._ledger.settle(replace(settled, seconds=self._clock.monotonic() - started))
-        yield reply
+    def _who_answers(self, question: _Question) -> list[Remark]:
+        """That another model than the first of the chain answers, and why; that the first does again."""
+        name, first = self._relays.line(question.place).route.name, self.name
+        if question.place.station == 0:
+            if self._substitute:
+                self._substitute = ""
+                return [Remark(text=f"{first} answers again.")]
+            return []
+        if self._substitute == name:
+            return []
+        self._substitute = name
+        why = question.why or self._relays.why(0) or f"{first} cannot"
+        return [Remark(text=f"Answered by {name}, because {why.rstrip('.')}.", level="warning")]
 
-    def _opened(self, request: ModelRequest, call_id: str, allowance: Allowance) -> CallOpened:
-        return CallOpened(
-            call_id=call_id,
-            session=request.session,
-            run=request.run,
-            turn=request.turn,
-            purpose=request.purpose,
-            provider=self._route.vendor.name,
-            model=self._route.model,
-            prefix=request.prefix.hash,
-            messages=len(request.messages),
-            reserved=allowance.dollars,
-        )
+    def _once(self, text: str) -> list[Remark]:
+        if text in self._told:
+            return []
+        self._told.add(text)
+        return [Remark(text=text)]
 
-    def _reply(self, finished: Finished) -> Reply:
-        price = cost(self._route.facts.price, finished.usage)
-        return Reply(
-            message=Message(role=Role.ASSISTANT, parts=finished.parts),
-            stop=finished.stop,
-            usage=finished.usage,
-            provider=self._route.vendor.name,
-            model=self._route.model,
-            cost=price if finished.cost is None else finished.cost,
-        )
-
-    def _patience(self, request: ModelRequest, left: float | None) -> Patience:
-        stall = self._settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
-        return Patience(left=left, stall=stall, now=self._clock.now())
-
-    def _left(self, request: ModelRequest) -> float | None:
-        return None if request.deadline is None else request.deadline - self._clock.monotonic()
-
-    def _learn_size(self, estimated: int, usage: Usage) -> None:
-        """Bytes / 4 is too little for some scripts and tokenizers: the next estimate for money grows by what was
-        missing."""
-        if usage.known and estimated > 0:
-            ratio = usage.input / estimated
-            self._underestimated = min(MOST_UNDERESTIMATED, max(1.0, ratio))
+    def _prepare_step(self, decision: Try, question: _Question) -> None:
+        request = question.request
+        match decision.step:
+            case Step.NO_PREFILL:
+                question.prefill = False
+            case Step.SHRINK:
+                key = (request.session, request.purpose)
+                self._shrunk[key] = (self._shrunk.get(key, (0, 0))[0] + 1, len(request.messages))
+            case _:
+                pass
 
 
-def _used_nothing(error: ProviderError) -> bool:
-    """Whether the request was refused with an HTTP status; what a broken stream used is unknown."""
-    return error.status >= HTTPStatus.BAD_REQUEST and not error.partial
-
-
-def _failed(settled: CallSettled, error: ProviderError) -> CallSettled:
-    if _used_nothing(error):
-        return replace(settled, outcome=type(error).__name__, usage=Usage(), cost=0.0)
-    return replace(settled, outcome=type(error).__name__)
+def _all_was_said(words: str, line: Line) -> Reply:
+    """The reply whose rest turned out to be nothing."""
+    return Reply(
+        message=Message(role=Role.ASSISTANT, parts=(Text(text=words),)),
+        stop=StopReason.END,
+        usage=Usage(known=False),
+        provider=line.route.vendor.name,
+        model=line.route.model,
+    )

@@ -45,7 +45,8 @@ class ModelFacts:
     `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
     reasoning is steered: `effort` (a level by name), `adaptive` (Anthropic's, with a level), `budget` (Anthropic's, in
     tokens), or empty: not at all. `efforts` are its levels, `tool_efforts` those that it takes in a request with tools
-    where they are fewer; `thinking_off` is the type that turns adaptive thinking off.
+    where they are fewer; `thinking_off` is the type that turns adaptive thinking off. `prefill` says whether the model
+    goes on from words that it is given as the beginning of its reply; None: as its vendor does.
     """
 
     window: int = UNKNOWN_WINDOW
@@ -57,6 +58,7 @@ class ModelFacts:
     thinking_off: Literal["", "disabled", "between_tools"] = ""
     images: bool = False
     tools: bool = True
+    prefill: bool | None = None
 
 
 class _Catalogue(msgspec.Struct):

@@ -133,10 +133,13 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
 
 
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
-    """An outcome of this route: "vendor/model at host" + `what` + what to do."""
-    advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
-    sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
-    return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
+    """An outcome of this route: "vendor/model at host (name of the key)" + `what` + what to do."""
+    keys = route.credential or ", ".join(route.vendor.key_names) or "none is configured"
+    key = f" ({route.credential})" if route.credential else ""
+    sentence = f"{route.name} at {route.host}{key} {what} {ADVICE.get(kind, '').format(keys=keys)}".rstrip()
+    error = kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
+    error.credential = route.credential
+    return error
 
 
 def read_detail(plain: bytes | msgspec.Raw) -> _Detail:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 from urllib.parse import urlsplit
 
 from hermes_agent.core.errors import NoModel
@@ -23,13 +24,16 @@ LOCAL_WINDOW = 8_192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A vendor, an address, a key and a model, with what is known of it. The key is never shown."""
+    """A vendor, an address, a key and a model, with what is known of it. The key is never shown; `credential` is its
+    name. `cache_ttl` is how long a vendor that is told keeps a prompt."""
 
     vendor: Vendor
     base_url: str
     key: str = field(repr=False)
     model: str
     facts: ModelFacts
+    credential: str = ""
+    cache_ttl: Literal["5m", "1h"] = "5m"
 
     @property
     def name(self) -> str:
@@ -40,6 +44,11 @@ class Route:
     def host(self) -> str:
         """The machine that is asked."""
         return urlsplit(self.base_url).netloc
+
+    @property
+    def prefills(self) -> bool:
+        """Whether a reply may be begun for the model."""
+        return self.facts.prefill if self.facts.prefill is not None else self.vendor.quirks.prefill != ""
 
     def effort(self, wanted: str, *, tools: bool) -> Level | None:
         """The reasoning level to ask for: the nearest one that the model has; None where it has none to choose.

@@ -18,6 +18,9 @@ class Quirks:
     `effort_field` is where the reasoning level is written: `reasoning_effort` as text, `reasoning` as an object, empty
     where the vendor takes none. `stream_usage` False: `stream_options` is refused. `cache_key` True: a key per
     session steers requests to the machine that has the prefix. `reports_cost` True: the usage holds US dollars.
+    `prefill` says how the beginning of a reply is handed over: as the last message (`last`), marked in it (`prefix`,
+    `partial`), or with vLLM's fields (`continue`); empty: not at all. `cache_marks` names the beginnings of model names
+    whose prompts are cached only where a request says so.
     """
 
     reasoning_field: ReasoningField = ""
@@ -26,6 +29,8 @@ class Quirks:
     system_role: Literal["system", "developer"] = "system"
     stream_usage: bool = True
     cache_key: bool = False
+    prefill: Literal["", "last", "prefix", "partial", "continue"] = ""
+    cache_marks: tuple[str, ...] = ()
     reports_cost: bool = False
 
 

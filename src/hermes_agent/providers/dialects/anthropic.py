@@ -93,12 +93,12 @@ class MessagesCompiler:
         if self._prefix is not request.prefix:
             self._head = self._write_head(request.prefix)
             self._prefix = request.prefix
-        self._fragments, tokens = self._turns.follow(request.messages)
+        self._fragments, tokens = self._turns.follow(request.messages, prefill=request.prefill)
         self.tokens = tokens + len(self._head) // BYTES_PER_TOKEN
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:
         fragments = self._fragments.copy()
-        for place in (-1, -3):
+        for place in (-2, -4) if request.prefill else (-1, -3):
             if len(fragments) >= -place:
                 fragments[place] = _marked(fragments[place])
         room = max(LEAST_ROOM, self._route.facts.window - self.tokens)
@@ -133,7 +133,7 @@ class MessagesCompiler:
         if has_tools and not request.use_tools:
             tail["tool_choice"] = {"type": "none"}
         level = self._route.effort(request.effort, tools=has_tools)
-        if level is not None:
+        if level is not None and not request.prefill:  # a reply that has begun cannot think first
             tail.update(self._thinking(level, max_output))
         return tail
 

@@ -43,6 +43,7 @@ ERRORS: Table = {
     "rate_limit_exceeded": RateLimited,
     "server_error": ServerFailed,
 }
+PREFILL_MARKS = {"prefix": b',"prefix":true}', "partial": b',"partial":true}'}
 
 
 class OpenAIChat:
@@ -79,12 +80,16 @@ class ChatCompiler:
         if self._prefix is not request.prefix:
             self._head = self._write_head(request.prefix)
             self._prefix = request.prefix
-        self._fragments, tokens = self._turns.follow(request.messages)
+        self._fragments, tokens = self._turns.follow(request.messages, prefill=request.prefill)
         self.tokens = tokens + len(self._head) // BYTES_PER_TOKEN
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:
         tail = b"]," + json_bytes(self._tail(request, max_output))[1:]
-        body = joined(self._head, self._fragments, tail)
+        fragments = self._fragments
+        mark = PREFILL_MARKS.get(self._route.vendor.quirks.prefill, b"")
+        if request.prefill and mark:
+            fragments = [*fragments[:-1], fragments[-1][:-1] + mark]
+        body = joined(self._head, fragments, tail)
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -122,6 +127,8 @@ class ChatCompiler:
         level = self._route.effort(request.effort, tools=has_tools)
         if level is not None and quirks.effort_field:
             tail[quirks.effort_field] = {"effort": level} if quirks.effort_field == "reasoning" else level
+        if request.prefill and quirks.prefill == "continue":
+            tail.update(continue_final_message=True, add_generation_prompt=False)
         if quirks.cache_key and request.session:
             tail["prompt_cache_key"] = request.session
         return tail

@@ -1,0 +1,232 @@
+"""A line to one model under one credential: its compiled conversations, and one attempt at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ProviderError, TimedOut
+from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
+from hermes_agent.core.section import estimate_tokens
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.providers.budget import Allowance, allow
+from hermes_agent.providers.catalog import PER_MILLION, cost
+from hermes_agent.providers.dialect import Compiler, Dialect, Finished, Wire
+from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.exchange import Exchange, Patience
+from hermes_agent.providers.outcomes import failure
+from hermes_agent.providers.route import Route
+from hermes_agent.providers.settings import ModelSettings
+
+# Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
+KEPT_CONVERSATIONS = 32
+STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
+MOST_UNDERESTIMATED = 4.0
+# Before the first question, and once more before the second one: by then the server has loaded the model and knows.
+MOST_PROBES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOpened:
+    """A request that is about to be sent. A further attempt has `call_id` + `.2`, `.3`, ...; `credential` is the name
+    of the key; `reserved` is the most that it may cost in US dollars, None where the price is unknown."""
+
+    call_id: str
+    session: str
+    run: str
+    turn: int
+    purpose: str
+    provider: str
+    model: str
+    credential: str
+    prefix: str
+    messages: int
+    reserved: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettled:
+    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
+    unknown."""
+
+    call_id: str
+    outcome: str
+    usage: Usage
+    cost: float | None
+    seconds: float
+
+
+class Ledger(Protocol):
+    """The book of all calls.
+
+    - `open` returns when the row is committed;
+    - `settle` completes it; a row that is never settled stays "unknown", never zero.
+    """
+
+    async def open(self, call: CallOpened) -> None: ...
+
+    async def settle(self, call: CallSettled) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What every line of a broker works with."""
+
+    ledger: Ledger
+    http: Http
+    clock: Clock
+    settings: ModelSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A request ready to be sent: `tokens` is the estimated size of its input."""
+
+    request: ModelRequest
+    compiler: Compiler
+    tokens: int
+    allowance: Allowance
+    wire: Wire
+
+
+class Line:
+    """Asks one route and keeps what it compiled for it."""
+
+    def __init__(self, route: Route, desk: Desk) -> None:
+        self.route = route
+        self._desk = desk
+        self._dialect: Dialect = late(DIALECTS[route.vendor.dialect])
+        self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
+        self._underestimated = 1.0
+        self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0
+
+    async def prepare(self) -> None:
+        """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
+        if not self._probes:
+            return
+        self._probes -= 1
+        window = await late(self.route.vendor.window_probe)(self._desk.http, self.route)
+        if window and window != self.route.facts.window:
+            self.route = replace(self.route, facts=replace(self.route.facts, window=window))
+            self._compilers.clear()
+
+    def plan(self, request: ModelRequest) -> Plan:
+        """The request as it would be sent. Raises `LimitReached` where `request.money` does not even pay for the
+        question."""
+        compiler = self._compiler(request)
+        compiler.take(request)
+        tokens = round(compiler.tokens * self._underestimated)
+        allowance = allow(self.route.facts, request, tokens=tokens, configured=self._desk.settings.max_output)
+        wire = compiler.write(request, allowance.max_output)
+        return Plan(request=request, compiler=compiler, tokens=compiler.tokens, allowance=allowance, wire=wire)
+
+    async def attempt(self, plan: Plan, number: int) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
+        """One attempt, the `number`th of its question, entered in the ledger before it is sent and after it ended.
+        Deltas come as many at a time as arrived together."""
+        request, desk = plan.request, self._desk
+        left = self.left(request)
+        if left is not None and left <= 0:
+            raise failure(self.route, TimedOut, "was not asked: the deadline has passed.")
+        call_id = f"{request.call_id}.{number}" if number > 1 else request.call_id
+        await desk.ledger.open(self._opened(request, call_id, plan.allowance))
+        started = desk.clock.monotonic()
+        settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
+        decoder = self._dialect.decoder(self.route, plan.compiler.call_ids)
+        exchange = Exchange(desk.http, self.route, self._dialect)
+        items = exchange.stream(plan.wire, decoder, self._patience(request, left))
+        try:
+            async for item in items:
+                if not isinstance(item, Finished):
+                    yield item
+                    continue
+                reply = self._reply(item)
+                settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
+                self._learn_size(plan.tokens, reply.usage)
+        except ProviderError as error:
+            settled = _failed(settled, error)
+            raise
+        finally:
+            await items.aclose()
+            await desk.ledger.settle(replace(settled, seconds=desk.clock.monotonic() - started))
+        yield reply
+
+    def size(self, request: ModelRequest) -> int:
+        """The estimated tokens of a request that is not kept."""
+        compiler = self._dialect.compiler(self.route)
+        compiler.take(request)
+        return compiler.tokens
+
+    def left(self, request: ModelRequest) -> float | None:
+        """Seconds until the request's deadline; None without one."""
+        return None if request.deadline is None else request.deadline - self._desk.clock.monotonic()
+
+    def lost(self, plan: Plan, error: ProviderError) -> float:
+        """US dollars that a failed attempt took at least: a broken stream was paid for, the question and the words that
+        came."""
+        if plan.allowance.question is None or _used_nothing(error):
+            return 0.0
+        assert self.route.facts.price is not None  # the question has a price
+        words = estimate_tokens(error.partial) * self.route.facts.price.at(plan.tokens).output / PER_MILLION
+        return plan.allowance.question + words
+
+    def _compiler(self, request: ModelRequest) -> Compiler:
+        key = (request.session, request.purpose)
+        compiler = self._compilers.pop(key, None) or self._dialect.compiler(self.route)
+        self._compilers[key] = compiler
+        if len(self._compilers) > KEPT_CONVERSATIONS:
+            self._compilers.popitem(last=False)
+        return compiler
+
+    def _opened(self, request: ModelRequest, call_id: str, allowance: Allowance) -> CallOpened:
+        return CallOpened(
+            call_id=call_id,
+            session=request.session,
+            run=request.run,
+            turn=request.turn,
+            purpose=request.purpose,
+            provider=self.route.vendor.name,
+            model=self.route.model,
+            credential=self.route.credential,
+            prefix=request.prefix.hash,
+            messages=len(request.messages),
+            reserved=allowance.dollars,
+        )
+
+    def _reply(self, finished: Finished) -> Reply:
+        price = cost(self.route.facts.price, finished.usage)
+        return Reply(
+            message=Message(role=Role.ASSISTANT, parts=finished.parts),
+            stop=finished.stop,
+            usage=finished.usage,
+            provider=self.route.vendor.name,
+            model=self.route.model,
+            cost=price if finished.cost is None else finished.cost,
+        )
+
+    def _patience(self, request: ModelRequest, left: float | None) -> Patience:
+        stall = self._desk.settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
+        return Patience(left=left, stall=stall, now=self._desk.clock.now())
+
+    def _learn_size(self, estimated: int, usage: Usage) -> None:
+        """Bytes / 4 is too little for some scripts and tokenizers: the next estimate for money grows by what was
+        missing."""
+        if usage.known and estimated > 0:
+            ratio = usage.input / estimated
+            self._underestimated = min(MOST_UNDERESTIMATED, max(1.0, ratio))
+
+
+def _used_nothing(error: ProviderError) -> bool:
+    """Whether the request was refused with an HTTP status; what a broken stream used is unknown."""
+    return error.status >= HTTPStatus.BAD_REQUEST and not error.partial
+
+
+def _failed(settled: CallSettled, error: ProviderError) -> CallSettled:
+    if _used_nothing(error):
+        return replace(settled, outcome=type(error).__name__, usage=Usage(), cost=0.0)
+    return replace(settled, outcome=type(error).__name__)
