@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import ContextTooLong, EmptyReply, PayloadTooLarge, ProviderError
+from hermes_agent.core.errors import ContextTooLong, EmptyReply, PayloadTooLarge, ProviderError, ThinkingRefused
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import (
     Continuing,
@@ -123,6 +123,8 @@ class Broker:
         self, error: ProviderError, question: _Question, line: Line, plan: Plan
     ) -> Retrying | Continuing | Reply:
         """The next attempt after a failed one; raises the error, with a note why, where there is none."""
+        if isinstance(error, ThinkingRefused):
+            plan.compiler.forget()
         goes_on = question.draft.words and isinstance(error, EmptyReply)
         keeps = question.draft.broke()
         error.partial = question.draft.words or error.partial

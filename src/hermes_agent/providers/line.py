@@ -101,7 +101,7 @@ class Line:
     def __init__(self, route: Route, desk: Desk) -> None:
         self.route = route
         self._desk = desk
-        self._dialect: Dialect = late(DIALECTS[route.vendor.dialect])
+        self._dialect: Dialect = late(DIALECTS[route.dialect])
         self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
         self._underestimated = 1.0
         self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0

@@ -24,6 +24,7 @@ from hermes_agent.core.errors import (
     RateLimited,
     ServerFailed,
     Stalled,
+    ThinkingRefused,
     TimedOut,
     Unreachable,
 )
@@ -145,6 +146,7 @@ REMEDIES: Mapping[type[ProviderError], tuple[Step, ...]] = {
     Stalled: (Step.RETRY, Step.FALL_BACK),
     MalformedReply: (Step.RETRY, Step.FALL_BACK),
     EmptyReply: (Step.RETRY, Step.FALL_BACK),
+    ThinkingRefused: (Step.RETRY, Step.FALL_BACK),
     ContextTooLong: (Step.SHRINK, Step.FALL_BACK),
     PayloadTooLarge: (Step.SHRINK, Step.FALL_BACK),
     ModelNotFound: (Step.FALL_BACK,),
@@ -154,7 +156,7 @@ LEAVING = frozenset({Step.ROTATE, Step.FALL_BACK})
 # Seconds that a key rests after these, for every model or (None: until the provider said, else `cool_down`) for one.
 KEY_RESTS: Mapping[type[ProviderError], float | None] = {AuthRefused: 300.0, OutOfCredit: 3600.0, RateLimited: None}
 # These say nothing about the model's health, only about this question.
-ABOUT_THE_QUESTION = frozenset({ContextTooLong, PayloadTooLarge, BadRequest})
+ABOUT_THE_QUESTION = frozenset({ContextTooLong, PayloadTooLarge, BadRequest, ThinkingRefused})
 
 
 def begin(situation: Situation) -> Place:
@@ -191,8 +193,9 @@ def decide(history: History, situation: Situation) -> Decision:
 
 
 def allowed_retries(kind: type[ProviderError], max_retries: int) -> int:
-    """An empty reply is worth one more question, not several: it was paid for."""
-    return min(1, max_retries) if kind is EmptyReply else max_retries
+    """An empty reply is worth one more question, not several: it was paid for. Without the thinking that was refused
+    there is nothing left to leave out."""
+    return min(1, max_retries) if kind in {EmptyReply, ThinkingRefused} else max_retries
 
 
 def _retry(history: History, situation: Situation) -> Try | str:
