@@ -24,6 +24,7 @@ OPENED = CallOpened(
     purpose="chat",
     provider="p",
     model="m",
+    credential="KEY",
     prefix="h",
     messages=2,
     reserved=None,

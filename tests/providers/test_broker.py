@@ -18,7 +18,7 @@ from hermes_agent.providers.line import KEPT_CONVERSATIONS
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import Reset, Status
 from hermes_agent.testing.scripted import tries
-from tests.providers.asking import DIALECTS, Book, Talk, route_to, talking
+from tests.providers.asking import DIALECTS, Book, Talk, in_turn, route_to, talking
 
 CHAT = DIALECTS[0]
 
@@ -84,7 +84,7 @@ async def test_money_caps_the_reply_and_stops_what_cannot_be_paid():
 
 
 async def test_an_attempt_that_broke_is_paid_out_of_the_same_purse():
-    async with talking(CHAT, lambda _: tries(Reset(), Say("Hi"))) as talk:
+    async with talking(CHAT, in_turn(Reset(), Say("Hi"))) as talk:
         await talk.ask(money=0.01)
     first, second = (exchange.body["max_completion_tokens"] for exchange in talk.server.exchanges)
     assert second < first

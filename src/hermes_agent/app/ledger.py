@@ -73,5 +73,6 @@ def row_of(call: CallOpened, principal: str, at: float) -> UsageRow:
         messages=call.messages,
         at=at,
         principal=principal,
+        credential=call.credential,
         reserved=call.reserved,
     )

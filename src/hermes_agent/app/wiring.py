@@ -12,9 +12,11 @@ from pathlib import Path
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.app.chains import chain_of
+from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import RunLedger
-from hermes_agent.app.runtime import Runtime, route_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import Toolkit
@@ -119,9 +121,11 @@ class Builder:
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        name = record.model or self.options.model
+        chain = await chain_of(settings, self.secrets, name, cool_downs, self._reachable)
         ledger = RunLedger(self.store, journal, self.clock, record.principal)
-        broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+        broker = Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 
         async def look_around() -> Surroundings:
             return await asyncio.to_thread(

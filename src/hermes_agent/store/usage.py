@@ -11,11 +11,11 @@ from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
 
 FIELDS = (
-    "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, outcome, "
-    "seconds, known, input, output, cached, cache_write, reasoning, cost"
+    "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, credential, "
+    "shape, outcome, seconds, known, input, output, cached, cache_write, reasoning, cost"
 )
 OPEN = (
-    f"INSERT INTO usage ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+    f"INSERT INTO usage ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, "
     "'', NULL, 0, 0, 0, 0, 0, 0, NULL) ON CONFLICT (call_id) DO NOTHING"
 )
 SETTLE = (
@@ -23,6 +23,11 @@ SETTLE = (
     "reasoning = $9, cost = $10 WHERE call_id = $1"
 )
 ROWS = f"SELECT {FIELDS} FROM usage WHERE session = $1 ORDER BY at, call_id"
+USES = """
+SELECT credential, count(*), max(at) FROM usage
+WHERE at >= $1 AND provider = $2 AND credential <> ''
+GROUP BY credential
+"""
 TOTALS = """
 SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint), CAST(sum(cached) AS bigint),
     CAST(sum(cache_write) AS bigint), CAST(sum(reasoning) AS bigint), coalesce(sum(cost), 0.0),
@@ -53,7 +58,8 @@ class GroupBy(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
     """One call. `reserved` and `cost` are US dollars, None where the price is unknown; `messages` is how many
-    followed the prefix; `outcome` is "" until the call is settled and stays so when its process died."""
+    followed the prefix; `credential` is the name of the key, `shape` what the provider could keep of the question;
+    `outcome` is "" until the call is settled and stays so when its process died."""
 
     call_id: str
     session: str
@@ -66,6 +72,8 @@ class UsageRow:
     messages: int
     at: float
     principal: str
+    credential: str = ""
+    shape: str = ""
     reserved: float | None = None
     outcome: str = ""
     seconds: float | None = None
@@ -101,9 +109,10 @@ class Ledger:
         """Commit the row of a call that is about to be made (within `tx` where one is given)."""
         whose = (row.call_id, row.session, row.run, row.turn, row.purpose)
         route = (row.provider, row.model, row.prefix, row.messages, row.reserved, row.at, row.principal)
+        what = (row.credential, row.shape)
 
         async def change(tx: Transaction) -> None:
-            await tx.run(OPEN, *whose, *route)
+            await tx.run(OPEN, *whose, *route, *what)
 
         await (self._engine.write(change) if tx is None else change(tx))
 
@@ -140,6 +149,14 @@ class Ledger:
             return await tx.rows(ROWS, session)
 
         return [_row(row) for row in await self._engine.read(query)]
+
+    async def uses(self, provider: str, since: float) -> dict[str, tuple[int, float]]:
+        """How often each of the provider's credentials was used since then, and when last, by name."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(USES, since, provider)
+
+        return {name: (calls, last) for name, calls, last in await self._engine.read(query)}
 
 
 def _total(row: Row) -> Total:
@@ -190,8 +207,10 @@ def _row(row: Row) -> UsageRow:
         reserved=row[9],
         at=row[10],
         principal=row[11],
-        outcome=row[12],
-        seconds=row[13],
-        usage=_usage(row[15:20], known=bool(row[14])),
-        cost=row[20],
+        credential=row[12],
+        shape=row[13],
+        outcome=row[14],
+        seconds=row[15],
+        usage=_usage(row[17:22], known=bool(row[16])),
+        cost=row[22],
     )
