@@ -180,7 +180,7 @@ def _tool(entry: Json) -> ToolSchema:
         raise RequestRefused(f"Value '{name}' at 'toolConfig.tools.1.member.toolSpec' failed to satisfy constraint")
     schema = entry["inputSchema"]["json"]
     if schema.get("type") != "object":
-        raise RequestRefused(f"The value at toolConfig.tools.0.toolSpec.inputSchema.json.type must be one of: object.")
+        raise RequestRefused("The value at toolConfig.tools.0.toolSpec.inputSchema.json.type must be one of: object.")
     return ToolSchema(name=name, description=entry.get("description", ""), parameters=schema)
 
 

@@ -32,13 +32,14 @@ SCHEMA_FIELDS = frozenset(
     | {"required", "minProperties", "maxProperties", "minLength", "maxLength", "pattern", "example", "anyOf"}
     | {"propertyOrdering", "default", "minimum", "maximum"}
 )
+FREE = frozenset({"args", "response", "default", "example", "labels"})
 TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 
 
 def read_gemini(body: bytes, model: str, *, stream: bool) -> Heard:
     """The question in a request body. Raises `RequestRefused` with the service's own status and words."""
     try:
-        plain = json.loads(body)
+        plain = _camel(json.loads(body))
     except ValueError as error:
         raise RequestRefused("Invalid JSON payload received.") from error
     for name in plain:
@@ -52,11 +53,10 @@ def read_gemini(body: bytes, model: str, *, stream: bool) -> Heard:
     _check_thinking(config.get("thinkingConfig", {}))
     _check_contents(contents)
     _check_signatures(contents, wanted="gemini-3" in model)
-    names: dict[str, str] = {}
     instruction = plain.get("systemInstruction", {})
     return Heard(
         model=model,
-        messages=tuple(message for entry in contents for message in _messages(entry, names)),
+        messages=tuple(message for entry in contents for message in _messages(entry)),
         system="".join(part["text"] for part in instruction.get("parts", ())),
         tools=tools,
         use_tools=plain.get("toolConfig", {}).get("functionCallingConfig", {}).get("mode") != "NONE",
@@ -75,6 +75,24 @@ def sign(content: str) -> str:
 def signed_call(name: str, arguments: Json) -> str:
     """The signature under a function call."""
     return sign(f"{name}{json.dumps(arguments, sort_keys=True)}")
+
+
+def _camel(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """The names of fields as protobuf's JSON spells them: it takes `mime_type` for `mimeType` too. What is a map or
+    free has names of its own."""
+    if isinstance(value, list):
+        return [_camel(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {}
+    for name, entry in value.items():
+        first, *others = name.split("_")
+        named = first + "".join(other.capitalize() for other in others)
+        if named == "properties":
+            plain[named] = {own: _camel(schema) for own, schema in entry.items()}
+        else:
+            plain[named] = entry if named in FREE else _camel(entry)
+    return plain
 
 
 def _effort(thinking: Json) -> str:
@@ -164,24 +182,26 @@ def _check_signature(part: Json) -> None:
         return
     call = part.get("functionCall")
     own = signed_call(call["name"], call.get("args", {})) if call else sign(part.get("text", ""))
-    if signature != own:
+    # JSON carries bytes in either alphabet of base64.
+    if signature.replace("-", "+").replace("_", "/") != own:
         raise RequestRefused("Corrupted thought signature.")
 
 
 def _tools(plain: Json) -> tuple[ToolSchema, ...]:
-    found = []
-    for group, tool in enumerate(plain.get("tools", ())):
-        for index, entry in enumerate(tool.get("functionDeclarations", ())):
-            place = f"tools[{group}].function_declarations[{index}].parameters"
-            schema = entry.get("parameters")
-            if schema is not None:
-                check_schema(schema, place)
-                if not schema.get("properties"):
-                    raise RequestRefused(f"* GenerateContentRequest.{place}.properties: should be non-empty for OBJECT")
-            found.append(
-                ToolSchema(name=entry["name"], description=entry.get("description", ""), parameters=schema or {})
-            )
-    return tuple(found)
+    return tuple(
+        _tool(entry, f"tools[{group}].function_declarations[{index}].parameters")
+        for group, tool in enumerate(plain.get("tools", ()))
+        for index, entry in enumerate(tool.get("functionDeclarations", ()))
+    )
+
+
+def _tool(entry: Json, place: str) -> ToolSchema:
+    schema = entry.get("parameters")
+    if schema is not None:
+        check_schema(schema, place)
+        if not schema.get("properties"):
+            raise RequestRefused(f"* GenerateContentRequest.{place}.properties: should be non-empty for OBJECT type")
+    return ToolSchema(name=entry["name"], description=entry.get("description", ""), parameters=schema or {})
 
 
 def check_schema(schema: Json, place: str) -> None:
@@ -209,7 +229,7 @@ def check_schema(schema: Json, place: str) -> None:
         check_schema(inner, f"{place}.items")
 
 
-def _messages(entry: Json, names: dict[str, str]) -> list[Message]:
+def _messages(entry: Json) -> list[Message]:
     """One content as neutral messages: its function responses become messages of their own."""
     if entry.get("role") == "model":
         return [Message(role=Role.ASSISTANT, parts=tuple(_part(part, Origin.MODEL) for part in entry["parts"]))]
