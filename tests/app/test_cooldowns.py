@@ -25,7 +25,7 @@ async def test_the_uses_of_a_key_are_those_of_the_ledger(tmp_path):
         call_id="c", session="", run="", turn=1, purpose="chat", provider="openai", model="m", prefix="", messages=1,
         at=5.0, principal="me", credential="K1",
     )  # fmt: skip
-    await store.usage.open(row)
+    await store.write(lambda tx: store.usage.open(tx, row))
 
     assert await StoredCoolDowns(store, SystemClock()).uses("openai", 0.0) == {"K1": Use(calls=1, last=5.0)}
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from hermes_agent.core.errors import ServerFailed, TimedOut, Unreachable
+from hermes_agent.core.errors import TimedOut
 from hermes_agent.core.model import Reply
 from hermes_agent.providers.demo.script import Say
 from tests.providers.asking import DIALECTS, talking
@@ -35,12 +35,3 @@ async def test_a_size_can_be_asked_without_keeping_the_conversation():
         talk.say("word " * 4_000)
         assert line.size(talk.request()) > 4_000
         assert len(line._compilers) == 1
-
-
-async def test_a_refusal_takes_nothing_and_a_broken_stream_the_question_and_its_words():
-    async with talking(DIALECTS[0], []) as talk:
-        line = talk.broker._relays.primary
-        plan = line.plan(talk.request())
-        assert line.lost(plan, ServerFailed("x", status=500)) == 0.0
-        question, words = (line.lost(plan, Unreachable("x", partial="word" * count)) for count in (0, 1_000))
-    assert 0 < question < words

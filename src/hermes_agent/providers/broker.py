@@ -82,8 +82,7 @@ class Broker:
         await self._relays.primary.prepare()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
-        """See `core.model.Model`; also raises `LimitReached` where `request.money` does not even pay for the
-        question."""
+        """See `core.model.Model`; also raises `LimitReached` where a limit does not even pay for the question."""
         attempts = self._attempts(_Question(request=request, place=await self._relays.begin()))
         try:
             async for items in attempts:
@@ -140,9 +139,6 @@ class Broker:
                 prefilled=plan.request.prefill,
             ),
         )
-        if question.request.money is not None:
-            money = question.request.money - line.lost(plan, error)
-            question.request = replace(question.request, money=money)
         smaller = self._size_when_smaller(type(error), question.request, line)
         decision = await self._relays.after(question.failed, left=line.left(question.request), smaller=smaller)
         if isinstance(decision, GiveUp):

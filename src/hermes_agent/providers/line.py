@@ -12,12 +12,12 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ProviderError, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
-from hermes_agent.core.section import estimate_tokens
+from hermes_agent.core.spending import Bid, Grant
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.providers.budget import Allowance, allow
-from hermes_agent.providers.catalog import PER_MILLION, cost
-from hermes_agent.providers.dialect import Compiler, Dialect, Finished, Wire
+from hermes_agent.providers.budget import Sizes, bid_of
+from hermes_agent.providers.catalog import cost
+from hermes_agent.providers.dialect import Compiler, Dialect, Finished
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.exchange import Exchange, Patience
 from hermes_agent.providers.outcomes import failure
@@ -27,15 +27,14 @@ from hermes_agent.providers.settings import ModelSettings
 # Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
 KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
-MOST_UNDERESTIMATED = 4.0
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOpened:
-    """A request that is about to be sent. A further attempt has `call_id` + `.2`, `.3`, ...; `credential` is the name
-    of the key; `reserved` is the most that it may cost in US dollars, None where the price is unknown."""
+    """A request that is about to be sent, and what it asks for. A further attempt has `call_id` + `.2`, `.3`, ...;
+    `credential` is the name of the key."""
 
     call_id: str
     session: str
@@ -47,7 +46,7 @@ class CallOpened:
     credential: str
     prefix: str
     messages: int
-    reserved: float | None
+    bid: Bid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +64,16 @@ class CallSettled:
 class Ledger(Protocol):
     """The book of all calls.
 
-    - `open` returns when the row is committed;
-    - `settle` completes it; a row that is never settled stays "unknown", never zero.
+    - `open` returns when the row is committed, with what is reserved for the call; raises `LimitReached`, without a
+      row, where a limit does not pay for it;
+    - `settle` completes it; a row that is never settled stays "unknown", never zero: it counts as what was reserved;
+    - `sizes` remembers, beyond one run, what providers have counted of each conversation.
     """
 
-    async def open(self, call: CallOpened) -> None: ...
+    @property
+    def sizes(self) -> Sizes: ...
+
+    async def open(self, call: CallOpened) -> Grant: ...
 
     async def settle(self, call: CallSettled) -> None: ...
 
@@ -86,13 +90,12 @@ class Desk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A request ready to be sent: `tokens` is the estimated size of its input."""
+    """A request ready to be paid: `tokens` is the estimated size of its input."""
 
     request: ModelRequest
     compiler: Compiler
     tokens: int
-    allowance: Allowance
-    wire: Wire
+    bid: Bid
 
 
 class Line:
@@ -103,7 +106,6 @@ class Line:
         self._desk = desk
         self._dialect: Dialect = late(DIALECTS[route.dialect])
         self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
-        self._underestimated = 1.0
         self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0
 
     async def prepare(self) -> None:
@@ -117,14 +119,12 @@ class Line:
             self._compilers.clear()
 
     def plan(self, request: ModelRequest) -> Plan:
-        """The request as it would be sent. Raises `LimitReached` where `request.money` does not even pay for the
-        question."""
+        """The request as it would be sent, and what it asks of the limits."""
         compiler = self._compiler(request)
         compiler.take(request)
-        tokens = round(compiler.tokens * self._underestimated)
-        allowance = allow(self.route.facts, request, tokens=tokens, configured=self._desk.settings.max_output)
-        wire = compiler.write(request, allowance.max_output)
-        return Plan(request=request, compiler=compiler, tokens=compiler.tokens, allowance=allowance, wire=wire)
+        tokens = self._desk.ledger.sizes.most(self.route.name, request, compiler.tokens)
+        bid = bid_of(self.route, request, tokens=tokens, configured=self._desk.settings.max_output)
+        return Plan(request=request, compiler=compiler, tokens=compiler.tokens, bid=bid)
 
     async def attempt(self, plan: Plan, number: int) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
         """One attempt, the `number`th of its question, entered in the ledger before it is sent and after it ended.
@@ -134,12 +134,13 @@ class Line:
         if left is not None and left <= 0:
             raise failure(self.route, TimedOut, "was not asked: the deadline has passed.")
         call_id = f"{request.call_id}.{number}" if number > 1 else request.call_id
-        await desk.ledger.open(self._opened(request, call_id, plan.allowance))
+        granted = await desk.ledger.open(self._opened(request, call_id, plan.bid))
         started = desk.clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
         decoder = self._dialect.decoder(self.route, plan.compiler.call_ids)
+        wire = plan.compiler.write(request, granted.max_output)
         exchange = Exchange(desk.http, self.route, self._dialect)
-        items = exchange.stream(plan.wire, decoder, self._patience(request, left))
+        items = exchange.stream(wire, decoder, self._patience(request, left))
         try:
             async for item in items:
                 if not isinstance(item, Finished):
@@ -147,9 +148,9 @@ class Line:
                     continue
                 reply = self._reply(item)
                 settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
-                self._learn_size(plan.tokens, reply.usage)
+                desk.ledger.sizes.learn(self.route.name, request, plan.tokens, reply.usage)
         except ProviderError as error:
-            settled = _failed(settled, error)
+            settled = self._failed(settled, error)
             raise
         finally:
             await items.aclose()
@@ -166,15 +167,6 @@ class Line:
         """Seconds until the request's deadline; None without one."""
         return None if request.deadline is None else request.deadline - self._desk.clock.monotonic()
 
-    def lost(self, plan: Plan, error: ProviderError) -> float:
-        """US dollars that a failed attempt took at least: a broken stream was paid for, the question and the words that
-        came."""
-        if plan.allowance.question is None or _used_nothing(error):
-            return 0.0
-        assert self.route.facts.price is not None  # the question has a price
-        words = estimate_tokens(error.partial) * self.route.facts.price.at(plan.tokens).output / PER_MILLION
-        return plan.allowance.question + words
-
     def _compiler(self, request: ModelRequest) -> Compiler:
         key = (request.session, request.purpose)
         compiler = self._compilers.pop(key, None) or self._dialect.compiler(self.route)
@@ -183,7 +175,7 @@ class Line:
             self._compilers.popitem(last=False)
         return compiler
 
-    def _opened(self, request: ModelRequest, call_id: str, allowance: Allowance) -> CallOpened:
+    def _opened(self, request: ModelRequest, call_id: str, bid: Bid) -> CallOpened:
         return CallOpened(
             call_id=call_id,
             session=request.session,
@@ -195,7 +187,7 @@ class Line:
             credential=self.route.credential,
             prefix=request.prefix.hash,
             messages=len(request.messages),
-            reserved=allowance.dollars,
+            bid=bid,
         )
 
     def _reply(self, finished: Finished) -> Reply:
@@ -213,20 +205,10 @@ class Line:
         stall = self._desk.settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
         return Patience(left=left, stall=stall, now=self._desk.clock.now())
 
-    def _learn_size(self, estimated: int, usage: Usage) -> None:
-        """Bytes / 4 is too little for some scripts and tokenizers: the next estimate for money grows by what was
-        missing."""
-        if usage.known and estimated > 0:
-            ratio = usage.input / estimated
-            self._underestimated = min(MOST_UNDERESTIMATED, max(1.0, ratio))
-
-
-def _used_nothing(error: ProviderError) -> bool:
-    """Whether the request was refused with an HTTP status; what a broken stream used is unknown."""
-    return error.status >= HTTPStatus.BAD_REQUEST and not error.partial
-
-
-def _failed(settled: CallSettled, error: ProviderError) -> CallSettled:
-    if _used_nothing(error):
-        return replace(settled, outcome=type(error).__name__, usage=Usage(), cost=0.0)
-    return replace(settled, outcome=type(error).__name__)
+    def _failed(self, settled: CallSettled, error: ProviderError) -> CallSettled:
+        """A request that was refused with an HTTP status, or never left, used nothing; what a broken stream used is
+        unknown."""
+        refused = error.status >= HTTPStatus.BAD_REQUEST and not error.partial
+        if refused or isinstance(error.__cause__, self._desk.http.unsent):
+            settled = replace(settled, usage=Usage(), cost=0.0)
+        return replace(settled, outcome=type(error).__name__)
