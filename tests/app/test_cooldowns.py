@@ -22,9 +22,19 @@ async def test_what_one_process_lets_rest_another_one_knows(tmp_path):
 async def test_the_uses_of_a_key_are_those_of_the_ledger(tmp_path):
     store = await open_store(tmp_path / "hermes.db")
     row = UsageRow(
-        call_id="c", session="", run="", turn=1, purpose="chat", provider="openai", model="m", prefix="", messages=1,
-        at=5.0, principal="me", credential="K1",
-    )  # fmt: skip
+        call_id="c",
+        session="",
+        run="",
+        turn=1,
+        purpose="chat",
+        provider="openai",
+        model="m",
+        prefix="",
+        messages=1,
+        at=5.0,
+        principal="me",
+        credential="K1",
+    )
     await store.write(lambda tx: store.usage.open(tx, row))
 
     assert await StoredCoolDowns(store, SystemClock()).uses("openai", 0.0) == {"K1": Use(calls=1, last=5.0)}

@@ -67,9 +67,9 @@ class GroupBy(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
     """One call. `reserved` and `cost` are US dollars, None where the price is unknown; `messages` is how many
-    followed the prefix; `credential` is the name of the key, `shape` what the provider could keep of the question; `day`
-    is the owner's calendar day; `job` is what the run belongs to; `outcome` is "" until the call is settled and stays so
-    when its process died."""
+    followed the prefix; `credential` is the name of the key, `shape` what the provider could keep of the question;
+    `day` is the owner's calendar day; `job` is what the run belongs to; `outcome` is "" until the call is settled and
+    stays so when its process died."""
 
     call_id: str
     session: str
