@@ -109,9 +109,8 @@ class MessagesCompiler:
             "accept": "text/event-stream",
             "anthropic-version": API_VERSION,
             **dict(self._route.vendor.headers),
+            **self._route.key_header("x-api-key"),
         }
-        if self._route.key:
-            headers["x-api-key"] = self._route.key
         return Wire(path="/v1/messages", headers=headers, body=body)
 
     def _write_head(self, prefix: Prefix) -> bytes:
