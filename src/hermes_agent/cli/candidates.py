@@ -42,7 +42,8 @@ class Candidate:
         """The model settings with this candidate chosen."""
         if self.why == CONFIGURED:
             return model_settings(surface.loaded)
-        return replace(surface.loaded.value.model, default=self.model, base_url=self.base_url, provider="")
+        written: ModelSettings = surface.loaded.value.model
+        return replace(written, default=self.model, base_url=self.base_url, provider="")
 
 
 async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidate]:

@@ -14,14 +14,13 @@ from hermes_agent.providers.catalog import (
     FREE,
     UNKNOWN,
     ModelFacts,
-    ModelOverride,
     Price,
     find,
     known_models,
     nearest,
     overridden,
 )
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import LEVELS, Level, Vendor
 from hermes_agent.providers.vendors import VENDORS
 
@@ -200,7 +199,7 @@ def _needed_key(vendor: Vendor, secrets: Secrets) -> str:
 def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:
     known = find(vendor, model)
     facts = known or UNKNOWN
-    if vendor.window_probe and known is None:
+    if vendor.window_probe and vendor.free and known is None:
         facts = replace(facts, window=LOCAL_WINDOW)
     if vendor.free:
         facts = replace(facts, price=FREE)

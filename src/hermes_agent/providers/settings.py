@@ -26,7 +26,9 @@ class ModelSettings:
     )
     region: str = field(
         default="",
-        metadata={"doc": "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."},
+        metadata={
+            "doc": "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."
+        },
     )
     max_retries: int = field(default=3, metadata={"doc": "How often one failed model request is tried again."})
     stall_seconds: float = field(
