@@ -13,7 +13,7 @@ HermesError
 ├── ProviderError                   a model call failed: provider, model, route
 │   ├── AuthRefused · OutOfCredit · RateLimited · Overloaded · ServerFailed · Unreachable · TimedOut · Stalled
 │   ├── ContextTooLong · PayloadTooLarge · ModelNotFound · ContentRefused
-│   └── MalformedReply · EmptyReply · BadRequest
+│   └── MalformedReply · EmptyReply · BadRequest · ThinkingRefused
 ├── NoModel                         nothing to ask: no key, no local server
 ├── LimitReached                    turns, time, money or tokens; the run can be continued
 ├── ToolError                       an answer for the model
@@ -167,12 +167,20 @@ class BadRequest(ProviderError):
     """The provider refused the request as ill-formed (400)."""
 
 
+class ThinkingRefused(ProviderError):
+    """The provider does not take back thinking that it signed, or a response that it kept: one more attempt goes
+    without them."""
+
+    retryable = True
+
+
 class NoModel(HermesError):
     """There is no model to ask: no key and no local server."""
 
 
 class LimitReached(HermesError):
-    """A limit ended the run, which can be continued. `limit` names the setting, e.g. `agent.max_turns`."""
+    """A limit ended the run, which can be continued. `limit` names its kind, e.g. `money limit`; the text names the
+    setting."""
 
     def __init__(self, message: str, *, limit: str) -> None:
         super().__init__(message)
