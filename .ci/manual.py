@@ -63,8 +63,8 @@ def configuration_page() -> str:
         parts.append(settings_table(top))
     for name, entry in describe(Settings).items():
         if isinstance(entry.kind, Section | Table):
-            prefix = f"{name}.NAME" if isinstance(entry.kind, Table) else name
-            leaves = [(f"{prefix}.{key}", leaf) for key, leaf in walk(entry.kind.schema)]
+            inside = f"{name}." if isinstance(entry.kind, Section) else f"{name}.NAME."
+            leaves = list(walk(entry.kind.schema, inside))
             parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.kind)}\n{settings_table(leaves)}")
     return "\n".join(parts)
 

@@ -3,6 +3,7 @@
 from hermes_agent.app.chains import chain_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.events import Notice, Outcome, Replied
+from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.cooldowns import BriefCoolDowns
 from hermes_agent.providers.demo.script import Say
@@ -20,9 +21,10 @@ async def test_every_fallback_that_can_be_asked_is_in_the_chain_once(tmp_path):
     variables = {"OPENAI_API_KEY": "one", "OPENAI_API_KEY_2": "two"}
     model = ModelSettings(default="openai/gpt-5.2", fallbacks=("anthropic/claude-opus-5-5", "openai/gpt-5.4", "openai"))
     settings = Settings(model=model, credentials={"openai": CredentialSettings(strategy="round_robin")})
+    loaded = Loaded(value=settings, sources={}, problems=(), basis="file", plain={})
     secrets = Secrets(home=settle_home(tmp_path, ""), variables=variables)
 
-    chain = await chain_of(settings, secrets, "", BriefCoolDowns(), reachable)
+    chain = await chain_of(loaded, secrets, "", BriefCoolDowns(), reachable)
 
     assert [leg.route.name for leg in chain.legs] == ["openai/gpt-5.2", "openai/gpt-5.4"]
     assert [one.name for one in chain.legs[0].credentials] == list(variables)

@@ -1,7 +1,7 @@
 """Which keys a provider has, in which order they are taken, and that no key is ever shown."""
 
 from hermes_agent.providers.cooldowns import Use
-from hermes_agent.providers.credentials import Credential, credentials_of, in_order
+from hermes_agent.providers.credentials import Credential, by_name, credentials_of, in_order
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.settings import CredentialSettings
 
@@ -21,6 +21,13 @@ def test_numbered_names_belong_to_the_vendor_up_to_the_first_gap():
 def test_named_credentials_are_taken_instead_and_in_their_order():
     secrets = {"OPENAI_API_KEY": "a", "WORK_KEY": "b", "HOME_KEY": "c"}
     assert names(secrets, CredentialSettings(names=("WORK_KEY", "MISSING", "HOME_KEY"))) == ["WORK_KEY", "HOME_KEY"]
+
+
+def test_a_vendor_whose_keys_are_set_by_name_has_them_under_its_usual_name():
+    secrets = by_name(
+        {"WORK": "w", "ANTHROPIC_API_KEY": "a"}.get, {"openai": CredentialSettings(names=("NONE", "WORK"))}
+    )
+    assert [secrets(name) for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "X")] == ["w", "a", None]
 
 
 def test_one_key_under_two_names_is_one_credential_and_no_key_holds_a_blank():

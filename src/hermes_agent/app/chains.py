@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from hermes_agent.app.runtime import route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import NoModel
+from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.chain import Chain, Leg, leg_of
 from hermes_agent.providers.cooldowns import CoolDowns
@@ -14,7 +15,7 @@ from hermes_agent.providers.route import Route
 
 
 async def chain_of(
-    settings: Settings,
+    loaded: Loaded[Settings],
     secrets: Secrets,
     model: str,
     cool_downs: CoolDowns,
@@ -24,12 +25,12 @@ async def chain_of(
     a fallback that cannot is left out and named in `unusable`. `reachable` gives a route its address."""
 
     async def leg(name: str) -> Leg:
-        route = await reachable(route_of(settings, secrets, name))
-        return leg_of(route, secrets.get, settings.credentials.get(route.vendor.name))
+        route = await reachable(route_of(loaded, secrets, name))
+        return leg_of(route, secrets.get, loaded.value.credentials.get(route.vendor.name))
 
     legs = [await leg(model)]
     unusable = []
-    for name in settings.model.fallbacks:
+    for name in loaded.value.model.fallbacks:
         try:
             found = await leg(name)
         except NoModel as reason:

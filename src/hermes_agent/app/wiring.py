@@ -125,7 +125,7 @@ class Builder:
         settings = self.loaded.value
         cool_downs = StoredCoolDowns(self.store, self.clock)
         name = record.model or self.options.model
-        chain = await chain_of(settings, self.secrets, name, cool_downs, self._reachable)
+        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
         broker = Broker(
             chain,
             ledger=RunLedger(self.book, journal, record),

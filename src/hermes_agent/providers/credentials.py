@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
+from hermes_agent.host.late import late
 from hermes_agent.providers.cooldowns import Use
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendor import Vendor
+from hermes_agent.providers.vendors import VENDORS
 
 Strategy = Literal["fill_first", "round_robin", "least_used"]
 Secrets = Callable[[str], str | None]
@@ -51,6 +53,20 @@ def _names(vendor: Vendor, secrets: Secrets) -> Iterator[str]:
         if not (secrets(name) or "").strip():
             return
         yield name
+
+
+def by_name(secrets: Secrets, settings: Mapping[str, CredentialSettings]) -> Secrets:
+    """The secrets, where the vendors whose keys are set by name have the first of those under their usual names."""
+    usual: dict[str, tuple[str, ...]] = {}
+    for vendor, named in settings.items():
+        if named.names and vendor in VENDORS:
+            usual.update(dict.fromkeys(late(VENDORS[vendor]).key_names, named.names))
+
+    def get(name: str) -> str | None:
+        found = (secrets(each) for each in usual.get(name, (name,)))
+        return next((key for key in found if key), None)
+
+    return get
 
 
 def in_order(credentials: Sequence[Credential], strategy: Strategy, uses: Mapping[str, Use]) -> list[Credential]:
