@@ -90,6 +90,8 @@ def choose(settings: ModelSettings, secrets: Secrets) -> Route:
         raise NoModel(
             f"{vendor.title} needs a key: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
         )
+    if settings.chain_responses:
+        vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor, base_url=base_url.rstrip("/"), key=key, model=model, facts=_facts(vendor, model, settings)
     )

@@ -18,6 +18,9 @@ class Quirks:
     `effort_field` is where the reasoning level is written: `reasoning_effort` as text, `reasoning` as an object, empty
     where the vendor takes none. `stream_usage` False: `stream_options` is refused. `cache_key` True: a key per
     session steers requests to the machine that has the prefix. `reports_cost` True: the usage holds US dollars.
+    `output_limit` False: a request may not limit the reply. `instructions` stands in for a missing system prompt where
+    a vendor wants one. `chains` True: the vendor keeps its responses, and a request names the last one instead of
+    repeating the conversation.
     """
 
     reasoning_field: ReasoningField = ""
@@ -27,6 +30,9 @@ class Quirks:
     stream_usage: bool = True
     cache_key: bool = False
     reports_cost: bool = False
+    output_limit: bool = True
+    instructions: str = ""
+    chains: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
