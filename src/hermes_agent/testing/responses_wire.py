@@ -34,7 +34,6 @@ class ResponsesWire(OpenAIWire):
     `forget` loses every kept response.
     """
 
-    path = "/v1/responses"
     keep_alive = COMMENT
     malformed = b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_ind\n\n'
 
@@ -44,6 +43,10 @@ class ResponsesWire(OpenAIWire):
         self._prompts = PrefixCache()
         self._items: dict[str, list[Json]] = {}
         self._asked: dict[str, list[Json]] = {}
+
+    def asks(self, request: Request) -> bool:
+        """Whether this is a question to a model."""
+        return (request.method, request.path) == ("POST", "/v1/responses")
 
     def forget(self) -> None:
         """Lose every kept response."""
