@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 
 
@@ -72,6 +72,10 @@ class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
+    models: dict[str, ModelOverride] = field(
+        default_factory=dict,
+        metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
+    )
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Turns, time and habits of a run."})
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})

@@ -121,7 +121,7 @@ class Builder:
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
+        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
         broker = Broker(
             route,
             ledger=RunLedger(self.book, journal, record),

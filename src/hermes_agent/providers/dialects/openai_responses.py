@@ -72,7 +72,7 @@ class ResponsesCompiler(ConversationCompiler):
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         quirks = self._route.vendor.quirks
         has_tools = self.has_tools(request.prefix)
-        tail: dict[str, Any] = {"stream": True, "store": quirks.chains}
+        tail: dict[str, Any] = {"stream": True, **quirks.also, "store": quirks.chains}
         if self._previous[0]:
             tail["previous_response_id"] = self._previous[0]
         if has_tools and not request.use_tools:
