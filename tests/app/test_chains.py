@@ -5,8 +5,8 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.events import Notice, Outcome, Replied
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.cooldowns import BriefCoolDowns
 from hermes_agent.providers.demo.script import Say
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving

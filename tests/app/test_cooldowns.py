@@ -2,7 +2,7 @@
 
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.providers.cooldowns import Rest, Use
+from hermes_agent.providers.routing.cooldowns import Rest, Use
 from hermes_agent.store.database import open_store
 from hermes_agent.store.usage import UsageRow
 

@@ -11,10 +11,10 @@ from hermes_agent.core.spending import Grant, Limit, Scope, Standing, grant, nan
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
 from hermes_agent.providers.budget import Sizes
-from hermes_agent.providers.chain import Chain, leg_of
-from hermes_agent.providers.cooldowns import BriefCoolDowns
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.route import Route, choose
+from hermes_agent.providers.routing.chain import Chain, leg_of
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, responses_model, serving
 from hermes_agent.testing.scripted import Script, Step
@@ -171,7 +171,7 @@ async def chained(
         servers, legs, http, clock = [], [], Http(), HastyClock()
         closing.push_async_callback(http.close)
         for number, script in enumerate(scripts):
-            spoken = DIALECTS[number % 2]
+            spoken = DIALECTS[0 if number % 2 == 0 else -1]
             server = await closing.enter_async_context(serving(spoken.serve(script, keys=("good",))))
             model = spoken.model if number < 2 else f"{spoken.model}-{number}"
             route = choose(ModelSettings(default=model, base_url=server.url, window=window), lambda _: "good")

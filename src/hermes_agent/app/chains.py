@@ -9,9 +9,9 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.chain import Chain, Leg, leg_of
-from hermes_agent.providers.cooldowns import CoolDowns
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.chain import Chain, Leg, leg_of
+from hermes_agent.providers.routing.cooldowns import CoolDowns
 
 
 async def chain_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.providers.cooldowns import Rest, Use
+from hermes_agent.providers.routing.cooldowns import Rest, Use
 from hermes_agent.store.cooldowns import CoolDown
 from hermes_agent.store.database import Store
 

@@ -12,8 +12,8 @@ from hermes_agent.core.inbound import Principal
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.credentials import by_name
 from hermes_agent.providers.route import Route, choose, has_own_address, vendor_of
+from hermes_agent.providers.routing.credentials import by_name
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.store.database import Store
 from hermes_agent.tools.schema import Quarantined

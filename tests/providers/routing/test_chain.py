@@ -1,6 +1,6 @@
 """A route with all the keys that it may be asked with."""
 
-from hermes_agent.providers.chain import leg_of, single
+from hermes_agent.providers.routing.chain import leg_of, single
 from hermes_agent.providers.settings import CredentialSettings
 from tests.providers.asking import KEY, route_to
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Literal
 
 from hermes_agent.host.late import late
-from hermes_agent.providers.cooldowns import Use
+from hermes_agent.providers.routing.cooldowns import Use
 from hermes_agent.providers.settings import CredentialSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS

@@ -28,7 +28,7 @@ from hermes_agent.core.errors import (
     TimedOut,
     Unreachable,
 )
-from hermes_agent.providers.cooldowns import Rest
+from hermes_agent.providers.routing.cooldowns import Rest
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0

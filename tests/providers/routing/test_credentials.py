@@ -1,8 +1,8 @@
 """Which keys a provider has, in which order they are taken, and that no key is ever shown."""
 
-from hermes_agent.providers.cooldowns import Use
-from hermes_agent.providers.credentials import Credential, by_name, credentials_of, in_order
 from hermes_agent.providers.route import load_vendor
+from hermes_agent.providers.routing.cooldowns import Use
+from hermes_agent.providers.routing.credentials import Credential, by_name, credentials_of, in_order
 from hermes_agent.providers.settings import CredentialSettings
 
 OPENAI = load_vendor("openai")

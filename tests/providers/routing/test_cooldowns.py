@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.providers.cooldowns import BriefCoolDowns, Rest
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, Rest
 
 REST = Rest(provider="a", credential="K1", model="m", until=10.0, reason="RateLimited")
 

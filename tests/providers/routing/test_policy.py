@@ -19,8 +19,8 @@ from hermes_agent.core.errors import (
     RateLimited,
     ServerFailed,
 )
-from hermes_agent.providers.cooldowns import Rest
-from hermes_agent.providers.routing import (
+from hermes_agent.providers.routing.cooldowns import Rest
+from hermes_agent.providers.routing.policy import (
     LONGEST_DELAY,
     LONGEST_WAIT,
     MOST_SHRINKS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from hermes_agent.providers.cooldowns import BriefCoolDowns, CoolDowns
-from hermes_agent.providers.credentials import Credential, Secrets, Strategy, credentials_of
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, CoolDowns
+from hermes_agent.providers.routing.credentials import Credential, Secrets, Strategy, credentials_of
 from hermes_agent.providers.settings import CredentialSettings
 
 
