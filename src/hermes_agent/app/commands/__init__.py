@@ -18,7 +18,8 @@ COMMANDS: dict[str, str] = {
     "model": "hermes_agent.app.commands.info:MODEL",
     "tools": "hermes_agent.app.commands.info:TOOLS",
     "status": "hermes_agent.app.commands.info:STATUS",
-    "cost": "hermes_agent.app.commands.info:COST",
+    "cost": "hermes_agent.app.commands.cost:COST",
+    "usage": "hermes_agent.app.commands.cost:USAGE",
     "context": "hermes_agent.app.commands.info:CONTEXT",
 }
 """Name of a command -> where it is."""
