@@ -26,6 +26,7 @@ from hermes_agent.core.events import (
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.sizes import tokens_of
 
+LARGEST_SCALE = 4.0
 PRUNED_WORDS = 80
 """Characters of a tool's answer that its one line keeps."""
 
@@ -43,10 +44,12 @@ class _Past:
 class Session:
     """What a run knows of its conversation.
 
-    `messages` is what a model is shown; within a run it only grows. `number` is the log's last event. `turn` counts the
-    model calls of the run, `money` and `tokens` what they used. `calls` are the ids of all tool calls ever, also of
-    those that were taken back. `started` maps the calls whose intent is in the log and whose result is not to their
-    effect.
+    `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's last
+    event. `turn` counts the model calls of the run, `money` and `tokens` what they used. `calls` are the ids of all
+    tool calls ever, also of those that were taken back. `started` maps the calls whose intent is in the log and whose
+    result is not to their effect. `mark` is the sign of the runtime's own notes, `told` what each of their sources said
+    last (its hash), `pins` what is never compacted away. `compacted` is the length of `messages` after the last
+    compaction, `prefix_tokens` the size of the prefix by bytes / 4.
     """
 
     id: str
@@ -68,6 +71,8 @@ class Session:
     told: dict[str, str] = field(default_factory=dict)
     pins: dict[str, Pinned] = field(default_factory=dict)
     compacted: int = 0
+    prefix_tokens: int = 0
+    _measured: tuple[int, int] = (0, 0)
     _weights: list[int] = field(default_factory=list)
     _past: list[_Past] = field(default_factory=list)
     _marks: list[tuple[int, int]] = field(default_factory=list)
@@ -87,6 +92,13 @@ class Session:
         return self._weights
 
     @property
+    def scale(self) -> float:
+        """How many of the provider's tokens one of ours (4 bytes) is, as its last answer showed; 1 to 4."""
+        count, counted = self._measured
+        held = self.prefix_tokens + sum(self.weights[:count])
+        return min(LARGEST_SCALE, max(1.0, counted / held)) if counted and held else 1.0
+
+    @property
     def awaits_reply(self) -> bool:
         """Whether a model should speak next: the last word is a person's or a tool's."""
         return bool(self.messages) and (self.messages[-1].role is not Role.ASSISTANT or bool(self._waiting))
@@ -101,6 +113,7 @@ class Session:
                 self.turn = turn
                 self.money += cost or 0.0
                 self.tokens += usage.input + usage.output
+                self._measured = (len(self.messages), usage.input if usage.known else 0)
                 self._say(entry.number, message)
                 self._waiting = list(message.tool_calls)
                 self.calls.update(call.id for call in message.tool_calls)
@@ -126,8 +139,9 @@ class Session:
             case RunEnded():
                 self.running = False
                 self.started.clear()
-            case PrefixFrozen(hash=prefix_hash):
+            case PrefixFrozen(hash=prefix_hash, sections=sections):
                 self.prefix_hash = prefix_hash
+                self.prefix_tokens = sum(section.tokens for section in sections)
             case ToolStarted(call_id=call_id, effect=effect):
                 self.started[call_id] = effect
             case Asked(question=question):
@@ -168,7 +182,7 @@ class Session:
         shown = [*self.messages[: event.head], *filter(None, [event.note]), *self.messages[event.upto :]]
         self.messages = [pruned(message, frozenset(event.pruned)) for message in shown]
         self._marks = [(number, len(self.messages))]
-        self._weights = []
+        self._weights, self._measured = [], (0, 0)
         self.compacted = len(self.messages)
         self.told.clear()
 
@@ -180,9 +194,9 @@ class Session:
             self.compacted = 0
         keep = max((length for number, length in self._marks if number <= to), default=0)
         self.messages = self.messages[:keep]
-        self._marks = [mark for mark in self._marks if mark[0] <= to]
-        self._weights = self._weights[:keep]
+        self._weights, self._measured = self._weights[:keep], (0, 0)
         self.told.clear()
+        self._marks = [mark for mark in self._marks if mark[0] <= to]
         self._waiting, self._results = [], {}
         self.started.clear()
 
