@@ -38,6 +38,9 @@ class ConversationCompiler(ABC):
     def call_ids(self) -> set[str]:
         return self._kept.call_ids
 
+    def forget(self) -> None:
+        self._kept.forget()
+
     def take(self, request: ModelRequest) -> None:
         if self._prefix is not request.prefix:
             self._begun = self._head(request.prefix)

@@ -75,6 +75,8 @@ class Compiler(Protocol):
 
     - what was compiled of earlier messages is kept, so that a request costs what its new messages cost;
     - system prompt and tools are byte-identical in all requests with the same prefix;
+    - after `forget` nothing of the thinking in the messages so far, and nothing that the provider keeps, is sent again:
+      it refused them;
     - `tokens` is the size of what `take` was given last, prefix and messages together, by bytes / 4;
     - `call_ids` holds the id of every call in the messages.
     """
@@ -83,6 +85,8 @@ class Compiler(Protocol):
 
     @property
     def call_ids(self) -> Taken: ...
+
+    def forget(self) -> None: ...
 
     def take(self, request: ModelRequest) -> None: ...
 
