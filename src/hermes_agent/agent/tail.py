@@ -16,14 +16,16 @@ from hermes_agent.core.section import Section
 LONGEST_SOURCE = 8_000
 """Characters of one source that a tail holds; what is over is cut, visibly."""
 
+PINS = "Pinned by the person (holds until they take it off)"
+
 ELSEWHERE = "[a mark that only the runtime may use]"
 
 
 class TailSource(Protocol):
     """Something that the model should know with the person's next message: the plan, the time, what memory recalls.
 
-    - `words` gives it as Markdown, empty where there is nothing to say; `heard` is what the person just said, empty
-      after a compaction;
+    - `words` gives it as Markdown, empty where there is nothing to say; `session` is the session's id, `heard` what
+      the person just said, empty after a compaction;
     - it is local, quick, and raises nothing but `StoreError`;
     - what it said before is repeated only when it is another text, or when a compaction took it away.
     """
@@ -31,11 +33,11 @@ class TailSource(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def words(self, session: Session, heard: str) -> str: ...
+    async def words(self, session: str, heard: str) -> str: ...
 
 
 class Tail:
-    """All sources of a run, in their order."""
+    """What the person pinned, then all sources of a run in their order."""
 
     def __init__(self, sources: Sequence[TailSource], ids: Ids) -> None:
         self._sources = sources
@@ -43,8 +45,9 @@ class Tail:
 
     async def beside(self, session: Session, heard: str) -> ContextAdded | None:
         """What is new since the last time, as the event that puts it into the conversation; None where nothing is."""
-        sections = [
-            Section(name=source.name, text=await self._said(source, session, heard)) for source in self._sources
+        sections = [Section(name=PINS, text="\n".join(f"- {pin.text}" for pin in session.pins.values()))]
+        sections += [
+            Section(name=source.name, text=await self._said(source, session.id, heard)) for source in self._sources
         ]
         news = [section for section in sections if session.told.get(section.name, _NOTHING) != section.hash]
         if not news:
@@ -54,7 +57,7 @@ class Tail:
         words = "\n\n".join(f"## {each.name}\n{each.text or 'Nothing any more.'}" for each in news)
         return ContextAdded(message=said(marked(words, mark), Origin.RUNTIME), mark=mark, sections=facts)
 
-    async def _said(self, source: TailSource, session: Session, heard: str) -> str:
+    async def _said(self, source: TailSource, session: str, heard: str) -> str:
         words = (await source.words(session, heard)).strip()
         if len(words) > LONGEST_SOURCE:
             words = f"{words[:LONGEST_SOURCE]}\n[cut: more than {LONGEST_SOURCE:,} characters]"
@@ -82,16 +85,6 @@ class Now:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    async def words(self, session: Session, heard: str) -> str:  # noqa: ARG002  a source that only looks at the clock
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a source that only looks at the clock
         """Like `Sunday 2026-11-22 01:40 +01:00`."""
         return datetime.fromtimestamp(self._clock.now()).astimezone().strftime("%A %Y-%m-%d %H:%M %z")
-
-
-class Pins:
-    """What the person pinned."""
-
-    name = "Pinned by the person (holds until they take it off)"
-
-    async def words(self, session: Session, heard: str) -> str:  # noqa: ARG002  a source that only looks at the log
-        """One line each."""
-        return "\n".join(f"- {pin.text}" for pin in session.pins.values())

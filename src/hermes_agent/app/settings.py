@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
@@ -27,6 +28,9 @@ class Settings:
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Limits and habits of a run."})
+    compaction: CompactionSettings = field(
+        default_factory=CompactionSettings, metadata={"doc": "How a long conversation is kept within the window."}
+    )
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}

@@ -64,6 +64,10 @@ class ContextAdded:
     kind: Literal["context_added"] = field(default="context_added", init=False)
 
 
+Strategy = Literal["prune", "summary", "trim"]
+Cause = Literal["window", "refused", "command"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
     """What a model is shown is shorter from here on; the log keeps everything.
@@ -79,8 +83,8 @@ class Compacted:
     pruned: tuple[str, ...]
     before: int
     after: int
-    strategy: Literal["prune", "summary", "trim"]
-    cause: Literal["window", "refused", "command"]
+    strategy: Strategy
+    cause: Cause
     writer: str = ""
     kind: Literal["compacted"] = field(default="compacted", init=False)
 

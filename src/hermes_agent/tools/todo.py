@@ -53,7 +53,7 @@ class TodoTail:
     def __init__(self, todos: Todos) -> None:
         self._todos = todos
 
-    async def words(self, session: str) -> str:
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a plan is shown whatever was said
         """One line for each item; empty where there is no plan."""
         todos = await asyncio.to_thread(self._todos.get, session)
         return shown(todos) if todos else ""
