@@ -42,7 +42,6 @@ async def _asked(agent: Agent, session: Session, journal: Journal, prefix: Prefi
         prefix=prefix,
         messages=session.messages,
         deadline=agent.budget.limits.deadline,
-        money=None if agent.budget.limits.money is None else agent.budget.limits.money - agent.budget.money,
         effort=agent.effort,
         use_tools=use_tools,
     )
@@ -50,7 +49,6 @@ async def _asked(agent: Agent, session: Session, journal: Journal, prefix: Prefi
     began = agent.clock.monotonic()
     reply = await _listen(agent, session, journal, request)
     message = with_own_ids(reply.message, session.calls, request.call_id)
-    agent.budget.used(money=reply.cost or 0.0, tokens=reply.usage.input + reply.usage.output)
     session.draft.clear()
     journal.post(
         Replied(

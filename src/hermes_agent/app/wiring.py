@@ -15,7 +15,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
@@ -83,6 +83,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             ids=ids,
             closing=closing,
+            book=Book(store=store, clock=clock, rules=loaded.value.budget.rules),
         )
         hermes = Hermes(
             store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
@@ -119,14 +120,20 @@ class Builder:
     clock: Clock
     ids: Ids
     closing: AsyncExitStack
+    book: Book
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
-        ledger = RunLedger(self.store, journal, self.clock, record.principal)
-        broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
+        broker = Broker(
+            route,
+            ledger=RunLedger(self.book, journal, record),
+            http=self.http,
+            clock=self.clock,
+            settings=settings.model,
+        )
 
         async def look_around() -> Surroundings:
             return await asyncio.to_thread(
@@ -145,7 +152,7 @@ class Builder:
                 seconds=settings.compaction.seconds,
                 writers=(broker,),
                 tail=tail,
-                budget=budget,
+                deadline=budget.limits.deadline,
                 clock=self.clock,
                 ids=self.ids,
                 redact=self.secrets.redact,
@@ -179,4 +186,4 @@ class Builder:
     def _limits(self) -> Limits:
         agent = self.loaded.value.agent
         deadline = None if agent.max_seconds is None else self.clock.monotonic() + agent.max_seconds
-        return Limits(turns=agent.max_turns, deadline=deadline, money=agent.max_money, tokens=agent.max_tokens)
+        return Limits(turns=agent.max_turns, deadline=deadline)

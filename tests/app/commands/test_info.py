@@ -83,7 +83,7 @@ async def test_context_adds_up(tmp_path):
         counts = {line[:18].strip(): int(line[18:27].replace(",", "")) for line in lines}
 
         assert counts.pop("together") == sum(counts.values())
-        assert {"identity", "how to work", "tools", "messages"} <= counts.keys()
+        assert {"identity", "how to work", "tools", "your messages", "replies"} <= counts.keys()
 
 
 async def test_help_shows_all_or_one(tmp_path):

@@ -13,7 +13,6 @@ from hermes_agent.agent.compaction.plan import GAIN, Cut, Room, cut
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session, pruned
 from hermes_agent.agent.tail import Tail
-from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, MalformedReply, StoreError
 from hermes_agent.core.events import Cause, Compacted, Strategy
@@ -39,14 +38,14 @@ MOST_PORTIONS = 8
 class Shortener:
     """Prunes, summarises or trims the view of one run's session.
 
-    `writers` are the models that may write the summary, the cheaper one first, each within so many `seconds`. What they
-    cost is taken from `budget`. `redact` takes secrets out of the note.
+    `writers` are the models that may write the summary, the cheaper one first, each within so many `seconds`
+    and the run's `deadline`. `redact` takes secrets out of the note.
     """
 
     seconds: float
     writers: Sequence[Model]
     tail: Tail | None
-    budget: Budget
+    deadline: float | None
     clock: Clock
     ids: Ids
     redact: Callable[[str], str] = str
@@ -110,7 +109,6 @@ class Shortener:
 
     async def _ask(self, session: Session, writer: Model, question: str, most: int) -> str:
         prefix = freeze((Section(name="record", text=WRITER.format(words=most // 2)),), ())
-        limits = self.budget.limits
         request = ModelRequest(
             call_id=self.ids.short(),
             session=session.id,
@@ -119,8 +117,7 @@ class Shortener:
             purpose="compression",
             prefix=prefix,
             messages=(said(question),),
-            deadline=limits.deadline,
-            money=None if limits.money is None else limits.money - self.budget.money,
+            deadline=self.deadline,
             max_output=most * 2,
             effort="low",
             use_tools=False,
@@ -128,7 +125,6 @@ class Shortener:
         async with asyncio.timeout(self.seconds), aclosing(writer.ask(request)) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
-                    self.budget.used(money=piece.cost or 0.0, tokens=piece.usage.input + piece.usage.output)
                     return piece.message.text
         raise MalformedReply("The stream ended without a reply.", model=writer.name)
 
