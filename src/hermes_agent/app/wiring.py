@@ -153,7 +153,6 @@ class Builder:
                 writers=(broker,),
                 tail=tail,
                 deadline=budget.limits.deadline,
-                clock=self.clock,
                 ids=self.ids,
                 redact=self.secrets.redact,
             )

@@ -42,14 +42,15 @@ class Compactor:
     async def refused(self, session: Session, journal: Journal) -> bool:
         """Shorten a view that a provider found too long, whatever its window is said to be. False where it cannot be
         made any shorter."""
-        room = self.room(session, round(REFUSED_SHARE * (session.prefix_tokens + sum(session.weights)) * session.scale))
+        room = self.room(session, round(REFUSED_SHARE * _held(session)))
         if not self.settings.enabled:
             return False
         return await self.shortener().shorten(session, journal, room, cause="refused")
 
     async def asked(self, session: Session, journal: Journal, window: int, focus: str = "") -> bool:
-        """Shorten the view because the person wants it; `focus` is what the summary shall keep above all."""
-        room = self.room(session, window)
+        """Shorten the view because the person wants it, as if it filled the window; `focus` is what the summary shall
+        keep above all."""
+        room = self.room(session, min(window, _held(session)))
         return await self.shortener().shorten(session, journal, room, cause="command", focus=focus)
 
     def room(self, session: Session, window: int) -> Room:
@@ -59,3 +60,8 @@ class Compactor:
     def _held_back(self, session: Session, room: Room) -> float:
         """The size under which it is not tried again: what the last compaction left, and a share more."""
         return sum(session.weights[: session.compacted]) + GAIN * room.limit if session.compacted else 0.0
+
+
+def _held(session: Session) -> int:
+    """What a request would take now, in the provider's tokens."""
+    return round((session.prefix_tokens + sum(session.weights)) * session.scale)

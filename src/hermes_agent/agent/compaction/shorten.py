@@ -13,7 +13,6 @@ from hermes_agent.agent.compaction.plan import GAIN, Cut, Room, cut
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session, pruned
 from hermes_agent.agent.tail import Tail
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, MalformedReply, StoreError
 from hermes_agent.core.events import Cause, Compacted, Strategy
 from hermes_agent.core.ids import Ids
@@ -46,7 +45,6 @@ class Shortener:
     writers: Sequence[Model]
     tail: Tail | None
     deadline: float | None
-    clock: Clock
     ids: Ids
     redact: Callable[[str], str] = str
 
