@@ -134,6 +134,8 @@ class ModelRequest:
     moment of `Clock.monotonic`, None: no limit. `max_output` caps the reply in tokens; None leaves it to the model's
     own limit. `use_tools` False offers the tools but forbids their use, so that the prefix stays byte-identical.
     `prefill` True: the last message is the beginning of the reply, and the model goes on from its last character.
+    `shrink` False: a question that is too long is not sent with less in it, because the asker shortens the conversation
+    itself.
     """
 
     call_id: str
@@ -148,6 +150,7 @@ class ModelRequest:
     effort: str = "medium"
     use_tools: bool = True
     prefill: bool = False
+    shrink: bool = True
 
 
 class Model(Protocol):

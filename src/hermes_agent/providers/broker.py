@@ -122,6 +122,8 @@ class Broker:
         self, error: ProviderError, question: _Question, line: Line, plan: Plan
     ) -> Retrying | Continuing | Reply:
         """The next attempt after a failed one; raises the error, with a note why, where there is none."""
+        if isinstance(error, ContextTooLong) and not question.request.shrink:
+            raise error
         if isinstance(error, ThinkingRefused):
             plan.compiler.forget()
         goes_on = question.draft.words and isinstance(error, EmptyReply)

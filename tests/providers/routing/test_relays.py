@@ -119,6 +119,14 @@ async def test_what_cannot_be_made_smaller_goes_to_a_model_with_a_larger_window_
     assert len(talk.server.exchanges) == 1
 
 
+async def test_who_shortens_the_conversation_itself_is_told_at_once():
+    async with talking(DIALECTS[0], lambda _: Status(400, "prompt is too long")) as talk:
+        _long_talk(talk)
+        with pytest.raises(ContextTooLong):
+            await talk.ask(shrink=False)
+    assert len(talk.server.exchanges) == 1
+
+
 async def test_a_level_that_the_model_lacks_is_told_once_in_a_run():
     async with talking(DIALECTS[0], lambda _: Say("Hi")) as talk:
         first, second = await talk.listen(effort="max"), await talk.listen(effort="max")
