@@ -9,7 +9,7 @@ from hermes_agent.core.messages import Image, Message, Role, Text, ToolResult, s
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, Remark, Reply, Retrying, ToolSchema
 from hermes_agent.core.spending import Grant, Limit, Scope, Standing, grant, nanos
 from hermes_agent.host.http import Http
-from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
+from hermes_agent.providers.broker import Broker, CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.route import Route, choose
@@ -78,6 +78,11 @@ class Talk:
     server: ModelServer
     book: Book
     messages: list[Message] = field(default_factory=lambda: [said("Hello")])
+
+    def enter_into(self, ledger: Ledger) -> None:
+        """Have the calls entered there from now on."""
+        line = self.broker._relays.primary
+        line._desk = replace(line._desk, ledger=ledger)
 
     def request(self, **changes: object) -> ModelRequest:
         turn = len(self.server.exchanges) + 1

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -55,8 +54,7 @@ class WatchedBook(Book):
 async def test_the_row_is_in_the_book_before_the_request_is_on_the_wire():
     async with talking(CHAT, [Say("Hi")]) as talk:
         book = WatchedBook(lambda: len(talk.server.exchanges))
-        line = talk.broker._relays.primary
-        line._desk = replace(line._desk, ledger=book)
+        talk.enter_into(book)
         await talk.ask()
     (row,) = book.opened
     assert book.seen == [0]

@@ -153,7 +153,8 @@ class _Watch:
         self._end = float("inf") if patience.left is None else self._alive + patience.left
         self._content = 0
         self._waiting: asyncio.Task[object] | None = None
-        self._cancelling: int | None = None
+        self._before = 0
+        self._struck = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def during(self, step: Awaitable[T]) -> T:
@@ -164,6 +165,7 @@ class _Watch:
             self._alive = self._loop.time()
         if self._timer is None:
             self._alive = self._loop.time()  # while nobody waited, nothing could come
+            self._before = 0 if (now := asyncio.current_task()) is None else now.cancelling()
             self._timer = self._loop.call_at(self._due, self._strike)
         task = self._waiting = asyncio.current_task()
         try:
@@ -171,7 +173,7 @@ class _Watch:
         except asyncio.CancelledError as error:
             self.close()
             # Somebody else may have cancelled the task as well: then it stays cancelled.
-            if self._cancelling is not None and task is not None and task.uncancel() <= self._cancelling:
+            if self._struck and task is not None and task.uncancel() <= self._before:
                 raise self._late() from error
             raise
         except self._failures as error:
@@ -198,8 +200,9 @@ class _Watch:
         if self._loop.time() < self._due:
             self._timer = self._loop.call_at(self._due, self._strike)
             return
-        self._cancelling = self._waiting.cancelling()
-        self._waiting.cancel()
+        if self._waiting.cancelling() <= self._before:
+            self._struck = True
+            self._waiting.cancel()
 
     def _late(self) -> ProviderError:
         if self._loop.time() >= self._end:
