@@ -28,7 +28,8 @@ class Session:
 
     `messages` is what a model is shown; within a run it only grows. `number` is the log's last event. `turn` counts the
     model calls of the run. `calls` are the ids of all tool calls ever, also of those that were taken back. `started`
-    maps the calls whose intent is in the log and whose result is not to their effect.
+    maps the calls whose intent is in the log and whose result is not to their effect. `speakers` are the principals
+    whose messages this run took.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Session:
     started: dict[str, Effect] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
+    speakers: set[str] = field(default_factory=set)
     draft: list[str] = field(default_factory=list)
     _marks: list[tuple[int, int]] = field(default_factory=list)
     _waiting: list[ToolCall] = field(default_factory=list)
@@ -62,8 +64,9 @@ class Session:
         """Fold one event into the view. Results appear in the order asked, whatever the order they came in."""
         self.number = entry.number
         match entry.event:
-            case MessageTaken(message=message):
+            case MessageTaken(message=message, principal=principal):
                 self._say(entry.number, message)
+                self.speakers.update(filter(None, (principal,)))
             case Replied(message=message, turn=turn):
                 self.turn = turn
                 self._say(entry.number, message)
@@ -81,6 +84,7 @@ class Session:
         match entry.event:
             case RunStarted():
                 self.run, self.running, self.turn = entry.run, True, 0
+                self.speakers.clear()
             case RunEnded():
                 self.running = False
                 self.started.clear()

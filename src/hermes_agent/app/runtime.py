@@ -15,6 +15,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.route import Route, choose, has_own_address, vendor_of
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.store.database import Store
+from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -22,7 +23,8 @@ from hermes_agent.tools.toolbox import Toolbox
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
-    process (empty: as configured). `quarantined` are tools that could not be offered."""
+    process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
+    questions."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -31,6 +33,7 @@ class Runtime:
     hermes: Hermes
     toolbox: Toolbox
     quarantined: tuple[Quarantined, ...]
+    unasked: Unasked
     clock: Clock
     ids: Ids
     owner: Principal
