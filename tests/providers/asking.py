@@ -13,7 +13,7 @@ from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.route import Route, choose
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
+from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, responses_model, serving
 from hermes_agent.testing.scripted import Script
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -36,6 +36,12 @@ class Spoken:
 
 DIALECTS = (
     Spoken(name="openai_chat", model="openai/gpt-5.2", serve=openai_model),
+    Spoken(
+        name="openai_responses",
+        model="openai/gpt-5.6-sol",
+        serve=responses_model,
+        opaque='{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"c2ln"}',
+    ),
     Spoken(name="anthropic", model="anthropic/claude-opus-5-5", serve=anthropic_model),
 )
 

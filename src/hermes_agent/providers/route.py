@@ -159,6 +159,8 @@ def choose(
     source = None if key or not vendor.sign_in else sign_ins(vendor)
     if vendor.needs_key and not key and source is None:
         raise NoModel(_no_key(vendor))
+    if settings.chain_responses:
+        vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor,
         base_url=base_url.rstrip("/"),
