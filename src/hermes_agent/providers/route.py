@@ -47,7 +47,7 @@ class KeySource(Protocol):
     """Gives keys that do not last.
 
     - `grant` gives one that can be used now; `refused` is one that the vendor did not take, so that another is wanted;
-    - raises `ProviderError` or `NoModel` with what to do, where there is none.
+    - raises `ProviderError` with what to do, where there is none.
     """
 
     async def grant(self, http: Http, *, refused: str = "") -> Grant: ...

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.errors import AuthRefused, HomeError, NoModel, ServerFailed, Unreachable
+from hermes_agent.core.errors import AuthRefused, HomeError, ServerFailed, Unreachable
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.route import load_vendor
@@ -23,7 +23,7 @@ from hermes_agent.testing.clock import FakeClock
 from tests.providers.signin.double import TokenServer, token_server
 
 ROOT = Path(__file__).parents[3]
-NOW = 1_800_000_000.0
+NOW = 1_700_000_000.0
 OLD = SignedIn(access="old", refresh="refresh-0", expires=NOW - 1, account="acc-1", since=NOW - 90_000)
 CHILD = """
 import asyncio, sys
@@ -210,7 +210,7 @@ async def test_who_is_not_signed_in_is_told_how(home: Home, vendor: Vendor):
     async with token_server() as server, asking() as http:
         keeper = keeper_of(home, server)
         assert keeper.source(vendor) is None
-        with pytest.raises(NoModel, match="`hermes login openai-codex`"):
+        with pytest.raises(AuthRefused, match="`hermes login openai-codex`"):
             await keeper.grant(vendor, http)
 
 

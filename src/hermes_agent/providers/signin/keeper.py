@@ -75,8 +75,8 @@ class Keeper:
     async def grant(self, vendor: Vendor, http: Http, *, refused: str = "") -> Grant:
         """A token that can be used now, renewed where it must be; `refused` is one that the vendor did not take.
 
-        Raises `NoModel` where nobody is signed in, `AuthRefused` where they must sign in again, `Unreachable` or
-        `ServerFailed` where it could not be renewed now, `HomeError`.
+        Raises `AuthRefused` where nobody is signed in or they must sign in again, `Unreachable` or `ServerFailed` where
+        it could not be renewed now, `HomeError`.
         """
         facts: SignIn = late(vendor.sign_in)
         signed_in = self._known(facts)
@@ -91,7 +91,9 @@ class Keeper:
     def _known(self, facts: SignIn) -> SignedIn:
         signed_in = self.file.read().get(facts.vendor)
         if signed_in is None:
-            raise NoModel(f"Nobody is signed in to {facts.title}: `hermes login {facts.vendor}`.")
+            raise AuthRefused(
+                f"Nobody is signed in to {facts.title}: `hermes login {facts.vendor}`.", provider=facts.vendor
+            )
         if signed_in.lost:
             raise _must_sign_in(facts, signed_in.lost)
         return signed_in
