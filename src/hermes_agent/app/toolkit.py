@@ -28,7 +28,7 @@ from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import capability_of, collect
 from hermes_agent.tools.shell import ShellTools
-from hermes_agent.tools.todo import Todos, TodoTools
+from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class Toolkit:
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
+        self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -79,7 +80,7 @@ class Toolkit:
         sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "todo": TodoTools(Todos(home.cache / "todo")),
+            "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
         wanted = [sets[name] for name in TOOLSETS if toolsets is None or name in toolsets]
@@ -106,6 +107,11 @@ class Toolkit:
         judge = self._judge if approvals.mode == "smart" else None
         hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
         return hook
+
+    @property
+    def tail(self) -> tuple[TodoTail, ...]:
+        """What the tools say beside each message."""
+        return (TodoTail(self._todos),)
 
     @cached_property
     def _permission(self) -> Permission:
