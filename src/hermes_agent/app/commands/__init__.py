@@ -18,7 +18,11 @@ COMMANDS: dict[str, str] = {
     "model": "hermes_agent.app.commands.info:MODEL",
     "tools": "hermes_agent.app.commands.info:TOOLS",
     "status": "hermes_agent.app.commands.info:STATUS",
-    "cost": "hermes_agent.app.commands.info:COST",
-    "context": "hermes_agent.app.commands.info:CONTEXT",
+    "cost": "hermes_agent.app.commands.cost:COST",
+    "usage": "hermes_agent.app.commands.cost:USAGE",
+    "context": "hermes_agent.app.commands.context:CONTEXT",
+    "compress": "hermes_agent.app.commands.context:COMPRESS",
+    "pin": "hermes_agent.app.commands.context:PIN",
+    "unpin": "hermes_agent.app.commands.context:UNPIN",
 }
 """Name of a command -> where it is."""
