@@ -5,9 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import ContextTooLong, EmptyReply, PayloadTooLarge, ProviderError, ThinkingRefused
+from hermes_agent.core.errors import (
+    AuthRefused,
+    ContextTooLong,
+    EmptyReply,
+    PayloadTooLarge,
+    ProviderError,
+    ThinkingRefused,
+)
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import (
     Continuing,
@@ -35,7 +43,8 @@ __all__ = ["Broker", "CallOpened", "CallSettled", "Ledger"]
 @dataclass(slots=True, kw_only=True)
 class _Question:
     """A question while it is being answered: what failed so far, where it is asked now, the reply as far as it got.
-    `why` is the sentence of the failure that led away from the first model."""
+    `why` is the sentence of the failure that led away from the first model; `plan` is the running attempt's, `delay`
+    the seconds before the next one; `renewed` are the places whose sign-in got another key."""
 
     request: ModelRequest
     place: Place
@@ -44,6 +53,9 @@ class _Question:
     prefill: bool = True
     why: str = ""
     answered: bool = False
+    plan: Plan | None = None
+    delay: float = 0.0
+    renewed: set[Place] = field(default_factory=set)
 
 
 class Broker:
@@ -78,7 +90,7 @@ class Broker:
         return self._relays.current.route.facts.window
 
     async def prepare(self) -> None:
-        """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
+        """Renew the key of a sign-in where it is old; ask a local server for the model's real window."""
         await self._relays.primary.prepare()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
@@ -94,23 +106,31 @@ class Broker:
     async def _attempts(self, question: _Question) -> AsyncGenerator[Sequence[Delta | Reply], None]:
         """One attempt after the other until there is a reply; raises the last error where there is none."""
         while not question.answered:
+            if question.delay:
+                await self._clock.sleep(question.delay)
             line = self._relays.line(question.place)
-            await line.prepare()
             yield self._remarks(question.request, line)
-            plan = line.plan(self._to_send(question, line))
-            question.draft.begin(exact=plan.request.prefill)
-            attempt = line.attempt(plan, len(question.failed) + 1)
+            attempt = None
             try:
+                attempt = await self._attempt(question, line)
                 async for items in attempt:
                     yield self._heard(items, question)
                 return
             except ProviderError as error:
-                again = await self._again(error, question, line, plan)
+                again = await self._again(error, question, line)
             finally:
-                await attempt.aclose()
+                if attempt is not None:
+                    await attempt.aclose()
             yield (again,)
-            if not isinstance(again, Reply):
-                await self._clock.sleep(again.delay)
+
+    async def _attempt(self, question: _Question, line: Line) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
+        """The next attempt, ready to be made."""
+        question.plan, question.delay = None, 0.0
+        question.draft.begin(exact=False)
+        await line.prepare()
+        plan = question.plan = line.plan(self._to_send(question, line))
+        question.draft.begin(exact=plan.request.prefill)
+        return line.attempt(plan, len(question.failed) + 1)
 
     def _heard(self, items: Sequence[Delta] | Reply, question: _Question) -> Sequence[Delta | Reply]:
         if not isinstance(items, Reply):
@@ -118,14 +138,15 @@ class Broker:
         question.answered = True
         return (*self._who_answers(question), *question.draft.end(items))
 
-    async def _again(
-        self, error: ProviderError, question: _Question, line: Line, plan: Plan
-    ) -> Retrying | Continuing | Reply:
+    async def _again(self, error: ProviderError, question: _Question, line: Line) -> Retrying | Continuing | Reply:
         """The next attempt after a failed one; raises the error, with a note why, where there is none."""
         if isinstance(error, ContextTooLong) and not question.request.shrink:
             raise error
-        if isinstance(error, ThinkingRefused):
+        plan = question.plan
+        if isinstance(error, ThinkingRefused) and plan is not None:
             plan.compiler.forget()
+        if await self._with_another_key(error, question, line):
+            return Retrying(reason=str(error), attempt=len(question.failed), delay=0.0)
         goes_on = question.draft.words and isinstance(error, EmptyReply)
         keeps = question.draft.broke()
         error.partial = question.draft.words or error.partial
@@ -136,9 +157,9 @@ class Broker:
             Failed(
                 place=question.place,
                 kind=type(error),
-                tokens=plan.tokens,
+                tokens=0 if plan is None else plan.tokens,
                 retry_after=error.retry_after,
-                prefilled=plan.request.prefill,
+                prefilled=plan is not None and plan.request.prefill,
             ),
         )
         smaller = self._size_when_smaller(type(error), question.request, line)
@@ -149,9 +170,21 @@ class Broker:
         self._prepare_step(decision, question)
         if question.place.station == 0:
             question.why = str(error)
-        question.place = decision.place
+        question.place, question.delay = decision.place, decision.delay
         kind = Continuing if keeps else Retrying
         return kind(reason=str(error), attempt=len(question.failed), delay=decision.delay)
+
+    async def _with_another_key(self, error: ProviderError, question: _Question, line: Line) -> bool:
+        """Whether the key of a sign-in that was not taken, as one that was revoked, is renewed; once for a line and a
+        question. Raises `AuthRefused` where the person must sign in again."""
+        refused = isinstance(error, AuthRefused) and error.status == HTTPStatus.UNAUTHORIZED
+        if not refused or line.route.source is None or question.place in question.renewed:
+            return False
+        question.renewed.add(question.place)
+        if not await line.renew(refused=line.route.key):
+            return False
+        question.failed += (Failed(place=question.place, kind=type(error)),)
+        return True
 
     def _to_send(self, question: _Question, line: Line) -> ModelRequest:
         request = question.request

@@ -109,7 +109,9 @@ class Line:
         self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0
 
     async def prepare(self) -> None:
-        """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
+        """Renew the key of a sign-in where it is old; ask a local server for the model's real window, at most twice:
+        silence leaves the catalogue's. Raises `AuthRefused` where the person must sign in again."""
+        await self.renew()
         if not self._probes:
             return
         self._probes -= 1
@@ -117,6 +119,16 @@ class Line:
         if window and window != self.route.facts.window:
             self.route = replace(self.route, facts=replace(self.route.facts, window=window))
             self._compilers.clear()
+
+    async def renew(self, refused: str = "") -> bool:
+        """Take a key that can be used now; `refused` is one that the vendor did not take. Whether it is another one."""
+        route = await self.route.renewed(self._desk.http, refused=refused)
+        if route is self.route:
+            return False
+        another = route.key != self.route.key
+        self.route = route
+        self._compilers.clear()
+        return another
 
     def plan(self, request: ModelRequest) -> Plan:
         """The request as it would be sent, and what it asks of the limits."""
@@ -137,7 +149,7 @@ class Line:
         granted = await desk.ledger.open(self._opened(request, call_id, plan.bid))
         started = desk.clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
-        decoder = self._dialect.decoder(self.route, plan.compiler.call_ids)
+        decoder = self._dialect.decoder(self.route, plan.compiler.call_ids, plan.compiler.names)
         wire = plan.compiler.write(request, granted.max_output)
         exchange = Exchange(desk.http, self.route, self._dialect)
         items = exchange.stream(wire, decoder, self._patience(request, left))

@@ -149,8 +149,11 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
     """An outcome of this route: "vendor/model at host (name of the key)" + `what` + what to do."""
     keys = route.credential or ", ".join(route.vendor.key_names) or "none is configured"
+    advice = ADVICE.get(kind, "").format(keys=keys)
+    if kind is AuthRefused and route.source is not None:
+        advice = f"`hermes login {route.vendor.name}` signs in again."
     key = f" ({route.credential})" if route.credential else ""
-    sentence = f"{route.name} at {route.host}{key} {what} {ADVICE.get(kind, '').format(keys=keys)}".rstrip()
+    sentence = f"{route.name} at {route.host}{key} {what} {advice}".rstrip()
     error = kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
     error.credential = route.credential
     return error
