@@ -44,9 +44,11 @@ class ModelFacts:
 
     `dialect` is the protocol that it wants to be asked in, where that is not its vendor's.
     `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
-    reasoning is steered: `effort` (a level by name), `adaptive` (Anthropic's, with a level), `budget` (Anthropic's, in
-    tokens), or empty: not at all. `efforts` are its levels, `tool_efforts` those that it takes in a request with tools
-    where they are fewer; `thinking_off` is the type that turns adaptive thinking off.
+    reasoning is steered: `effort` (a level by name), `adaptive` (Anthropic's, with a level), `budget` (Anthropic's and
+    Gemini's, in tokens), or empty: not at all. `efforts` are its levels, `tool_efforts` those that it takes in a
+    request with tools where they are fewer; `thinking_off` is the type that turns adaptive thinking off.
+    `result_media`: a result of a tool may hold pictures and documents itself (Gemini). `cache_marks`: a request may say
+    what is to be cached (Bedrock).
     """
 
     dialect: str = ""
@@ -59,6 +61,8 @@ class ModelFacts:
     thinking_off: Literal["", "disabled", "between_tools"] = ""
     images: bool = False
     tools: bool = True
+    result_media: bool = False
+    cache_marks: bool = False
 
 
 class _Catalogue(msgspec.Struct):

@@ -5,4 +5,6 @@ from __future__ import annotations
 DIALECTS: dict[str, str] = {
     "openai_chat": "hermes_agent.providers.dialects.openai_chat:DIALECT",
     "anthropic": "hermes_agent.providers.dialects.anthropic:DIALECT",
+    "gemini": "hermes_agent.providers.dialects.gemini:DIALECT",
+    "bedrock": "hermes_agent.providers.dialects.bedrock:DIALECT",
 }
