@@ -13,7 +13,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.cli.exits import MEANINGS
 from hermes_agent.cli.group import hermes
 from hermes_agent.host.config import OVERRIDES
-from hermes_agent.host.schema import Section, Setting, describe, walk
+from hermes_agent.host.schema import Section, Setting, Table, describe, walk
 
 DOCS = Path(__file__).parent.parent / "docs"
 MADE = "<!-- Written by .ci/manual.py; a change belongs into the program. -->\n"
@@ -58,12 +58,13 @@ def configuration_page() -> str:
         "from.\n"
     )
     parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
-    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section)]
+    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
     if top:
         parts.append(settings_table(top))
     for name, entry in describe(Settings).items():
-        if isinstance(entry.kind, Section):
-            leaves = [(f"{name}.{key}", leaf) for key, leaf in walk(entry.kind.schema)]
+        if isinstance(entry.kind, Section | Table):
+            inside = f"{name}." if isinstance(entry.kind, Section) else f"{name}.NAME."
+            leaves = list(walk(entry.kind.schema, inside))
             parts.append(f"## {name}\n\n{entry.doc}\n\n{settings_table(leaves)}")
     return "\n".join(parts)
 

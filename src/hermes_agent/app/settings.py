@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hermes_agent.agent.settings import AgentSettings
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 
 
@@ -26,6 +26,10 @@ class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
+    models: dict[str, ModelOverride] = field(
+        default_factory=dict,
+        metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
+    )
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Limits and habits of a run."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     tool_output: ToolOutputSettings = field(

@@ -119,7 +119,7 @@ class Builder:
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
+        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
         ledger = RunLedger(self.store, journal, self.clock, record.principal)
         broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 

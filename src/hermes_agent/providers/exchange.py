@@ -76,7 +76,7 @@ class Exchange:
 
     async def _send(self, wire: Wire) -> httpx2.Response:
         route = self._route
-        url = route.base_url + wire.path
+        url = route.url(wire.path)
         signed = await late(route.vendor.sign)(route, url, wire) if route.vendor.sign and not route.key else {}
         client = self._http.client(url)
         request = client.build_request("POST", url, headers={**wire.headers, **signed}, content=wire.body)
