@@ -59,7 +59,7 @@ BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
         re.compile(
             r"invalid .?signature.? in .?thinking|thinking.{0,60}blocks.{0,60}cannot be modified"
             r"|(thought|thinking).?signature.{0,40}(not valid|invalid|missing|corrupt)"
-            r"|(invalid|missing).{0,12}thought.?signature"
+            r"|(invalid|missing|corrupt\w*).{0,12}thought.?signature"
             r"|encrypted.content.{0,200}could not be (verified|decrypted|parsed)"
             r"|of type .?reasoning.? was provided without|without its required .?reasoning.? item"
             r"|previous.response.{0,100}not found",
