@@ -65,8 +65,15 @@ def configuration_page() -> str:
         if isinstance(entry.kind, Section | Table):
             inside = f"{name}." if isinstance(entry.kind, Section) else f"{name}.NAME."
             leaves = list(walk(entry.kind.schema, inside))
-            parts.append(f"## {name}\n\n{entry.doc}\n\n{settings_table(leaves)}")
+            parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.kind)}\n{settings_table(leaves)}")
     return "\n".join(parts)
+
+
+def inner_sections(name: str, kind: Section | Table) -> str:
+    """What each section inside of this one is about."""
+    inner = [(key, entry) for key, entry in describe(kind.schema).items() if isinstance(entry.kind, Section)]
+    lines = [f"- `{name}.{key}`: {entry.doc}" for key, entry in inner]
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def settings_table(leaves: list[tuple[str, Setting]]) -> str:

@@ -13,7 +13,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
@@ -79,6 +79,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             ids=ids,
             closing=closing,
+            book=Book(store=store, clock=clock, rules=loaded.value.budget.rules),
         )
         hermes = Hermes(
             store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
@@ -114,14 +115,20 @@ class Builder:
     clock: Clock
     ids: Ids
     closing: AsyncExitStack
+    book: Book
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
         route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
-        ledger = RunLedger(self.store, journal, self.clock, record.principal)
-        broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+        broker = Broker(
+            route,
+            ledger=RunLedger(self.book, journal, record),
+            http=self.http,
+            clock=self.clock,
+            settings=settings.model,
+        )
 
         async def look_around() -> Surroundings:
             return await asyncio.to_thread(
@@ -157,4 +164,4 @@ class Builder:
     def _limits(self) -> Limits:
         agent = self.loaded.value.agent
         deadline = None if agent.max_seconds is None else self.clock.monotonic() + agent.max_seconds
-        return Limits(turns=agent.max_turns, deadline=deadline, money=agent.max_money, tokens=agent.max_tokens)
+        return Limits(turns=agent.max_turns, deadline=deadline)
