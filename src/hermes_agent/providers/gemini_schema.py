@@ -42,7 +42,7 @@ class _Translation:
     def __init__(self, definitions: Schema) -> None:
         self._definitions = definitions
 
-    def of(self, schema: Any, depth: int, inside: frozenset[str] = frozenset()) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    def of(self, schema: Any, depth: int, inside: frozenset[str] = frozenset()) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         if not isinstance(schema, Mapping):
             return _anything()
         name = str(schema.get("$ref", "")).rpartition("/")[2]
@@ -68,7 +68,8 @@ class _Translation:
         choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
         kinds = _kinds(schema)
         if not choices and len([kind for kind in kinds if kind != "null"]) > 1:
-            choices = [{**schema, "type": kind, "description": ""} for kind in kinds]
+            alone = {name: schema[name] for name in schema if name not in ("title", "description", "default")}
+            choices = [{**alone, "type": kind} for kind in kinds]
         real = [choice for choice in choices if not _is_null(choice)]
         if len(real) < len(choices) or "null" in kinds:
             plain["nullable"] = True
@@ -148,7 +149,7 @@ def _with_values(plain: dict[str, Any], schema: Schema) -> dict[str, Any]:
     return plain
 
 
-def _said(plain: dict[str, Any], words: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def _said(plain: dict[str, Any], words: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
     if not words:
         return plain
     before = plain.get("description")
@@ -163,7 +164,7 @@ def _merged(schema: Schema, part: Schema) -> Schema:
     return merged | ({"properties": properties} if properties else {}) | ({"required": required} if required else {})
 
 
-def _is_null(schema: Any) -> bool:  # noqa: ANN401 - JSON
+def _is_null(schema: Any) -> bool:  # noqa: ANN401 - any JSON value
     return isinstance(schema, Mapping) and schema.get("type") == "null"
 
 

@@ -110,6 +110,9 @@ ADVICE: Mapping[type[ProviderError], str] = {
 }
 
 
+SIGNED_ADVICE = "Check the credentials that it was asked with, and what they may do."
+
+
 class _Detail(msgspec.Struct):
     """An error object. `status` and `details` are those of google.rpc.Status: a code by name, and typed additions."""
 
@@ -167,6 +170,8 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
     """An outcome of this route: "vendor/model at host" + `what` + what to do."""
     advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
+    if kind is AuthRefused and route.vendor.sign and not route.key:
+        advice = SIGNED_ADVICE
     sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
     return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
 

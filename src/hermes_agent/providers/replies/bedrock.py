@@ -25,6 +25,7 @@ BROKEN = {
     "malformed_model_output": "wrote an answer that cannot be read",
     "malformed_tool_use": "wrote a tool call that cannot be read",
 }
+INVALID = 400
 
 
 class _CallStart(msgspec.Struct, rename="camel"):
@@ -112,7 +113,8 @@ class ConverseDecoder(ReplyReader[_Event]):
             return self._start(event.content_block_start)
         if event.error is not None:
             message = event.error.message or (event.error.of.message if event.error.of else "")
-            raise self._failed(msgspec.json.encode({"type": event.error.type, "message": message}))
+            status = {"code": INVALID} if event.error.type == "ValidationException" else {}
+            raise self._failed(msgspec.json.encode({"type": event.error.type, "message": message, **status}))
         if event.message_stop is not None:
             self._stop = event.message_stop.stop_reason or "end_turn"
         if event.metadata is not None:
