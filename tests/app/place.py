@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
@@ -83,7 +84,8 @@ class Place:
 
     async def transcript(self) -> list[str]:
         view = await self.runtime.hermes.view(self.record.id)
-        return [f"{message.role}: {message.text}" for message in view.messages if message.text]
+        said = [message for message in view.messages if message.text and not is_runtime(message)]
+        return [f"{message.role}: {message.text}" for message in said]
 
 
 def settle_home(root: Path, url: str, more: str = "") -> Home:

@@ -20,6 +20,7 @@ from hermes_agent.testing.model_servers import (
     bedrock_model,
     gemini_model,
     openai_model,
+    responses_model,
     serving,
 )
 from hermes_agent.testing.scripted import Script
@@ -55,6 +56,12 @@ class Spoken:
 
 DIALECTS = (
     Spoken(name="openai_chat", model="openai/gpt-5.2", serve=openai_model),
+    Spoken(
+        name="openai_responses",
+        model="openai/gpt-5.6-sol",
+        serve=responses_model,
+        opaque='{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"c2ln"}',
+    ),
     Spoken(name="anthropic", model="anthropic/claude-opus-5-5", serve=anthropic_model, counts_writes=True),
     Spoken(
         name="gemini",

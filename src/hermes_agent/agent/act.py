@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hermes_agent.agent.agent import Agent
@@ -15,10 +15,11 @@ from hermes_agent.agent.hooks import Proposed
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.plan import side_by_side
 from hermes_agent.agent.session import Session
+from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import BadArguments, HermesError, StoreError, ToolError, UnknownTool
+from hermes_agent.core.errors import BadArguments, HermesError, Refused, StoreError, ToolError, UnknownTool
 from hermes_agent.core.events import ToolEnded, ToolStarted
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
 from hermes_agent.store.effects import Intent
 
@@ -101,7 +102,14 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         result = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
     message = Message(
         role=Role.TOOL,
-        parts=(ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),),
+        parts=(
+            ToolResult(
+                call_id=item.call.id,
+                name=item.call.name,
+                parts=tuple(_outside(part, session.mark) for part in result.parts),
+                is_error=result.is_error,
+            ),
+        ),
     )
     ended = ToolEnded(
         turn=session.turn,
@@ -126,6 +134,7 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
     context.attach = before is not None
     proposed = Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
     if before is None:
+        _heed_pins(session, item.tool, item.facts)
         for hook in agent.hooks:
             await hook.before_call(proposed)
         await _declare(session, journal, item.call, item.facts, context.key)
@@ -134,6 +143,20 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
     for hook in reversed(agent.hooks):
         result = await hook.after_call(proposed, result)
     return result
+
+
+def _heed_pins(session: Session, tool: Tool, facts: CallFacts) -> None:
+    """Raise `Refused` where the person pinned something that forbids the call."""
+    for pin in session.pins.values():
+        if facts.effect is not Effect.READS and not tool.needs.isdisjoint(pin.denies):
+            raise Refused(f"The person pinned: {pin.text}", hint="Only they can take the pin off (`/unpin`).")
+
+
+def _outside(part: Text | Image | File, mark: str) -> Text | Image | File:
+    """What a tool answered, unable to pass for a note of the runtime."""
+    if isinstance(part, Text) and mark and mark in part.text:
+        return replace(part, text=without_mark(part.text, mark))
+    return part
 
 
 async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts, key: str) -> None:

@@ -145,9 +145,12 @@ class Hermes:
                     return
 
     @asynccontextmanager
-    async def holding(self, session: str) -> AsyncIterator[Journal]:
-        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
-        busy."""
+    async def holding(self, session: str, *, beside_run: bool = False) -> AsyncIterator[Journal]:
+        """The right to write the log of a session where no run is under way, for a command; with `beside_run` also
+        where this process runs one, for what may be said at any time. Raises `HermesError` if busy."""
+        if beside_run and (running := self._floor.journal_of(session)):
+            yield running
+            return
         lease = await self._hold(session)
         try:
             yield self._floor.journal(lease, await self.view(session))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
@@ -22,7 +23,8 @@ from hermes_agent.tools.toolbox import Toolbox
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
-    process (empty: as configured). `quarantined` are tools that could not be offered."""
+    process (empty: as configured). `quarantined` are tools that could not be offered;
+    `build` makes the agent of a session under its journal."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -34,6 +36,7 @@ class Runtime:
     clock: Clock
     ids: Ids
     owner: Principal
+    build: BuildAgent
     model: str = ""
 
     @property

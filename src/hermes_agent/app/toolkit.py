@@ -26,7 +26,7 @@ from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.schema import capability_of, collect
 from hermes_agent.tools.shell import ShellTools
-from hermes_agent.tools.todo import Todos, TodoTools
+from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Toolkit:
         self._home, self._settings, self._clock = home, settings, clock
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
+        self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -67,7 +68,7 @@ class Toolkit:
         sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "todo": TodoTools(Todos(home.cache / "todo")),
+            "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
         wanted = [sets[name] for name in TOOLSETS if toolsets is None or name in toolsets]
@@ -83,6 +84,11 @@ class Toolkit:
             return hook
 
         return FirstUse(permission), FirstUse(self._spill)
+
+    @property
+    def tail(self) -> tuple[TodoTail, ...]:
+        """What the tools say beside each message."""
+        return (TodoTail(self._todos),)
 
     @cached_property
     def _permission(self) -> Permission:

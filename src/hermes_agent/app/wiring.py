@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.agent.tail import Now, Tail
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
@@ -33,6 +35,8 @@ from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
+
+SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             ids=ids,
             owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
+            build=builder.agent,
             model=options.model,
         )
 
@@ -139,17 +144,33 @@ class Builder:
                 now=self.clock.now(),
             )
 
+        budget = Budget(limits=self._limits())
+        tail = Tail([Now(self.clock), *self.toolkit.tail], self.ids)
+
+        def shortener() -> Shortens:
+            made: Shortens = late(SHORTENER)(
+                seconds=settings.compaction.seconds,
+                writers=(broker,),
+                tail=tail,
+                deadline=budget.limits.deadline,
+                ids=self.ids,
+                redact=self.secrets.redact,
+            )
+            return made
+
         return Agent(
             model=broker,
             tools=self.toolkit.toolbox,
             prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, look_around),
-            budget=Budget(limits=self._limits()),
+            budget=budget,
             clock=self.clock,
             ids=self.ids,
             hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            tail=tail,
+            compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
 
     async def _reachable(self, route: Route) -> Route:

@@ -112,6 +112,8 @@ def choose(settings: ModelSettings, secrets: Secrets, models: Mapping[str, Model
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
     if vendor.model_prefix and "/" not in model:
         model = vendor.model_prefix + model
+    if settings.chain_responses:
+        vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor,
         base_url=base_url.rstrip("/"),

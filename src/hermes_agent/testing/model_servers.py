@@ -31,6 +31,8 @@ from hermes_agent.testing.faults import (
     Truncate,
 )
 from hermes_agent.testing.gemini_wire import GeminiStyle, GeminiWire
+from hermes_agent.testing.responses_request import ResponsesStyle
+from hermes_agent.testing.responses_wire import ResponsesWire
 from hermes_agent.testing.scripted import Script, ScriptedModel
 
 DOCUMENT_PIECE = 64  # bytes; what counts as one event where a fault strikes a reply that is not streamed
@@ -280,6 +282,17 @@ def openai_model(
 ) -> ModelServer:
     """A server of the OpenAI protocol, not yet served."""
     return ModelServer(OpenAIWire(style), _model(script), keys=keys, models=models)
+
+
+def responses_model(
+    script: Script | ScriptedModel,
+    *,
+    keys: tuple[str, ...] = (KEY,),
+    models: tuple[str, ...] = (),
+    style: ResponsesStyle | None = None,
+) -> ModelServer:
+    """A server of the OpenAI Responses protocol, not yet served."""
+    return ModelServer(ResponsesWire(style), _model(script), keys=keys, models=models)
 
 
 def anthropic_model(

@@ -19,6 +19,9 @@ COMMANDS: dict[str, str] = {
     "tools": "hermes_agent.app.commands.info:TOOLS",
     "status": "hermes_agent.app.commands.info:STATUS",
     "cost": "hermes_agent.app.commands.info:COST",
-    "context": "hermes_agent.app.commands.info:CONTEXT",
+    "context": "hermes_agent.app.commands.context:CONTEXT",
+    "compress": "hermes_agent.app.commands.context:COMPRESS",
+    "pin": "hermes_agent.app.commands.context:PIN",
+    "unpin": "hermes_agent.app.commands.context:UNPIN",
 }
 """Name of a command -> where it is."""
