@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Principal
 from hermes_agent.host.config import Loaded
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.route import Route, choose, has_own_address, vendor_of
+from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.database import Store
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
@@ -51,7 +53,18 @@ class Runtime:
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
     """The route that a name, or the settings, lead to. Raises `NoModel`."""
-    return choose(model_settings(loaded, model), secrets.get, loaded.value.models)
+    return choose(model_settings(loaded, model), secrets.get, loaded.value.models, sign_ins(secrets))
+
+
+def sign_ins(secrets: Secrets) -> SignIns:
+    """The sign-ins of the home of these secrets; what they need is loaded when a vendor has a way to sign in."""
+
+    def source_of(vendor: Vendor) -> KeySource | None:
+        keeper = late("hermes_agent.providers.signin.keeper:Keeper")(secrets.home, SystemClock(), secrets.get)
+        source: KeySource | None = keeper.source(vendor)
+        return source
+
+    return source_of
 
 
 def model_settings(loaded: Loaded[Settings], model: str = "") -> ModelSettings:

@@ -172,6 +172,8 @@ def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, pa
     advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
     if kind is AuthRefused and route.vendor.sign and not route.key:
         advice = SIGNED_ADVICE
+    if kind is AuthRefused and route.source is not None:
+        advice = f"`hermes login {route.vendor.name}` signs in again."
     sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
     return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
 

@@ -83,7 +83,8 @@ class Wire(Protocol):
 class Exchange:
     """One request as it arrived, and what became of it.
 
-    Times are of `time.monotonic`. `events` counts those that were sent, without what a fault added.
+    Times are of `time.monotonic`. `events` counts those that were sent, without what a fault added. `usage` is what the
+    answer counts as, also where it never arrived: a provider charges for what it wrote (None: it wrote nothing).
     `abandoned` says that the client left before the end; `over` is set once nothing more will be sent.
     """
 
@@ -93,6 +94,7 @@ class Exchange:
     events: int = 0
     ended: float = 0.0
     abandoned: bool = False
+    usage: Usage | None = None
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -190,10 +192,11 @@ class ModelServer:
     def _whole(self, answer: Answer, heard: Heard, exchange: Exchange) -> Response:
         if heard.stream or answer.pace.first:
             return self._streamed(answer, heard, exchange, None)
-        return _json(self._wire.document(answer, heard, self._wire.usage(answer, heard)))
+        exchange.usage = self._wire.usage(answer, heard)
+        return _json(self._wire.document(answer, heard, exchange.usage))
 
     def _streamed(self, answer: Answer, heard: Heard, exchange: Exchange, fault: MidwayFault | None) -> Response:
-        usage = self._wire.usage(answer, heard)
+        usage = exchange.usage = self._wire.usage(answer, heard)
         if heard.stream:
             events = self._wire.events(answer, heard, usage)
             kind = self._wire.stream_type

@@ -140,8 +140,10 @@ def test_a_call_that_another_model_made_says_so_where_a_signature_is_wanted():
 def test_results_are_a_content_of_their_own_before_what_was_said():
     other = ToolCall(id="c2", name="read_file", arguments={})
     answers = (result("c1", "text"), result("c2", "gone", is_error=True))
-    contents = body(FLASH, [said("Hi"), wrote(CALL, other), *(Message(role=Role.TOOL, parts=(one,)) for one in answers),
-                            said("And?")])["contents"]  # fmt: skip
+    contents = body(
+        FLASH,
+        [said("Hi"), wrote(CALL, other), *(Message(role=Role.TOOL, parts=(one,)) for one in answers), said("And?")],
+    )["contents"]
 
     assert [content["role"] for content in contents] == ["user", "model", "user", "user"]
     assert contents[2]["parts"] == [
@@ -231,13 +233,18 @@ RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"
     [
         (google(429, "You exceeded your current quota", "RESOURCE_EXHAUSTED", RETRY), RateLimited, 7.0),
         (google(400, "API key expired.", "INVALID_ARGUMENT", {"reason": "API_KEY_INVALID"}), AuthRefused, None),
-        (google(400, "The input token count (9) exceeds the maximum number of tokens allowed (8).", "INVALID_ARGUMENT"),
-         ContextTooLong, None),
+        (
+            google(
+                400, "The input token count (9) exceeds the maximum number of tokens allowed (8).", "INVALID_ARGUMENT"
+            ),
+            ContextTooLong,
+            None,
+        ),
         (google(400, "User location is not supported for the API use.", "FAILED_PRECONDITION"), BadRequest, None),
         (google(401, "Request had invalid credentials.", "UNAUTHENTICATED"), AuthRefused, None),
     ],
     ids=lambda value: getattr(value, "__name__", None),
-)  # fmt: skip
+)
 async def test_a_google_error_is_read_with_its_details(refusal: Status, kind: type, delay: float | None):
     async with talking(SPOKEN, [refusal], settings=ONCE) as talk:
         with pytest.raises(kind) as caught:

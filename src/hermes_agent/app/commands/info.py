@@ -7,7 +7,6 @@ from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
-from hermes_agent.store.usage import GroupBy
 
 
 async def show_help(_: Desk, rest: str) -> Done:
@@ -54,19 +53,6 @@ async def status(desk: Desk, _: str) -> Done:
     return Done(text="\n".join(lines))
 
 
-async def cost(desk: Desk, _: str) -> Done:
-    """What this session has used."""
-    totals = await desk.hermes.store.usage.totals(GroupBy.SESSION, session=desk.record.id)
-    if not totals:
-        return Done(text="Nothing used yet.")
-    total, used = totals[0], totals[0].usage
-    unknown = f" and {total.unpriced} call(s) of unknown price" if total.unpriced else ""
-    return Done(
-        text=f"{total.calls} model calls, {used.input:,} tokens in ({used.cached:,} cached), {used.output:,} out, "
-        f"${total.cost:.4f}{unknown}."
-    )
-
-
 def _route(desk: Desk) -> Route | None:
     """The session's route; None where there is no model, which is a thing to show and not to fail by."""
     try:
@@ -79,4 +65,3 @@ HELP = Command(name="help", summary="Show the commands.", arguments="[command]",
 MODEL = Command(name="model", summary="Show or choose this session's model.", arguments="[vendor/model]", act=model)
 TOOLS = Command(name="tools", summary="List the tools.", act=tools, while_running=True)
 STATUS = Command(name="status", summary="Show where this session stands.", act=status, while_running=True)
-COST = Command(name="cost", summary="Show what this session has used.", act=cost, while_running=True)
