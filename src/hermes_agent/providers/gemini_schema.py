@@ -27,82 +27,64 @@ KEPT = (
     "maxProperties",
 )
 FORMATS = frozenset({"date-time", "int32", "int64", "float", "double"})
-DEEPEST = 12
 ANYTHING = ("string", "number", "boolean", "object")
 
 
 def gemini_schema(schema: Schema) -> dict[str, Any]:
-    """The schema of a function's parameters. A definition that holds itself is cut off at an object of any kind."""
-    return _Translation(schema.get("$defs") or schema.get("definitions") or {}).of(schema, 0)
+    """The schema of a function's parameters, in which nothing is referred to by `$ref` any more."""
+    for part in schema.get("allOf", ()):
+        schema = _merged(schema, part)
+    plain: dict[str, Any] = {name: schema[name] for name in KEPT if name in schema}
+    if schema.get("format") in FORMATS:
+        plain["format"] = schema["format"]
+    kinds = _kinds(schema)
+    choices = _choices(schema, kinds)
+    real = [choice for choice in choices if not _is_null(choice)]
+    if len(real) < len(choices) or "null" in kinds:
+        plain["nullable"] = True
+    if real:
+        return _one_of(plain, [_any(choice) for choice in real])
+    kind = next((kind for kind in kinds if kind != "null"), "string" if plain.get("nullable") else "")
+    if not kind:
+        return {**_anything(), **plain}
+    plain["type"] = kind.upper()
+    _fill(plain, schema)
+    return _with_values(plain, schema)
 
 
-class _Translation:
-    """One schema with its definitions."""
+def _any(schema: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+    return gemini_schema(schema) if isinstance(schema, Mapping) else _anything()
 
-    def __init__(self, definitions: Schema) -> None:
-        self._definitions = definitions
 
-    def of(self, schema: Any, depth: int, inside: frozenset[str] = frozenset()) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        if not isinstance(schema, Mapping):
-            return _anything()
-        name = str(schema.get("$ref", "")).rpartition("/")[2]
-        if name:
-            if name in inside or name not in self._definitions:
-                return _said({"type": "OBJECT"}, schema.get("description"))
-            inside |= {name}
-            schema = {**self._definitions[name], **{key: schema[key] for key in schema if key != "$ref"}}
-        for part in schema.get("allOf", ()):
-            schema = _merged(schema, self._resolved(part))
-        if depth > DEEPEST:
-            return _said({"type": "OBJECT"}, schema.get("description"))
-        return self._one(schema, depth, inside)
+def _choices(schema: Schema, kinds: list[str]) -> list[Any]:
+    """What it may be one of: said so, or by several types."""
+    choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if choices or len([kind for kind in kinds if kind != "null"]) < 2:
+        return choices
+    alone = {name: schema[name] for name in schema if name not in ("title", "description", "default")}
+    return [{**alone, "type": kind} for kind in kinds]
 
-    def _resolved(self, schema: Schema) -> Schema:
-        name = str(schema.get("$ref", "")).rpartition("/")[2]
-        return {**self._definitions.get(name, {}), **schema} if name else schema
 
-    def _one(self, schema: Schema, depth: int, inside: frozenset[str]) -> dict[str, Any]:
-        plain: dict[str, Any] = {name: schema[name] for name in KEPT if name in schema}
-        if schema.get("format") in FORMATS:
-            plain["format"] = schema["format"]
-        choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-        kinds = _kinds(schema)
-        if not choices and len([kind for kind in kinds if kind != "null"]) > 1:
-            alone = {name: schema[name] for name in schema if name not in ("title", "description", "default")}
-            choices = [{**alone, "type": kind} for kind in kinds]
-        real = [choice for choice in choices if not _is_null(choice)]
-        if len(real) < len(choices) or "null" in kinds:
-            plain["nullable"] = True
-        if real:
-            return self._choice(plain, real, depth, inside)
-        kind = next((kind for kind in kinds if kind != "null"), "")
-        if not kind:
-            return {**_anything(), **plain} if not plain.get("nullable") else {**plain, "type": "STRING"}
-        plain["type"] = kind.upper()
-        self._fill(plain, schema, depth, inside)
-        return _with_values(plain, schema)
+def _one_of(plain: dict[str, Any], told: list[dict[str, Any]]) -> dict[str, Any]:
+    if len(told) == 1:
+        return {**told[0], **plain}
+    described: dict[str, Any] = {name: plain[name] for name in ("title", "description", "nullable") if name in plain}
+    return {**described, "anyOf": told}
 
-    def _choice(self, plain: dict[str, Any], real: list[Any], depth: int, inside: frozenset[str]) -> dict[str, Any]:
-        told = [self.of(choice, depth + 1, inside) for choice in real]
-        if len(told) == 1:
-            return {**told[0], **plain}
-        described: dict[str, Any] = {
-            name: plain[name] for name in ("title", "description", "nullable") if name in plain
-        }
-        return {**described, "anyOf": told}
 
-    def _fill(self, plain: dict[str, Any], schema: Schema, depth: int, inside: frozenset[str]) -> None:
-        if plain["type"] == "ARRAY":
-            items = schema.get("items", schema.get("prefixItems"))
-            if isinstance(items, list):
-                items = {"anyOf": items} if items else None
-            plain["items"] = self.of(items, depth + 1, inside)
-        properties = schema.get("properties")
-        if plain["type"] == "OBJECT" and properties:
-            plain["properties"] = {name: self.of(inner, depth + 1, inside) for name, inner in properties.items()}
-            required = [name for name in schema.get("required", ()) if name in properties]
-            if required:
-                plain["required"] = required
+def _fill(plain: dict[str, Any], schema: Schema) -> None:
+    """What a list and an object hold."""
+    if plain["type"] == "ARRAY":
+        items = schema.get("items", schema.get("prefixItems"))
+        if isinstance(items, list):
+            items = {"anyOf": items} if items else None
+        plain["items"] = _any(items)
+    properties = schema.get("properties")
+    if plain["type"] == "OBJECT" and properties:
+        plain["properties"] = {name: _any(inner) for name, inner in properties.items()}
+        required = [name for name in schema.get("required", ()) if name in properties]
+        if required:
+            plain["required"] = required
 
 
 def _kinds(schema: Schema) -> list[str]:

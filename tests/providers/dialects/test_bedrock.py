@@ -141,11 +141,12 @@ def test_tools_that_may_not_be_used_are_named_and_forbidden_in_words():
     assert plain["messages"][0]["content"][-2:] == [POINT, {"text": "(No tool may be called now: answer in words.)"}]
 
 
-def test_a_tool_without_a_description_has_none():
+def test_a_tool_without_a_description_is_described_by_its_name():
     bare = ToolSchema(name="now", description="", parameters={"type": "object"})
+    schema = {"json": {"type": "object", "properties": {}}}
 
     plain = body(LLAMA, [said("Hi")], prefix=Prefix(system="", tools=(bare,), hash="0"))
-    assert plain["toolConfig"]["tools"] == [{"toolSpec": {"name": "now", "inputSchema": {"json": {"type": "object"}}}}]
+    assert plain["toolConfig"]["tools"] == [{"toolSpec": {"name": "now", "description": "now", "inputSchema": schema}}]
     assert list(body(LLAMA, [said("Hi")], prefix=Prefix(system="", tools=(), hash="0"))) == ["messages"]
 
 

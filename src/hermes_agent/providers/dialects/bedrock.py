@@ -25,6 +25,8 @@ from hermes_agent.providers.event_stream import EventStreamDecoder
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.bedrock import ConverseDecoder
 from hermes_agent.providers.route import output_limit
+from hermes_agent.providers.sight import PictureRules
+from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import Turn
 
 ERRORS: Table = {
@@ -50,7 +52,6 @@ END_OF_TURN = b"]}"
 LEAST_ROOM = 1_024
 # Converse has no tool choice "none", and wants the tools named as long as the conversation has calls.
 NO_TOOLS = b',{"text":"(No tool may be called now: answer in words.)"}'
-IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
 DOCUMENTS = {
     "application/pdf": "pdf",
     "application/msword": "doc",
@@ -58,6 +59,9 @@ DOCUMENTS = {
     "application/vnd.ms-excel": "xls",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
+RULES = ToolRules(described=True)
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html
+PICTURES = PictureRules(largest=3_750_000, most=20)
 _NAME = re.compile(r"[^A-Za-z0-9()\[\]]+")
 LONGEST_NAME = 150
 
@@ -68,6 +72,9 @@ class ConverseCompiler(ConversationCompiler):
     Four cache points, as many as there may be: after the system prompt, after the last tool, after the last user turn
     and after the one before it, which is where the last request ended.
     """
+
+    rules = RULES
+    pictures = PICTURES
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:
         self._forbidden = self.has_tools(request.prefix) and not request.use_tools
@@ -123,8 +130,7 @@ def _with(mark: bytes, fragment: bytes) -> bytes:
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:
-    described = {"description": tool.description} if tool.description else {}
-    return {"name": tool.name, **described, "inputSchema": {"json": tool.parameters}}
+    return {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.parameters}}
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
@@ -159,9 +165,7 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
 def _picture(part: Image) -> dict[str, Any]:
     if part.url:
         return {"text": f"[A picture at {part.url}, which cannot be fetched for this model.]"}
-    kind = IMAGES.get(part.media_type)
-    if kind is None:
-        return {"text": f"[A picture ({part.media_type}) of a kind that this model cannot see.]"}
+    kind = part.media_type.removeprefix("image/")
     return {"image": {"format": kind, "source": {"bytes": part.data}}}
 
 
@@ -181,4 +185,6 @@ def _document_name(part: File) -> str:
     return f"{_NAME.sub(' ', part.name).strip()[:LONGEST_NAME]} {digest}".strip()
 
 
-DIALECT = Dialect(errors=ERRORS, compiler=ConverseCompiler, reader=ConverseDecoder, framing=EventStreamDecoder)
+DIALECT = Dialect(
+    errors=ERRORS, compiler=ConverseCompiler, reader=ConverseDecoder, framing=EventStreamDecoder, tools=RULES
+)

@@ -22,6 +22,8 @@ from hermes_agent.providers.dialect import Dialect, Table
 from hermes_agent.providers.gemini_schema import gemini_schema
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.gemini import GeminiDecoder
+from hermes_agent.providers.sight import MEGABYTE, PictureRules
+from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
 
@@ -51,8 +53,18 @@ BUDGETS: dict[Level, int] = {
 }
 
 
+RULES = ToolRules(longest_name=64, letter_first=True, inline=True)
+# https://ai.google.dev/gemini-api/docs/image-understanding: no GIF, and 20 MB for a whole request
+PICTURES = PictureRules(
+    types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}), largest=15 * MEGABYTE
+)
+
+
 class GeminiCompiler(ConversationCompiler):
     """Writes generateContent requests: instruction and tools first, then the contents, what may change last."""
+
+    rules = RULES
+    pictures = PICTURES
 
     def _path(self) -> str:
         return f"/models/{quote(self._route.model, safe='')}:streamGenerateContent?alt=sse"
@@ -189,4 +201,4 @@ def _blocks(part: Part) -> Iterator[dict[str, Any]]:
             return
 
 
-DIALECT = Dialect(errors=ERRORS, compiler=GeminiCompiler, reader=GeminiDecoder)
+DIALECT = Dialect(errors=ERRORS, compiler=GeminiCompiler, reader=GeminiDecoder, tools=RULES)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.core.model import Delta, StopReason, Usage
 from hermes_agent.providers.dialect import Table, Taken
 from hermes_agent.providers.replies.reading import Block, ReplyReader
 from hermes_agent.providers.route import Route
@@ -128,7 +128,7 @@ class ConverseDecoder(ReplyReader[_Event]):
             return []
         self.content += 1
         self._blocks[begun.content_block_index] = Block("call", id=call.tool_use_id, name=call.name)
-        return [CallDelta(name=call.name)]
+        return [self._called(call.name)]
 
     def _grow(self, grown: _Delta) -> list[Delta]:
         piece = grown.delta or _Piece()

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes_agent.core.errors import ThinkingRefused
-from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.core.model import Delta, StopReason, Usage
 from hermes_agent.providers.dialect import Table, Taken
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.pieces import json_bytes
@@ -128,7 +128,7 @@ class GeminiDecoder(ReplyReader[_Chunk]):
             call = part.function_call
             block = Block("call", id=call.id, name=call.name, pieces=[json_bytes(call.args or {}).decode()])
             self._add(block)
-            deltas.append(CallDelta(name=call.name))
+            deltas.append(self._called(call.name))
         elif part.text:
             deltas = self._open("thinking" if part.thought else "text").grow(part.text)
         if part.thought_signature:
