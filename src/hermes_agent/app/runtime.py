@@ -8,16 +8,21 @@ from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.errors import NoModel
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Principal
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
+from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.database import Store
+from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -25,8 +30,8 @@ from hermes_agent.tools.toolbox import Toolbox
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
-    process (empty: as configured). `quarantined` are tools that could not be offered;
-    `build` makes the agent of a session under its journal."""
+    process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
+    questions; `build` makes the agent of a session under its journal."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -35,6 +40,7 @@ class Runtime:
     hermes: Hermes
     toolbox: Toolbox
     quarantined: tuple[Quarantined, ...]
+    unasked: Unasked
     clock: Clock
     ids: Ids
     owner: Principal
@@ -49,6 +55,16 @@ class Runtime:
     def route(self, model: str = "") -> Route:
         """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
         return route_of(self.loaded, self.secrets, model or self.model)
+
+    def not_offered(self, model: str = "") -> tuple[Quarantined, ...]:
+        """The tools that a model is not offered: those that could not be made, and those that its dialect cannot
+        take. Where no model is chosen yet, the former alone."""
+        try:
+            dialect: Dialect = late(DIALECTS[self.route(model).dialect])
+        except NoModel:
+            return self.quarantined
+        _, aside = fitted(self.toolbox.offered, dialect.tools)
+        return (*self.quarantined, *(Quarantined(name=tool.name, reason=tool.reason) for tool in aside))
 
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:

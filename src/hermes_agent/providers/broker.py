@@ -207,7 +207,7 @@ class Broker:
         granted = await self._ledger.open(self._opened(request, call_id, plan.bid))
         started = self._clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
-        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids)
+        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids, plan.compiler.names)
         wire = plan.compiler.write(request, granted.max_output)
         exchange = Exchange(self._http, self._route, self._dialect)
         items = exchange.stream(wire, decoder, self._patience(request, left))

@@ -34,7 +34,7 @@ async def tools(desk: Desk, _: str) -> Done:
     toolbox = desk.runtime.toolbox
     schemas = [*toolbox.offered, *(tool.schema for tool in toolbox.deferred)]
     lines = [f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in schemas]
-    lines += [f"{tool.name:<14} not offered: {tool.reason}" for tool in desk.runtime.quarantined]
+    lines += [f"{tool.name:<14} not offered: {tool.reason}" for tool in desk.runtime.not_offered(desk.record.model)]
     return Done(text="\n".join(lines))
 
 

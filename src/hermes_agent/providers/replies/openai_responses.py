@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.core.model import Delta, StopReason, Usage
 from hermes_agent.providers.dialect import Table, Taken
 from hermes_agent.providers.pieces import json_bytes
 from hermes_agent.providers.replies.reading import Block, ReplyReader
@@ -167,7 +167,7 @@ class ResponsesDecoder(ReplyReader[_Event]):
                 self._blocks[index] = Block("thinking")
             case "function_call":
                 self._blocks[index] = Block("call", id=item.call_id, name=item.name)
-                return [CallDelta(name=item.name)]
+                return [self._called(item.name)]
             case _:
                 self._blocks[index] = Block("")
         return []
@@ -192,7 +192,7 @@ class ResponsesDecoder(ReplyReader[_Event]):
         return deltas if block.pieces else [*deltas, *block.grow(words)]
 
     def _stop(self, event: _Event) -> list[Delta]:
-        self._last = self._part(event.response, _responses)
+        self._last = self._inside(event.response, _responses)
         error = self._last.error
         if event.type == "response.failed" or (error and bytes(error) != NULL):
             raise self._failed(error)
@@ -201,9 +201,9 @@ class ResponsesDecoder(ReplyReader[_Event]):
         return [delta for index, raw in missing for delta in self._complete(index, raw)]
 
     def _item(self, raw: msgspec.Raw) -> _Item:
-        return self._part(raw, _items)
+        return self._inside(raw, _items)
 
-    def _part(self, raw: msgspec.Raw, parse: Callable[[msgspec.Raw], T]) -> T:
+    def _inside(self, raw: msgspec.Raw, parse: Callable[[msgspec.Raw], T]) -> T:
         try:
             return parse(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
