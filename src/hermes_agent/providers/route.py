@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
@@ -57,7 +58,8 @@ class KeySource(Protocol):
 class Route:
     """A vendor, an address, a key and a model, with what is known of it. The key is never shown.
 
-    Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`.
+    Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
+    folder in which the windows of local servers are remembered; None: they are not.
     """
 
     vendor: Vendor
@@ -67,6 +69,7 @@ class Route:
     facts: ModelFacts
     source: KeySource | None = field(default=None, repr=False, compare=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cache: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
