@@ -156,21 +156,32 @@ async def talking(
     **server: object,
 ) -> AsyncIterator[Talk]:
     """A conversation with a server of this dialect; attempts follow each other almost at once."""
-    async with serving(spoken.serve(script, **server)) as model:
-        settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
-        http, book = Http(), Book()
-        broker = Broker(
-            choose(settings, lambda _: KEY),
-            ledger=book,
-            http=http,
-            clock=clock or HastyClock(),
-            settings=settings,
-            chance=lambda: 0.5,
-        )
-        try:
-            yield Talk(broker=broker, server=model, book=book)
-        finally:
-            await http.close()
+    async with (
+        serving(spoken.serve(script, **server)) as model,
+        asking(spoken, model, clock=clock, settings=settings) as talk,
+    ):
+        yield talk
+
+
+@asynccontextmanager
+async def asking(
+    spoken: Spoken, model: ModelServer, *, clock: Clock | None = None, settings: ModelSettings | None = None
+) -> AsyncIterator[Talk]:
+    """A conversation with a server that is served already."""
+    settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
+    http, book = Http(), Book()
+    broker = Broker(
+        choose(settings, lambda _: KEY),
+        ledger=book,
+        http=http,
+        clock=clock or HastyClock(),
+        settings=settings,
+        chance=lambda: 0.5,
+    )
+    try:
+        yield Talk(broker=broker, server=model, book=book)
+    finally:
+        await http.close()
 
 
 class HastyClock(SystemClock):

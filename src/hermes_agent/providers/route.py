@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 from urllib.parse import quote, urlsplit
@@ -60,7 +61,8 @@ class Route:
     """A vendor, an address, a key and a model, with what is known of it. The key is never shown. `region` is empty
     where the vendor has none.
 
-    Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`.
+    Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
+    folder in which the windows of local servers are remembered; None: they are not.
     """
 
     vendor: Vendor
@@ -71,6 +73,7 @@ class Route:
     region: str = ""
     source: KeySource | None = field(default=None, repr=False, compare=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cache: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:

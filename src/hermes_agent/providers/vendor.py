@@ -62,8 +62,8 @@ class Vendor:
 
     `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
     that have no slash. `catalogue` names a vendor whose models these are, where this one's are not known.
-    `window_probe` names a coroutine (`module:attribute`) that asks the server for the model's real window. `free` says
-    that requests cost nothing.
+    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `windows.Window`.
+    `free` says that requests cost nothing.
     """
 
     name: str
