@@ -95,7 +95,7 @@ async def test_a_wrong_key_is_named_and_never_shown(spoken: Spoken):
         with pytest.raises(AuthRefused) as caught:
             await talk.ask()
     assert "test-key" not in str(caught.value)
-    assert "_API_KEY" in str(caught.value)
+    assert talk.broker._relays.primary.route.vendor.key_names[0] in str(caught.value)
 
 
 BREAKS = [
@@ -153,8 +153,9 @@ async def test_a_few_words_that_break_off_are_void_and_said_anew(spoken: Spoken,
     assert words == heard[-1].message.text == "Whole."
 
 
-@EVERY
+@pytest.mark.parametrize("spoken", [each for each in DIALECTS if each.name != "gemini"], ids=lambda spoken: spoken.name)
 async def test_a_call_that_breaks_off_is_never_gone_on_with(spoken: Spoken):
+    """Gemini sends a call whole."""
     pieces = (Say(WORDS), Call("read_file", {"path": "a" * 900}))
     broken = Reset(reply=Answer(pieces=pieces, pace=Pace(characters=20)), after=20)
     async with talking(spoken, in_turn(broken, Say("Whole."))) as talk:

@@ -28,14 +28,14 @@ from hermes_agent.core.model import (
     Usage,
 )
 from hermes_agent.host.http import Http
-from hermes_agent.providers.joining import Draft, going_on
-from hermes_agent.providers.line import CallOpened, CallSettled, Desk, Ledger, Line, Plan
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain, single
+from hermes_agent.providers.routing.joining import Draft, going_on
+from hermes_agent.providers.routing.line import CallOpened, CallSettled, Desk, Ledger, Line, Plan
 from hermes_agent.providers.routing.policy import Failed, GiveUp, Place, Step, Try
 from hermes_agent.providers.routing.relays import Relays
+from hermes_agent.providers.routing.shrinking import shrunk
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.providers.shrinking import shrunk
 
 __all__ = ["Broker", "CallOpened", "CallSettled", "Ledger"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hermes_agent.providers.line import Desk, Line
 from hermes_agent.providers.routing.chain import Chain, Leg
 from hermes_agent.providers.routing.cooldowns import Rest
 from hermes_agent.providers.routing.credentials import Credential, in_order
+from hermes_agent.providers.routing.line import Desk, Line
 from hermes_agent.providers.routing.policy import Decision, History, Place, Situation, Station, Try, begin, decide
 
 # How old the knowledge of what other processes let rest may be.

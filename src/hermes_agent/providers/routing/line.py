@@ -29,6 +29,7 @@ KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
+REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ class Line:
         if not self._probes:
             return
         self._probes -= 1
-        window = await late(self.route.vendor.window_probe)(self._desk.http, self.route)
+        window = await late(REAL_WINDOW)(self._desk.http, self.route)
         if window and window != self.route.facts.window:
             self.route = replace(self.route, facts=replace(self.route.facts, window=window))
             self._compilers.clear()

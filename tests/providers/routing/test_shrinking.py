@@ -1,7 +1,7 @@
 """A conversation that is sent in a smaller size says so, and keeps its last messages word for word."""
 
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.providers.shrinking import KEPT, LEFT_OUT, LONGEST, shrunk
+from hermes_agent.providers.routing.shrinking import KEPT, LEFT_OUT, LONGEST, shrunk
 
 LONG = ToolResult(call_id="1", name="read_file", parts=(Text(text="word " * 500, origin=Origin.TOOL),))
 SHORT = ToolResult(call_id="2", name="read_file", parts=(Text(text="ok", origin=Origin.TOOL),))
