@@ -52,6 +52,13 @@ class Place:
             self.record = await self.runtime.hermes.record(done.session)
         return done
 
+    async def type_and_submit(self, line: str) -> None:
+        """A command that leaves a message for the run under way."""
+        done = await self.type(line, busy=True)
+        assert done is not None
+        assert done.submit is not None
+        await self.runtime.hermes.submit(done.submit, self.record.id)
+
     async def text(self, line: str, *, busy: bool = False) -> str:
         done = await self.type(line, busy=busy)
         assert done is not None

@@ -62,6 +62,6 @@ def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Ans
             )
         elif not (inbound.resumes and speaks):
             message = Message(role=Role.USER, parts=inbound.parts) if inbound.parts else said("Continue.")
-            events.append(MessageTaken(message=message, inbox=letter.id))
+            events.append(MessageTaken(message=message, inbox=letter.id, principal=inbound.principal.key))
             speaks = True
     return events

@@ -46,7 +46,8 @@ class Session:
 
     `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's last
     event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those that were
-    taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `mark` is
+    taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `speakers`
+    are the principals whose messages this run took. `mark` is
     the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never
     compacted away. `compacted` is the length of `messages` after the last
     compaction, `prefix_tokens` the size of the prefix by bytes / 4.
@@ -64,6 +65,7 @@ class Session:
     started: dict[str, Effect] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
+    speakers: set[str] = field(default_factory=set)
     draft: list[str] = field(default_factory=list)
     mark: str = ""
     told: dict[str, str] = field(default_factory=dict)
@@ -105,8 +107,9 @@ class Session:
         """Fold one event into the view. Results appear in the order asked, whatever the order they came in."""
         self.number = entry.number
         match entry.event:
-            case MessageTaken(message=message):
+            case MessageTaken(message=message, principal=principal):
                 self._say(entry.number, message)
+                self.speakers.update(filter(None, (principal,)))
             case Replied(message=message, turn=turn, usage=usage):
                 self.turn = turn
                 self._measured = (len(self.messages), usage.input if usage.known else 0)
@@ -131,6 +134,7 @@ class Session:
         match entry.event:
             case RunStarted():
                 self.run, self.running, self.turn = entry.run, True, 0
+                self.speakers.clear()
             case RunEnded():
                 self.running = False
                 self.started.clear()

@@ -15,7 +15,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -98,7 +98,12 @@ class Hermes:
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
-        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
+        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.
+
+        Raises `HermesError` for an answer to a question that was not asked of this person.
+        """
+        if inbound.answers:
+            await self._check_answerer(inbound, session)
         row = await self.store.inbox.accept(inbound, session, self._floor.queue)
         if inbound.busy is Busy.INTERRUPT:
             self._floor.stop(session, NEW_MESSAGE)
@@ -179,6 +184,13 @@ class Hermes:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
         await self._floor.close()
         await self.store.close()
+
+    async def _check_answerer(self, inbound: Inbound, session: str) -> None:
+        """What a run asks is for the person whose session it is, and for the owner."""
+        record = await self.store.sessions.get(session)
+        owner = inbound.principal.standing is Standing.OWNER
+        if record is not None and not owner and record.principal != inbound.principal.key:
+            raise HermesError("Only the person whose session it is, or the owner, may answer that.")
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)

@@ -22,6 +22,7 @@ from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.database import Store
+from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -29,8 +30,8 @@ from hermes_agent.tools.toolbox import Toolbox
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
-    process (empty: as configured). `quarantined` are tools that could not be offered;
-    `build` makes the agent of a session under its journal."""
+    process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
+    questions; `build` makes the agent of a session under its journal."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -39,6 +40,7 @@ class Runtime:
     hermes: Hermes
     toolbox: Toolbox
     quarantined: tuple[Quarantined, ...]
+    unasked: Unasked
     clock: Clock
     ids: Ids
     owner: Principal

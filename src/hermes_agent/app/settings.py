@@ -9,6 +9,7 @@ from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
+from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 
 
@@ -90,3 +91,6 @@ class Settings:
         default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
     )
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
+    guardrails: GuardrailSettings = field(
+        default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
+    )

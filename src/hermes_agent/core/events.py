@@ -45,11 +45,12 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTaken:
-    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the
-    conversation."""
+    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the conversation;
+    `principal` said it."""
 
     message: Message
     inbox: int = 0
+    principal: str = ""
     kind: Literal["message_taken"] = field(default="message_taken", init=False)
 
 
