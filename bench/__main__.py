@@ -1,4 +1,4 @@
-"""`python -m bench [--data FOLDER] [NAME ...]`: measure and print the table; the exit code is 1 where a limit is not held."""
+"""`python -m bench [--data FOLDER] [NAME ...]`: measure and print the table; exit code 1 where a limit is not held."""
 
 from __future__ import annotations
 
