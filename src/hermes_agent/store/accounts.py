@@ -76,7 +76,7 @@ class Owner:
                 return (self.day, self.principal)
             case Scope.DAY:
                 return (self.day,)
-            case Scope.CALL:
+            case _:
                 return ()
 
     def account(self, scope: Scope) -> str:
