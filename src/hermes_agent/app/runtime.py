@@ -69,7 +69,8 @@ class Runtime:
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
     """The route that a name, or the settings, lead to. Raises `NoModel`."""
-    return choose(model_settings(loaded, model), secrets.get, loaded.value.models, sign_ins(secrets))
+    route = choose(model_settings(loaded, model), secrets.get, loaded.value.models, sign_ins(secrets))
+    return replace(route, cache=secrets.home.cache)
 
 
 def sign_ins(secrets: Secrets) -> SignIns:

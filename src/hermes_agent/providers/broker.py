@@ -31,6 +31,7 @@ KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
+REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class Broker:
         if not self._probes:
             return
         self._probes -= 1
-        window = await late(self._route.vendor.window_probe)(self._http, self._route)
+        window = await late(REAL_WINDOW)(self._http, self._route)
         if window and window != self._route.facts.window:
             self._route = replace(self._route, facts=replace(self._route.facts, window=window))
             self._compilers.clear()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import click
+from click.shell_completion import CompletionItem
 
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.routes import key_name
@@ -52,11 +53,9 @@ class VendorName(click.ParamType[Vendor]):
             )
         return vendor
 
-    def shell_complete(
-        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         names = [each.name for each in with_sign_in()]
-        return [click.shell_completion.CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 @click.command(short_help="Sign in to a vendor instead of holding a key.")
