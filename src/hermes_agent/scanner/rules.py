@@ -136,7 +136,8 @@ INJECTIONS = _rules(
         Severity.BLOCK,
         SYSTEM,
         "instruction|directive",
-        r"\bnew (?:system )?(?:instructions?|directive)s?\s*(?:from (?:the )?(?:system|admin|developer))?\s*:\s*\S.{0,80}"
+        r"\bnew (?:system )?(?:instructions?|directive)s?\s*(?:from (?:the )?(?:system|admin|developer))?\s*:\s*\S"
+        r".{0,80}"
         r"\b(?:ignore|you (?:must|will|are)|send|forget|disregard)",
     ),
     (
