@@ -13,6 +13,8 @@ from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
 from hermes_agent.sandbox.place import PLACES, Place
+from hermes_agent.sandbox.settings import ContainerSettings
+from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 
 
 def seen_environment() -> dict[str, str]:
@@ -36,8 +38,25 @@ def jailed(kind: str) -> Callable[[Path], Place]:
     return make
 
 
+def docker(folder: Path) -> Place:
+    try:
+        command = podman()
+    except NoPodman as reason:
+        pytest.skip(f"no containers here: {reason}")
+    settings = ContainerSettings(image=IMAGE, command=command, arguments=ARGUMENTS, processes=100, tmp_mb=16)
+    place: Place = late(PLACES["docker"])(folder / "docker", settings, Walls(), dict(os.environ), {"TERM": "dumb"})
+    return place
+
+
 MAKERS: dict[str, Callable[[Path], Place]] = {
     "local": local,
     "bubblewrap": jailed("bubblewrap"),
     "landlock": jailed("landlock"),
+    "docker": docker,
 }
+
+
+def remove_what_was_made(kind: str) -> None:
+    """What a test of this kind of place would leave on the machine."""
+    if kind == "docker":
+        remove_containers()

@@ -99,7 +99,7 @@ class Toolkit:
             made: Place = late(PLACE)(self._home, self._settings.terminal, environment())
             return made
 
-        return ChosenPlace("local", make)
+        return ChosenPlace(self._settings.terminal.place, make)
 
 
 class FirstUse:

@@ -35,8 +35,15 @@ class ChosenPlace:
     async def directory(self, shell: str) -> str:
         return await self._place.directory(shell)
 
-    async def get(self, path: str) -> bytes:
-        return await self._place.get(path)
+    async def get(self, path: str, folder: str = "") -> bytes:
+        return await self._place.get(path, folder)
 
-    async def put(self, path: str, content: bytes) -> None:
-        await self._place.put(path, content)
+    async def put(self, path: str, content: bytes, folder: str = "") -> None:
+        await self._place.put(path, content, folder)
+
+    async def prune(self, minutes: int) -> int:
+        return await self._place.prune(minutes)
+
+    async def close(self) -> None:
+        if "_place" in self.__dict__:  # one that was never made has nothing open
+            await self._place.close()

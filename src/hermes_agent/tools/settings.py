@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hermes_agent.sandbox.settings import ContainerSettings
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalSettings:
     """Commands (section `terminal`)."""
 
+    place: Literal["local", "docker"] = field(
+        default="local", metadata={"doc": "Where commands run: this machine or a container."}
+    )
     jail: Literal["none", "any", "bubblewrap", "landlock"] = field(
         default="none",
         metadata={
@@ -31,6 +36,7 @@ class TerminalSettings:
     env_passthrough: tuple[str, ...] = field(
         default=(), metadata={"doc": "Variables that commands see although they look like secrets."}
     )
+    docker: ContainerSettings = field(default_factory=ContainerSettings, metadata={"doc": "Containers."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
