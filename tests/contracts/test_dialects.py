@@ -3,11 +3,12 @@
 import pytest
 
 from hermes_agent.core.messages import Image, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import CallDelta, Reply, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.model import CallDelta, Prefix, Reply, StopReason, TextDelta, ThinkingDelta, ToolSchema, Usage
+from hermes_agent.host.late import late
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.dialects import DIALECTS as TABLE
 from hermes_agent.testing.faults import BrokenToolJson, DuplicateIds, Status
-from tests.providers.asking import DIALECTS, PIXEL, Spoken, result, talking
+from tests.providers.asking import DIALECTS, PIXEL, READ, Spoken, result, route_to, talking
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)
 UNICODE = "Grüße, 世界! 👩‍👩‍👧‍👦 \u202e\u05e9\u05dc\u05d5\u05dd\u202c \x00 \ud7ff"
@@ -68,6 +69,31 @@ async def test_calls_of_one_turn_come_in_order_with_their_arguments(spoken: Spok
         (call.name, call.arguments, "") for call in calls
     ]
     assert reply.stop is StopReason.TOOL_CALLS
+
+
+@EVERY
+async def test_a_name_that_the_dialect_refuses_goes_out_as_another_and_comes_back_as_itself(spoken: Spoken):
+    odd = ToolSchema(name="server.files/read 世界" * 9, description="Read.", parameters=READ.parameters)
+    unfit = ToolSchema(name="broken", description="", parameters={"type": "string"})
+    prefix = Prefix(system="Be careful.", tools=(READ, unfit, odd), hash="1")
+
+    def script(heard: Heard) -> Call | Say:
+        return Call(heard.tools[1].name, {"path": "a"}) if heard.turn == 0 else Say("Done.")
+
+    async with talking(spoken, script) as talk:
+        heard = await talk.listen(prefix=prefix)
+        (call,) = heard[-1].message.tool_calls
+        talk.answer(result(call.id, "text", name=call.name))
+        await talk.ask(prefix=prefix)
+        sent = [tool.name for tool in talk.server.asked[0].tools]
+    assert [item.name for item in heard if isinstance(item, CallDelta)] == [call.name] == [odd.name]
+    assert (len(sent), sent[0]) == (2, READ.name)
+
+
+@EVERY
+def test_what_doctor_judges_tools_by_is_what_requests_are_written_by(spoken: Spoken):
+    dialect = late(TABLE[spoken.name])
+    assert dialect.compiler(route_to(spoken.model)).rules == dialect.tools
 
 
 @EVERY

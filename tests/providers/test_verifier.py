@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, said
+from hermes_agent.providers.sight import Sight
 from hermes_agent.providers.verifier import NO_RESULT, Transcript, Turn
 
 MAKER = "vendor/model"
@@ -29,7 +30,7 @@ MESSAGES = st.lists(
 
 
 def verified(messages: list[Message], *, images: bool = True) -> list[Turn]:
-    transcript = Transcript(maker=MAKER, images=images)
+    transcript = Transcript(maker=MAKER, sight=Sight(images=images))
     transcript.follow(messages)
     keep, ending = transcript.ending()
     return [*transcript.turns[:keep], *ending]
@@ -70,7 +71,7 @@ def test_no_words_are_lost_and_no_foreign_thinking_is_sent(messages: list[Messag
 
 @given(MESSAGES, st.data())
 def test_following_step_by_step_ends_like_following_at_once(messages: list[Message], data: st.DataObject):
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     frozen: dict[int, Turn] = {}
     for upto in [*sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=4))), len(messages)]:
         transcript.follow(messages[:upto])
@@ -106,7 +107,7 @@ def test_a_real_result_that_comes_later_replaces_the_missing_one():
     call = ToolCall(id="a", name="read", arguments={})
     real = ToolResult(call_id="a", name="read", parts=(Text(text="real"),))
     messages = [said("go"), of(Role.ASSISTANT, call)]
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     transcript.follow(messages)
     assert transcript.ending()[1][0].results[0].text == NO_RESULT
     transcript.settle()
@@ -117,7 +118,7 @@ def test_a_real_result_that_comes_later_replaces_the_missing_one():
 
 
 def test_a_conversation_that_was_taken_back_is_read_anew():
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     transcript.follow([said("one"), said("two")])
     transcript.settle()
     transcript.follow([said("other")])
@@ -128,7 +129,7 @@ def test_thinking_that_was_refused_is_left_out_and_later_thinking_is_not():
     def thought(opaque: str) -> Thinking:
         return Thinking(text="hm", opaque=opaque, maker=MAKER)
 
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     messages = [said("go"), of(Role.ASSISTANT, thought("old"), Text(text="a")), said("on")]
     transcript.follow(messages)
     transcript.forget()

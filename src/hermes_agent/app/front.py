@@ -15,7 +15,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -58,9 +58,17 @@ class Hermes:
         self._floor = Floor(store=store, build=build, clock=clock, ids=ids, queue=queue, own_only=own_only)
 
     async def open_session(
-        self, conversation: Conversation, principal: Principal, *, workspace: str, model: str = "", new: bool = False
+        self,
+        conversation: Conversation,
+        principal: Principal,
+        *,
+        workspace: str,
+        model: str = "",
+        job: str = "",
+        new: bool = False,
     ) -> SessionRecord:
-        """The conversation's current session, made where there is none or where a `new` one is wanted."""
+        """The conversation's current session, made where there is none or where a `new` one is wanted, for the runs of
+        a `job` or for none."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
         now = self._clock.now()
@@ -71,6 +79,7 @@ class Hermes:
             surface=conversation.platform,
             model=model,
             workspace=workspace,
+            job=job,
             created=now,
             updated=now,
         )
@@ -89,7 +98,12 @@ class Hermes:
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
-        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
+        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.
+
+        Raises `HermesError` for an answer to a question that was not asked of this person.
+        """
+        if inbound.answers:
+            await self._check_answerer(inbound, session)
         row = await self.store.inbox.accept(inbound, session, self._floor.queue)
         if inbound.busy is Busy.INTERRUPT:
             self._floor.stop(session, NEW_MESSAGE)
@@ -136,9 +150,12 @@ class Hermes:
                     return
 
     @asynccontextmanager
-    async def holding(self, session: str) -> AsyncIterator[Journal]:
-        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
-        busy."""
+    async def holding(self, session: str, *, beside_run: bool = False) -> AsyncIterator[Journal]:
+        """The right to write the log of a session where no run is under way, for a command; with `beside_run` also
+        where this process runs one, for what may be said at any time. Raises `HermesError` if busy."""
+        if beside_run and (running := self._floor.journal_of(session)):
+            yield running
+            return
         lease = await self._hold(session)
         try:
             yield self._floor.journal(lease, await self.view(session))
@@ -167,6 +184,13 @@ class Hermes:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
         await self._floor.close()
         await self.store.close()
+
+    async def _check_answerer(self, inbound: Inbound, session: str) -> None:
+        """What a run asks is for the person whose session it is, and for the owner."""
+        record = await self.store.sessions.get(session)
+        owner = inbound.principal.standing is Standing.OWNER
+        if record is not None and not owner and record.principal != inbound.principal.key:
+            raise HermesError("Only the person whose session it is, or the owner, may answer that.")
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)

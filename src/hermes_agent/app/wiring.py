@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.agent.tail import Now, Tail
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
@@ -33,6 +35,8 @@ from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
+
+SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             ids=ids,
             closing=closing,
+            book=Book(store=store, clock=clock, rules=loaded.value.budget.rules),
         )
         hermes = Hermes(
             store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
@@ -93,9 +98,11 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             hermes=hermes,
             toolbox=toolkit.toolbox,
             quarantined=toolkit.quarantined,
+            unasked=toolkit.unasked,
             clock=clock,
             ids=ids,
             owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
+            build=builder.agent,
             model=options.model,
         )
 
@@ -114,14 +121,20 @@ class Builder:
     clock: Clock
     ids: Ids
     closing: AsyncExitStack
+    book: Book
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
-        ledger = RunLedger(self.store, journal, self.clock, record.principal)
-        broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
+        broker = Broker(
+            route,
+            ledger=RunLedger(self.book, journal, record),
+            http=self.http,
+            clock=self.clock,
+            settings=settings.model,
+        )
 
         async def look_around() -> Surroundings:
             return await asyncio.to_thread(
@@ -132,17 +145,33 @@ class Builder:
                 now=self.clock.now(),
             )
 
+        budget = Budget(limits=self._limits())
+        tail = Tail([Now(self.clock), *self.toolkit.tail], self.ids)
+
+        def shortener() -> Shortens:
+            made: Shortens = late(SHORTENER)(
+                seconds=settings.compaction.seconds,
+                writers=(broker,),
+                tail=tail,
+                deadline=budget.limits.deadline,
+                ids=self.ids,
+                redact=self.secrets.redact,
+            )
+            return made
+
         return Agent(
             model=broker,
             tools=self.toolkit.toolbox,
             prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, look_around),
-            budget=Budget(limits=self._limits()),
+            budget=budget,
             clock=self.clock,
             ids=self.ids,
-            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
+            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended, session=record.id),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            tail=tail,
+            compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
 
     async def _reachable(self, route: Route) -> Route:
@@ -157,4 +186,4 @@ class Builder:
     def _limits(self) -> Limits:
         agent = self.loaded.value.agent
         deadline = None if agent.max_seconds is None else self.clock.monotonic() + agent.max_seconds
-        return Limits(turns=agent.max_turns, deadline=deadline, money=agent.max_money, tokens=agent.max_tokens)
+        return Limits(turns=agent.max_turns, deadline=deadline)

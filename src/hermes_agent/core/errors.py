@@ -16,6 +16,7 @@ HermesError
 │   └── MalformedReply · EmptyReply · BadRequest · ThinkingRefused
 ├── NoModel                         nothing to ask: no key, no local server
 ├── LimitReached                    turns, time, money or tokens; the run can be continued
+│   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
 │   ├── UnknownTool · BadArguments · Refused · StaleWrite
 └── Stopped                         a person said stop
@@ -179,11 +180,19 @@ class NoModel(HermesError):
 
 
 class LimitReached(HermesError):
-    """A limit ended the run, which can be continued. `limit` names the setting, e.g. `agent.max_turns`."""
+    """A limit ended the run, which can be continued. `limit` names its kind, e.g. `money limit`; the text names the
+    setting."""
 
     def __init__(self, message: str, *, limit: str) -> None:
         super().__init__(message)
         self.limit = limit
+
+
+class GoingInCircles(LimitReached):
+    """The calls of a run repeat what does not help; the settings `guardrails` say when that is the end."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, limit="guardrail")
 
 
 class ToolError(HermesError):

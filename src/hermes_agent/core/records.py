@@ -55,6 +55,9 @@ def _union(kind: Kind) -> Reviver:
     records = {_tag(member): _reviver(member) for member in members if is_dataclass(member)}
     if not records:
         return _reviver(members[0]) if len(members) == 1 else _same
+    if len(members) == 1:
+        only = _reviver(members[0])
+        return lambda plain: None if plain is None else only(plain)
     return lambda plain: None if plain is None else records[plain["kind"]](plain)
 
 

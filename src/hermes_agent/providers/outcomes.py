@@ -149,6 +149,8 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
     """An outcome of this route: "vendor/model at host" + `what` + what to do."""
     advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
+    if kind is AuthRefused and route.source is not None:
+        advice = f"`hermes login {route.vendor.name}` signs in again."
     sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
     return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
 

@@ -1,16 +1,19 @@
 """Neutral messages put into the order that every provider's grammar wants; what is stored is never changed.
 
 Providers want user and assistant in turn, beginning with the user; a result for every call, right after the calls; no
-empty parts; thinking only back to the model that made it. A conversation that was stopped, branched, steered or begun
+empty parts; thinking only back to the model that made it; no picture that the model cannot take; names of tools that
+it can. A conversation that was stopped, branched, steered or begun
 on another model breaks each of these rules now and then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.providers.sight import Sight, earlier, pictures_in
+from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, wire_name
 
 NO_RESULT = "There is no result: the call was interrupted before it could answer."
 GO_ON = "Continue."
@@ -34,9 +37,10 @@ class Transcript:
     is the index of the first turn that changed since `settle` was called.
     """
 
-    def __init__(self, *, maker: str, images: bool) -> None:
+    def __init__(self, *, maker: str, sight: Sight | None = None, rules: ToolRules = PLAIN) -> None:
         self._maker = maker
-        self._images = images
+        self._sight = sight or Sight()
+        self._rules = rules
         self._refused: set[str] = set()
         self._begin()
 
@@ -45,6 +49,9 @@ class Transcript:
         self.fresh = 0
         self.call_ids: set[str] = set()
         self._taken: list[Message] = []
+        self._pictures = 0
+        self._hidden = 0
+        self._passed = 0
         self._open: dict[str, ToolCall] = {}
         self._waiting: list[Part] = []
 
@@ -55,6 +62,12 @@ class Transcript:
         if len(messages) < known or any(old is not new for old, new in zip(taken, messages, strict=False)):
             self._begin()
             known = 0
+        self._pictures += pictures_in(messages[known:], self._sight)
+        hidden = self._sight.hidden(self._pictures)
+        if hidden != self._hidden:
+            pictures = self._pictures
+            self._begin()
+            self._pictures, self._hidden, known = pictures, hidden, 0
         for message in messages[known:]:
             self._take(message)
             self._taken.append(message)
@@ -140,6 +153,10 @@ class Transcript:
         parts = tuple(part for part in self._kept(result.parts) if isinstance(part, (Text, Image, File)))
         return ToolResult(call_id=result.call_id, name=result.name, parts=parts, is_error=result.is_error)
 
+    def _is_hidden(self, part: Image) -> bool:
+        self._passed += self._sight.takes(part)
+        return self._passed <= self._hidden and self._sight.takes(part)
+
     def _kept(self, parts: Sequence[Part]) -> Iterator[Part]:
         for part in parts:
             match part:
@@ -149,8 +166,12 @@ class Transcript:
                 case Thinking():
                     if part.maker == self._maker and part.opaque not in self._refused:
                         yield part
-                case Image() if not self._images:
-                    yield Text(text=f"[A picture ({part.media_type}) that this model cannot see.]", origin=part.origin)
+                case Image() if self._is_hidden(part):
+                    yield earlier(part)
+                case Image() | File():
+                    yield self._sight.shown(part)
+                case ToolCall() if not self._rules.fits(part.name):
+                    yield replace(part, name=wire_name(part.name, self._rules))
                 case _:
                     yield part
 

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 DIALECTS: dict[str, str] = {
     "openai_chat": "hermes_agent.providers.dialects.openai_chat:DIALECT",
+    "openai_responses": "hermes_agent.providers.dialects.openai_responses:DIALECT",
     "anthropic": "hermes_agent.providers.dialects.anthropic:DIALECT",
 }

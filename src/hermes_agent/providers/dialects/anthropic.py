@@ -22,6 +22,8 @@ from hermes_agent.providers.dialect import Dialect, Table
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.anthropic import MessagesDecoder
 from hermes_agent.providers.route import output_limit
+from hermes_agent.providers.sight import MEGABYTE, PictureRules
+from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
 
@@ -40,6 +42,9 @@ BUDGETS: dict[Level, int] = {
 }
 LEAST_BUDGET = 1_024
 LEAST_ROOM = 1_024
+RULES = ToolRules(longest_name=128)
+# https://docs.anthropic.com/en/docs/build-with-claude/vision#general-limits; with more than 20, large ones are refused
+PICTURES = PictureRules(largest=5 * MEGABYTE, most=100)
 
 ERRORS: Table = {
     "api_error": ServerFailed,
@@ -61,6 +66,9 @@ class MessagesCompiler(ConversationCompiler):
     the one before it, which is where the last request ended.
     """
 
+    rules = RULES
+    pictures = PICTURES
+
     def _shown(self, fragments: list[bytes]) -> list[bytes]:
         fragments = fragments.copy()
         for place in (-1, -3):
@@ -72,10 +80,7 @@ class MessagesCompiler(ConversationCompiler):
         return "/v1/messages"
 
     def _headers(self, body: bytes) -> dict[str, str]:  # noqa: ARG002 - see the base
-        headers = {"anthropic-version": API_VERSION}
-        if self._route.key:
-            headers["x-api-key"] = self._route.key
-        return headers
+        return {"anthropic-version": API_VERSION, **self._route.key_header("x-api-key")}
 
     def _head(self, prefix: Prefix) -> bytes:
         head: dict[str, Any] = {"model": self._route.model}
@@ -176,4 +181,4 @@ def _document(part: File) -> dict[str, Any]:
     return {"type": "document", "title": part.name, "source": source}
 
 
-DIALECT = Dialect(errors=ERRORS, compiler=MessagesCompiler, reader=MessagesDecoder)
+DIALECT = Dialect(errors=ERRORS, compiler=MessagesCompiler, reader=MessagesDecoder, tools=RULES)
