@@ -53,7 +53,7 @@ def test_every_call_is_answered_exactly_once_in_the_next_turn_and_nothing_else_i
     turns = verified(messages)
     assert not turns[0].results
     for turn, following in zip(turns[1::2], turns[2::2], strict=True):
-        calls = sorted({part.id for part in turn.parts if isinstance(part, ToolCall)})
+        calls = sorted(part.id for part in turn.parts if isinstance(part, ToolCall))
         assert sorted(result.call_id for result in following.results) == calls
 
 
@@ -88,6 +88,18 @@ def test_the_messages_stay_as_they_are(messages: list[Message]):
     before = copy.deepcopy(messages)
     verified(messages)
     assert messages == before
+
+
+def test_an_id_that_was_used_before_becomes_another_one_in_call_and_result():
+    call = ToolCall(id="a", name="read", arguments={})
+    answers = [ToolResult(call_id="a", name="read", parts=(Text(text=text),)) for text in "xy"]
+    messages = [said("go"), of(Role.ASSISTANT, call), of(Role.TOOL, answers[0])]
+    messages += [of(Role.ASSISTANT, call, call), of(Role.TOOL, answers[1])]
+    turns = verified(messages)
+    ids = [part.id for turn in turns for part in turn.parts if isinstance(part, ToolCall)]
+    told = {result.call_id: result.text for turn in turns for result in turn.results}
+    assert len(set(ids)) == len(ids) == 3
+    assert [told[id_] for id_ in ids] == ["x", "y", NO_RESULT]
 
 
 def test_a_steered_turn_waits_until_the_results_are_there():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.http import Http
@@ -32,6 +33,7 @@ DEFAULT_VENDOR = "openrouter"
 DEFAULT_OUTPUT = 32_000
 # Of a server that must be asked for its window, before it was asked.
 LOCAL_WINDOW = 8_192
+GAP = re.compile(r"\{([A-Z_]+)\}")
 SignIns = Callable[[Vendor], "KeySource | None"]
 NOTHING: Mapping[str, ModelOverride] = MappingProxyType({})
 
@@ -56,7 +58,8 @@ class KeySource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A vendor, an address, a key and a model, with what is known of it. The key is never shown.
+    """A vendor, an address, a key and a model, with what is known of it. The key is never shown. `region` is empty
+    where the vendor has none.
 
     Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
     folder in which the windows of local servers are remembered; None: they are not.
@@ -67,6 +70,7 @@ class Route:
     key: str = field(repr=False)
     model: str
     facts: ModelFacts
+    region: str = ""
     source: KeySource | None = field(default=None, repr=False, compare=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     cache: Path | None = field(default=None, repr=False, compare=False)
@@ -151,7 +155,8 @@ def choose(
     says what is missing and what to do.
     """
     vendor, model = _named(settings, secrets) if settings.default else _first_ready(settings, secrets, sign_ins)
-    base_url = _address(vendor, settings, secrets)
+    region = _region(vendor, settings, secrets)
+    base_url = _address(vendor, region, settings, secrets)
     if not base_url and not vendor.server:
         raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. {vendor.address}.")
     if not model:
@@ -170,6 +175,7 @@ def choose(
         key=key,
         model=model,
         facts=_facts(vendor, model, settings, models),
+        region=region,
         source=source,
     )
 
@@ -228,19 +234,33 @@ def _first_ready(settings: ModelSettings, secrets: Secrets, sign_ins: SignIns) -
     raise NoModel(f"There is no model to ask: no key was found and none is configured. {WAYS_ON}")
 
 
-def _address(vendor: Vendor, settings: ModelSettings, secrets: Secrets) -> str:
+def _region(vendor: Vendor, settings: ModelSettings, secrets: Secrets) -> str:
+    named = ((secrets(name) or "").strip() for name in vendor.region_names)
+    return settings.region or next((region for region in named if region), vendor.region)
+
+
+def _address(vendor: Vendor, region: str, settings: ModelSettings, secrets: Secrets) -> str:
     if settings.base_url:
         return settings.base_url
     said = (secrets(vendor.base_url_env) or "").strip() if vendor.base_url_env else ""
-    if said or not settings.region or not vendor.regions:
-        return said or vendor.base_url
-    if settings.region in vendor.regions:
-        return vendor.regions[settings.region]
-    near = late("difflib").get_close_matches(settings.region, vendor.regions, n=1)
+    if said or not region or not vendor.regions:
+        return said or _filled(vendor.base_url, vendor, secrets)
+    if region in vendor.regions:
+        return _filled(vendor.regions[region], vendor, secrets)
+    near = late("difflib").get_close_matches(region, vendor.regions, n=1)
     guess = f" Did you mean `{near[0]}`?" if near else ""
-    raise NoModel(
-        f"{vendor.title} has no region `{settings.region}` (`model.region`).{guess} Known: {', '.join(vendor.regions)}."
-    )
+    where = " or ".join(("`model.region`", *vendor.region_names))
+    raise NoModel(f"{vendor.title} has no region `{region}` ({where}).{guess} Known: {', '.join(vendor.regions)}.")
+
+
+def _filled(address: str, vendor: Vendor, secrets: Secrets) -> str:
+    """The address with each `{NAME}` in it replaced by what stands under that name."""
+    for name in GAP.findall(address):
+        value = (secrets(name) or "").strip()
+        if not value:
+            raise NoModel(f"{vendor.title} needs {name}: put it into the environment or `.env`. {WAYS_ON}")
+        address = address.replace(f"{{{name}}}", quote(value, safe=""))
+    return address
 
 
 def find_key(vendor: Vendor, secrets: Secrets) -> tuple[str, str]:

@@ -53,9 +53,12 @@ class Vendor:
 
     `base_url` ends before the dialect's path (`/chat/completions`, `/v1/messages`) and has no slash at its end;
     empty: it must be configured, and `address` shows what one looks like. `regions` are further addresses by the name
-    of a region (`model.region`). `key_names` are the names under which a key is looked for, in order; `keys_at` is
-    where a person gets one; `key_header` is the header that holds it, empty for the dialect's own. `base_url_env` is
-    the name under which another address is. `sign_in` names the way to sign in instead of a key (`module:attribute`).
+    of a region (`model.region`, or what stands under one of `region_names`); `region` is the usual one. `{NAME}` in an
+    address is what stands under that name in the environment or `.env`. `key_names` are the names under which a key is
+    looked for, in order; `keys_at` is where a person gets one; `key_header` is the header that holds it, empty for the
+    dialect's own. `base_url_env` is the name under which another address is. `sign` names a coroutine
+    (`module:attribute`) that gives a request without a key the headers that prove who asks. `sign_in` names the way to
+    sign in instead of a key (`module:attribute`).
 
     `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
     that have no slash. `catalogue` names a vendor whose models these are, where this one's are not known.
@@ -69,10 +72,13 @@ class Vendor:
     base_url: str = ""
     address: str = "http://127.0.0.1:8000/v1"
     regions: Mapping[str, str] = field(default_factory=dict)
+    region_names: tuple[str, ...] = ()
+    region: str = ""
     key_names: tuple[str, ...] = ()
     keys_at: str = ""
     key_header: Literal["", "api-key"] = ""
     base_url_env: str = ""
+    sign: str = ""
     sign_in: str = ""
     needs_key: bool = True
     default_model: str = ""

@@ -115,16 +115,25 @@ class Transcript:
         self._close_calls()
         if not self.turns:
             self._last(Role.USER).parts.append(Text(text=OPENING, origin=Origin.RUNTIME))
-        self._last(Role.ASSISTANT).parts += parts
-        calls = [part for part in parts if isinstance(part, ToolCall)]
-        self._open = {call.id: call for call in calls}
-        self.call_ids.update(self._open)
+        last = self._last(Role.ASSISTANT)
+        for part in parts:
+            last.parts.append(self._opened(part) if isinstance(part, ToolCall) else part)
+
+    def _opened(self, call: ToolCall) -> ToolCall:
+        """The call, waiting for its result under the id that it came with; an id that was used before becomes
+        another one."""
+        unique, number = call, len(self.call_ids)
+        while unique.id in self.call_ids:
+            unique, number = replace(call, id=f"{call.id[:52]}_{number}"), number + 1
+        self._open[unique.id if call.id in self._open else call.id] = unique
+        self.call_ids.add(unique.id)
+        return unique
 
     def _take_result(self, part: Part) -> None:
         if not isinstance(part, ToolResult):
             self._waiting += self._kept((part,))
-        elif self._open.pop(part.call_id, None) is not None:
-            self._last(Role.USER).results.append(self._shown(part))
+        elif (call := self._open.pop(part.call_id, None)) is not None:
+            self._last(Role.USER).results.append(self._shown(replace(part, call_id=call.id, name=call.name)))
         else:
             words = f"(A result of {part.name} whose call is not shown:)\n{part.text}"
             self._waiting.append(Text(text=words, origin=Origin.TOOL))
@@ -151,7 +160,7 @@ class Transcript:
 
     def _shown(self, result: ToolResult) -> ToolResult:
         parts = tuple(part for part in self._kept(result.parts) if isinstance(part, (Text, Image, File)))
-        return ToolResult(call_id=result.call_id, name=result.name, parts=parts, is_error=result.is_error)
+        return replace(result, parts=parts)
 
     def _is_hidden(self, part: Image) -> bool:
         self._passed += self._sight.takes(part)
