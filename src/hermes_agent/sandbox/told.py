@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 
@@ -20,6 +22,8 @@ class GroupFolders:
                 self._known[group] = file.read_text()
             elif begins_in:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                file.write_text(begins_in)
+                beside = self._folder / f".{group}.{os.getpid()}.{threading.get_ident()}"
+                beside.write_text(begins_in)
+                beside.replace(file)  # nobody reads half of it
                 self._known[group] = begins_in
         return self._known.get(group, "")
