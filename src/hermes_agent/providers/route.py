@@ -166,7 +166,7 @@ def choose(
     key = _sound_key(vendor, secrets)
     source = None if key or not vendor.sign_in else sign_ins(vendor)
     if vendor.needs_key and not key and source is None:
-        raise NoModel(_no_key(vendor))
+        raise NoModel(_no_key(vendor, model, secrets))
     if settings.chain_responses:
         vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
@@ -276,11 +276,22 @@ def _sound_key(vendor: Vendor, secrets: Secrets) -> str:
     return key
 
 
-def _no_key(vendor: Vendor) -> str:
+def _no_key(vendor: Vendor, model: str, secrets: Secrets) -> str:
+    usual = load_vendor(DEFAULT_VENDOR)
+    if vendor.name != usual.name and find_key(usual, secrets)[1] and f"{usual.name}/{vendor.name}" in _makers():
+        through = f" With the key for {usual.title} that is there: `{usual.name}/{vendor.name}/{model}`."
+    else:
+        through = ""
     if not vendor.key_names:
         return f"{vendor.title} needs a sign-in: `hermes login {vendor.name}`. {WAYS_ON}"
     where = f" (you get one at {vendor.keys_at})" if vendor.keys_at else ""
-    return f"{vendor.title} needs a key{where}: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
+    into = f"put {vendor.key_names[0]} into the environment or `.env`"
+    return f"{vendor.title} needs a key{where}: {into}.{through} {WAYS_ON}"
+
+
+def _makers() -> set[str]:
+    """The makers whose models a vendor serves, as `vendor/maker`."""
+    return {name.rpartition("/")[0] for name in known_models()}
 
 
 def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:
