@@ -1,4 +1,4 @@
-"""What the tests use of the machine beside Python: PostgreSQL, and where they are there ripgrep, bubblewrap, podman."""
+"""What the tests use of the machine beside Python: PostgreSQL, and where they are there ripgrep, bubblewrap, podman, sshd."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 CLUSTER_SETTINGS = Path("/etc/postgresql-common/createcluster.conf")
 
 # Debian's packages, and the program by which each is known to be there. Tests that need one are skipped without it.
-PROGRAMS = {"ripgrep": "rg", "bubblewrap": "bwrap", "podman": "podman", "runc": "runc"}
+PROGRAMS = {"ripgrep": "rg", "bubblewrap": "bwrap", "podman": "podman", "runc": "runc", "openssh-server": "sshd"}
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 

@@ -24,6 +24,15 @@ within() { # the record of exec id $1
     id=$1 f=$root/$1 mark=HERMES_EXEC=$1/
 }
 
+begun() { # the record of exec id $1, once its supervisor has said who runs it; that takes some milliseconds
+    within "$1"
+    tries=0
+    while [ ! -s "$f/leader" ] && [ ! -s "$f/exit" ] && [ $tries -lt 50 ]; do
+        sleep 0.02
+        tries=$((tries + 1))
+    done
+}
+
 lives() { # whether the very process with this line of /proc/PID/stat in file $1 runs; its number is `who` then
     { IFS= read -r line <"$1"; } 2>/dev/null || return 1
     who=${line%% *}
@@ -138,12 +147,12 @@ end() { # SHELL: ended CODE SECONDS LEFT, the kept directory, the beginning of t
 }
 
 poll() { # ID SHELL: as `end`
-    within "$1"
+    begun "$1"
     end "$2"
 }
 
 await() { # ID SHELL: when it has ended, as `end`
-    within "$1"
+    begun "$1"
     if lives "$f/pid" && exec 9<>"$f/alive" 8<"$f/alive" 9>&-; then read -r _ <&8; fi
     end "$2"
 }
@@ -187,7 +196,7 @@ part() { # ID START BYTES: ok, then that part of its output
 }
 
 send() { # ID, bytes as input: ok; fail
-    within "$1"
+    begun "$1"
     if ! lives "$f/pid" || [ -f "$f/exit" ] || [ ! -p "$f/in" ]; then
         echo "fail It takes no input: it has ended or does not run in the background."
     elif timeout 2 sh -c 'exec cat 1<>"$0"' "$f/in"; then
@@ -198,13 +207,13 @@ send() { # ID, bytes as input: ok; fail
 }
 
 signal() { # ID NUMBER: ok
-    within "$1"
+    begun "$1"
     lives "$f/leader" && kill "-$2" "-$who" 2>/dev/null
     echo ok
 }
 
 stop() { # ID SHELL: gone or left, and then as `end`
-    within "$1"
+    begun "$1"
     leader=0
     [ ! -f "$f/exit" ] && lives "$f/leader" && leader=$who
     ran=$leader

@@ -11,6 +11,8 @@ from hermes_agent.core.errors import HermesError, ToolError
 PLACES: dict[str, str] = {
     "local": "hermes_agent.sandbox.backends.local:LocalPlace",
     "docker": "hermes_agent.sandbox.backends.docker:build",
+    "ssh": "hermes_agent.sandbox.backends.ssh:build",
+    "singularity": "hermes_agent.sandbox.backends.singularity:build",
 }
 
 

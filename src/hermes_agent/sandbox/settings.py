@@ -26,3 +26,25 @@ class ContainerSettings:
     idle_hours: float = field(
         default=24.0, metadata=about("Hours after which a container that nobody used is removed.", least=0.0)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshSettings:
+    """Another machine (section `terminal.ssh`)."""
+
+    host: str = field(default="", metadata=about("Its name or address; a name of ~/.ssh/config will do."))
+    port: int = field(default=0, metadata=about("Its port; 0 is that of ~/.ssh/config, or 22.", least=0, most=65535))
+    user: str = field(default="", metadata=about("The account there; empty: that of ~/.ssh/config, or your name."))
+    key: str = field(default="", metadata=about("The file of the private key; empty: those that ssh would try."))
+    known_hosts: str = field(default="", metadata=about("The file of known hosts; empty: ~/.ssh/known_hosts."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingularitySettings:
+    """Apptainer or Singularity (section `terminal.singularity`)."""
+
+    image: str = field(default="", metadata=about("The image: a file (.sif), a folder, or docker://..."))
+    command: tuple[str, ...] = field(
+        default=(), metadata=about("The program with its first arguments. Empty: apptainer, else singularity.")
+    )
+    arguments: tuple[str, ...] = field(default=(), metadata=about("More arguments of its `instance start`."))

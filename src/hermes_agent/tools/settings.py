@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hermes_agent.sandbox.settings import ContainerSettings
+from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings, SshSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalSettings:
     """Commands (section `terminal`)."""
 
-    place: Literal["local", "docker"] = field(
-        default="local", metadata={"doc": "Where commands run: this machine or a container."}
+    place: Literal["local", "docker", "ssh", "singularity"] = field(
+        default="local", metadata={"doc": "Where commands run: this machine, a container, or another machine."}
     )
     jail: Literal["none", "any", "bubblewrap", "landlock"] = field(
         default="none",
@@ -37,6 +37,10 @@ class TerminalSettings:
         default=(), metadata={"doc": "Variables that commands see although they look like secrets."}
     )
     docker: ContainerSettings = field(default_factory=ContainerSettings, metadata={"doc": "Containers."})
+    ssh: SshSettings = field(default_factory=SshSettings, metadata={"doc": "Another machine."})
+    singularity: SingularitySettings = field(
+        default_factory=SingularitySettings, metadata={"doc": "Apptainer or Singularity."}
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
