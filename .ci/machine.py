@@ -1,4 +1,4 @@
-"""What the tests use of the machine beside Python: PostgreSQL, and where they are there ripgrep, bubblewrap, podman, sshd."""
+"""What the tests use of the machine: PostgreSQL, and ripgrep, bubblewrap, podman and sshd where they are there."""
 
 import os
 import shutil
