@@ -14,9 +14,11 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail
+from hermes_agent.app.chains import chain_of
+from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.runtime import Runtime, route_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Toolkit
@@ -137,9 +139,11 @@ class Builder:
         settings = self.loaded.value
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
         toolbox = self.toolkit.toolbox(surface)
-        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        name = record.model or self.options.model
+        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
         broker = Broker(
-            route,
+            chain,
             ledger=RunLedger(self.book, journal, record),
             http=self.http,
             clock=self.clock,
