@@ -44,6 +44,15 @@ class TerminalSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodeSettings:
+    """Programs of `execute_code` (section `code`)."""
+
+    timeout: int = field(default=300, metadata={"doc": "Seconds that one program may take."})
+    max_calls: int = field(default=50, metadata={"doc": "Tools that one program may call."})
+    max_output: int = field(default=50_000, metadata={"doc": "Bytes that one program may print before it is ended."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutputSettings:
     """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
 

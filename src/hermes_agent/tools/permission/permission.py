@@ -12,6 +12,7 @@ from hermes_agent.core.tool import Question
 from hermes_agent.tools.danger.judging import judge
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.permission.requests import (
+    CODE,
     COMMAND,
     Allowed,
     Decision,
@@ -96,6 +97,9 @@ class Permission:
         command = request.arguments.get(COMMAND)
         if Capability.EXEC in request.needs and isinstance(command, str):
             return judge(command, where)
+        code = request.arguments.get(CODE)
+        if Capability.EXEC in request.needs and isinstance(code, str):
+            return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
         if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
             return Verdict()
         outside = [path for path in request.facts.paths or () if where.is_outside(path)]
