@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
@@ -11,6 +12,7 @@ from hermes_agent.host.schema import about
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
+from hermes_agent.tools.surfaces import SurfaceTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,4 +95,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
     guardrails: GuardrailSettings = field(
         default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
+    )
+    tools: Mapping[str, SurfaceTools] = field(
+        default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
