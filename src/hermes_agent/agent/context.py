@@ -59,7 +59,7 @@ class RunContext:
 
     def progress(self, text: str) -> None:
         """Show a line to whoever watches."""
-        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=text))
+        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=self._agent.redact(text)))
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
         """The answer of another tool, called in this one's name under an id of its own."""

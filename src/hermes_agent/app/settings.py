@@ -9,9 +9,15 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
-from hermes_agent.providers.settings import ModelOverride, ModelSettings
+from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
-from hermes_agent.tools.settings import ApprovalSettings, CodeSettings, TerminalSettings, ToolOutputSettings
+from hermes_agent.tools.settings import (
+    ApprovalSettings,
+    CodeSettings,
+    SecretUse,
+    TerminalSettings,
+    ToolOutputSettings,
+)
 from hermes_agent.tools.surfaces import SurfaceTools
 
 
@@ -76,6 +82,9 @@ class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
+    credentials: dict[str, CredentialSettings] = field(
+        default_factory=dict, metadata={"doc": "Several keys for one vendor, by the vendor's name."}
+    )
     models: dict[str, ModelOverride] = field(
         default_factory=dict,
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
@@ -99,4 +108,7 @@ class Settings:
     )
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
+    )
+    secrets: Mapping[str, SecretUse] = field(
+        default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )

@@ -14,12 +14,14 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail
+from hermes_agent.app.chains import chain_of
+from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.runtime import Runtime, route_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Toolkit
+from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
@@ -78,7 +80,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, Means(secret=secrets.get))
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         builder = Builder(
             home=home,
@@ -138,9 +140,11 @@ class Builder:
         settings = self.loaded.value
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
         toolbox = self.toolkit.toolbox(surface)
-        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        name = record.model or self.options.model
+        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
         broker = Broker(
-            route,
+            chain,
             ledger=RunLedger(self.book, journal, record),
             http=self.http,
             clock=self.clock,
@@ -177,10 +181,13 @@ class Builder:
             budget=budget,
             clock=self.clock,
             ids=self.ids,
-            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended, session=record.id),
+            hooks=self.toolkit.hooks(
+                self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
+            ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
