@@ -24,6 +24,11 @@ within() { # the record of exec id $1
     id=$1 f=$root/$1 mark=HERMES_EXEC=$1/
 }
 
+clock() { # `clock`: hundredths of a second since the machine's start
+    read -r clock _ </proc/uptime
+    clock=${clock%.*}${clock#*.}
+}
+
 begun() { # the record of exec id $1, once its supervisor has said who runs it; that takes some milliseconds
     within "$1"
     tries=0
@@ -218,14 +223,13 @@ stop() { # ID SHELL: gone or left, and then as `end`
     [ ! -f "$f/exit" ] && lives "$f/leader" && leader=$who
     ran=$leader
     family "$leader"
-    word=TERM tries=0
-    while [ -n "$found" ] && [ $tries -lt 26 ]; do
-        # Asked once, then given 0.8 s, then ended again and again, with whoever was forked meanwhile.
-        { [ $tries = 0 ] || [ $tries -ge 14 ]; } && kill "-$word" $found 2>/dev/null
+    # Asked once; after 0.8 s ended, again and again until 1.6 s, with whoever was forked meanwhile.
+    [ -z "$found" ] || kill -TERM $found 2>/dev/null
+    clock
+    began=$clock
+    while family "$leader" && [ -n "$found" ] && clock && [ $((clock - began)) -lt 160 ]; do
+        [ $((clock - began)) -lt 75 ] || kill -KILL $found 2>/dev/null
         sleep 0.05
-        tries=$((tries + 1))
-        [ $tries -ge 14 ] && word=KILL
-        family "$leader"
     done
     if [ -z "$found" ]; then
         if lives "$f/pid" && exec 9<>"$f/alive" 8<"$f/alive" 9>&-; then read -r _ <&8; fi

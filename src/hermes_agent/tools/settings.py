@@ -44,6 +44,15 @@ class TerminalSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CodeSettings:
+    """Programs of `execute_code` (section `code`)."""
+
+    timeout: int = field(default=300, metadata={"doc": "Seconds that one program may take."})
+    max_calls: int = field(default=50, metadata={"doc": "Tools that one program may call."})
+    max_output: int = field(default=50_000, metadata={"doc": "Bytes that one program may print before it is ended."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutputSettings:
     """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
 
@@ -65,3 +74,11 @@ class ApprovalSettings:
     deny: tuple[str, ...] = field(
         default=(), metadata={"doc": "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`."}
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretUse:
+    """Where one secret may go (section `secrets.NAME`); its value is in `.env`."""
+
+    hosts: tuple[str, ...] = field(default=(), metadata={"doc": "Hosts that it may be sent to, as globs."})
+    commands: tuple[str, ...] = field(default=(), metadata={"doc": "Commands or tools that may have it, as globs."})
