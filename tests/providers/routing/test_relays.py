@@ -109,10 +109,11 @@ async def test_a_model_that_takes_a_beginning_goes_on_from_it_without_thinking()
 
 
 async def test_a_model_that_has_nothing_to_add_to_its_beginning_had_said_all():
-    broken = Truncate(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=200, between=0.003)), after=3)
+    broken = Truncate(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=10, between=0.003)), after=8)
     async with talking(HAIKU, in_turn(broken, Empty())) as talk:
         reply = await talk.ask()
-    assert reply.message.text == LONG
+    assert LONG.startswith(reply.message.text)
+    assert len(reply.message.text) >= 30
     assert not reply.usage.known
     assert len(talk.server.exchanges) == 3
 
