@@ -16,13 +16,16 @@ LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
 
 
-def surroundings(*, soul: Path, workspace: Path, channel: str, now: float, tools: str = "") -> Surroundings:
+def surroundings(
+    *, soul: Path, workspace: Path, channel: str, now: float, tools: str = "", skills: str = ""
+) -> Surroundings:
     """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
     identity, said = screened(_cut(read_text(soul), soul.name), soul.name)
     context, told = project_context(workspace)
     return Surroundings(
         identity=identity,
         tools=tools,
+        skills=skills,
         context=context,
         environment=environment(workspace, channel),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.tool import Answer, Tool
@@ -45,7 +46,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "todo", "clarify")
+TOOLSETS = ("files", "shell", "code", "todo", "skills", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -84,6 +85,7 @@ class Toolkit:
         self._place = self._chosen()
         self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
         self._todos = Todos(home.cache / "todo")
+        self.skills = Skills(home, settings.skills, clock)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -95,6 +97,7 @@ class Toolkit:
             "shell": self._shell,
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
+            "skills": self.skills.tools,
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra
@@ -162,7 +165,8 @@ class Toolkit:
         return hook
 
     async def close(self) -> None:
-        """End what is held open for the place; commands go on."""
+        """End what is held open for the place and the skills; commands go on."""
+        await self.skills.close()
         await self._place.close()
 
     def _chosen(self) -> ChosenPlace:

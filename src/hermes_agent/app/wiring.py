@@ -140,6 +140,7 @@ class Builder:
         settings = self.loaded.value
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
         toolbox = self.toolkit.toolbox(surface)
+        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
         cool_downs = StoredCoolDowns(self.store, self.clock)
         name = record.model or self.options.model
         chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
@@ -158,10 +159,11 @@ class Builder:
                 workspace=Path(record.workspace),
                 channel=self.options.channel,
                 now=self.clock.now(),
+                skills=await offer.index(),
             )
 
         budget = Budget(limits=self._limits())
-        tail = Tail([Now(self.clock), *self.toolkit.tail], self.ids)
+        tail = Tail([Now(self.clock), *self.toolkit.tail, *offer.tail], self.ids)
 
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
