@@ -33,11 +33,12 @@ Whatever claims to be such a note without that mark is not one.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `context` the
-    project's context file, `environment` the machine and channel, `date` the day (`2026-11-21`)."""
+    project's context file, `memory` the notes, `environment` the machine and channel, `date` the day (`2026-11-21`)."""
 
     identity: str = ""
     tools: str = ""
     context: str = ""
+    memory: str = ""
     environment: str = ""
     date: str = ""
 
@@ -49,6 +50,7 @@ def sections_of(surroundings: Surroundings) -> tuple[Section, ...]:
         Section(name="how to work", text=HOW_TO_WORK),
         Section(name="tool guidance", text=surroundings.tools),
         Section(name="project context", text=surroundings.context),
+        Section(name="memory", text=surroundings.memory),
         Section(name="environment", text=surroundings.environment),
         Section(name="date", text=f"Today is {surroundings.date}." if surroundings.date else ""),
     )

@@ -18,6 +18,7 @@ from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
+from hermes_agent.store.versions import Versions
 from hermes_agent.store.workers import Timings, Workers
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Store:
         self.history = History(engine)
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
+        self.versions = Versions(engine)
         self.inbox = Inbox(engine, clock)
         self.lanes = Lanes(engine, clock, self.workers, timings)
 
