@@ -30,6 +30,7 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "terminal",
         "process",
         "todo",
+        "memory",
         "clarify",
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hermes_agent.app.floor import BuildAgent
@@ -15,9 +16,11 @@ from hermes_agent.host.config import Loaded
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
+from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
+from hermes_agent.providers.routing.credentials import by_name
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
@@ -31,7 +34,8 @@ from hermes_agent.tools.toolbox import Toolbox
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
     process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
-    questions; `build` makes the agent of a session under its journal."""
+    questions; `build` makes the agent of a session under its journal. `is_owner` knows
+    the principals whose `notes` are the home's own."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -45,6 +49,8 @@ class Runtime:
     ids: Ids
     owner: Principal
     build: BuildAgent
+    notes: Notes
+    is_owner: Callable[[str], bool]
     model: str = ""
 
     @property
@@ -69,7 +75,8 @@ class Runtime:
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
     """The route that a name, or the settings, lead to. Raises `NoModel`."""
-    route = choose(model_settings(loaded, model), secrets.get, loaded.value.models, sign_ins(secrets))
+    keys = by_name(secrets.get, loaded.value.credentials)
+    route = choose(model_settings(loaded, model), keys, loaded.value.models, sign_ins(secrets))
     return replace(route, cache=secrets.home.cache)
 
 

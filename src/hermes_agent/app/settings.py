@@ -9,7 +9,8 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
-from hermes_agent.providers.settings import ModelOverride, ModelSettings
+from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 from hermes_agent.tools.surfaces import SurfaceTools
@@ -76,6 +77,9 @@ class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
+    credentials: dict[str, CredentialSettings] = field(
+        default_factory=dict, metadata={"doc": "Several keys for one vendor, by the vendor's name."}
+    )
     models: dict[str, ModelOverride] = field(
         default_factory=dict,
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
@@ -91,6 +95,9 @@ class Settings:
     )
     approvals: ApprovalSettings = field(
         default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
+    )
+    memory: MemorySettings = field(
+        default_factory=MemorySettings, metadata={"doc": "What is remembered from one conversation to the next."}
     )
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
     guardrails: GuardrailSettings = field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,12 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
@@ -42,16 +46,39 @@ DECIDES = "hermes_agent.tools.permission.permission:Permission"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "todo", "clarify")
+TOOLSETS = ("files", "shell", "todo", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
+
+
+def is_local(principal: str) -> bool:
+    """Whether somebody speaks on this machine."""
+    return principal.startswith(("cli:", "library:"))
+
+
+def no_notes() -> Notes:
+    """Where there is no database."""
+    raise ConfigError("There are no notes without a database.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """What the system lends to tools, asked for when a call needs it.
+
+    `judge` asks the auxiliary model (`approvals.mode: smart`); `is_owner` knows, by their key, whose home
+    this is.
+    """
+
+    judge: Ask | None = None
+    notes: Callable[[], Notes] = no_notes
+    is_owner: Callable[[str], bool] = is_local
 
 
 class Toolkit:
     """The toolboxes of this process, and the permission that its calls need.
 
     `toolsets` narrows the built-in ones (None: all); an unknown name raises `ConfigError`. `quarantined` names tools
-    that are not offered, with the reason. `judge` asks the auxiliary model (`approvals.mode: smart`).
+    that are not offered, with the reason.
     """
 
     def __init__(
@@ -62,11 +89,12 @@ class Toolkit:
         toolsets: Sequence[str] | None,
         extra: Sequence[Tool],
         *,
-        judge: Ask | None = None,
+        lent: Lent | None = None,
     ) -> None:
         for name in toolsets or ():
             check_toolset(name, TOOLSETS)
-        self._home, self._settings, self._clock, self._judge = home, settings, clock, judge
+        self._home, self._settings, self._clock = home, settings, clock
+        self._lent = lent = lent or Lent()
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
@@ -81,6 +109,7 @@ class Toolkit:
             "files": files,
             "shell": self._shell,
             "todo": TodoTools(self._todos),
+            "memory": MemoryTools(open_notes=lent.notes, is_owner=lent.is_owner),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra
@@ -123,7 +152,7 @@ class Toolkit:
     def _permission_hook(self, standpoint: Standpoint) -> Hook:
         terminal, approvals = self._settings.terminal, self._settings.approvals
         variables = scrubbed(environment(), terminal.env_passthrough)
-        judge = self._judge if approvals.mode == "smart" else None
+        judge = self._lent.judge if approvals.mode == "smart" else None
         hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
         return hook
 

@@ -46,9 +46,7 @@ def replace_private(path: Path, content: bytes, expected: bytes | None) -> bool:
     return _replace(path, content, unless=lambda: read_small(path) != expected)
 
 
-def _replace(
-    path: Path, content: bytes, *, durable: bool = True, unless: Callable[[], bool] = lambda: False
-) -> bool:
+def _replace(path: Path, content: bytes, *, durable: bool = True, unless: Callable[[], bool] = lambda: False) -> bool:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:

@@ -8,11 +8,14 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.scanner.finding import Severity
-from hermes_agent.scanner.scan import scan
+from hermes_agent.host.late import late
+from hermes_agent.scanner.finding import Finding, Severity
 
+SCAN = "hermes_agent.scanner.scan:scan"
 SEPARATOR = "§"
 """The line that stands between two entries."""
+
+BETWEEN = f"\n{SEPARATOR}\n"
 
 Action = Literal["add", "replace", "remove"]
 
@@ -46,7 +49,7 @@ def entries_of(text: str) -> list[str]:
 
 def joined(entries: Sequence[str]) -> str:
     """The text of a file with these entries; empty without any."""
-    return f"\n{SEPARATOR}\n".join(entries) + "\n" if entries else ""
+    return BETWEEN.join(entries) + "\n" if entries else ""
 
 
 def size_of(entries: Sequence[str]) -> int:
@@ -96,7 +99,8 @@ def _new(content: str, others: Sequence[str]) -> str:
 
 def check(entry: str) -> None:
     """Raise `ToolError` for what nobody should be told in every conversation to come."""
-    if grave := [each for each in scan(entry) if each.severity >= Severity.WARN]:
+    found: tuple[Finding, ...] = late(SCAN)(entry)
+    if grave := [each for each in found if each.severity >= Severity.WARN]:
         reasons = ", ".join(dict.fromkeys(f"{each.category.value}: {each.what}" for each in grave))
         raise ToolError(
             f"Not noted, the text looks unsafe ({reasons}).",

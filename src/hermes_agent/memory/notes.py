@@ -15,7 +15,7 @@ from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, replace_pr
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined
 from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, Target, target_of
+from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
 
@@ -53,9 +53,9 @@ Draft = Callable[[bytes | None], bytes | None]
 class Notes:
     """The notes of one home.
 
-    Every change holds the lock file of the home, so that processes wait for each other, and finds the file as it is: what
-    a person saved is recorded as the owner's before anything else happens. A change is intended in the ledger, then
-    written, then done; what a crash left intended is settled by looking at the file.
+    Every change holds the lock file of the home, so that processes wait for each other, and finds the file as it is:
+    what a person saved is recorded as the owner's before anything else happens. A change is intended in the ledger,
+    then written, then done; what a crash left intended is settled by looking at the file.
     """
 
     home: Home
@@ -98,7 +98,7 @@ class Notes:
         return await self._write(item, draft, by, "+".join(dict.fromkeys(each.action for each in operations)))
 
     async def put(self, item: str, content: bytes | None, by: By, *, expected: bytes | None) -> Saved:
-        """Put a content in place that was made of `expected`. Raises `HermesError` where the file is another one now."""
+        """Put a content in place that was made of `expected`. Raises `HermesError` where the file is another now."""
 
         def draft(found: bytes | None) -> bytes | None:
             if found != expected:
@@ -137,7 +137,7 @@ class Notes:
                 if after == before:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
                 change = self._change(item, by, action, before, after, undoes)
-                number = await self.store.write(lambda tx, change=change: self.store.versions.keep(tx, change))
+                number = await self._keep(change, VersionState.INTENDED)
                 if await asyncio.to_thread(self._swap, item, after, before):
                     await self._settle(number, VersionState.DONE)
                     return Saved(version=number, entries=tuple(entries_of(decoded(after))), edited=edited)
@@ -158,7 +158,7 @@ class Notes:
             return False
         by = By(author=Author.OWNER, principal="")
         edit = self._change(item, by, "edit by hand", known, content, None)
-        await self.store.write(lambda tx: self.store.versions.keep(tx, edit, VersionState.DONE))
+        await self._keep(edit, VersionState.DONE)
         return True
 
     def _swap(self, item: str, content: bytes | None, before: bytes | None) -> bool:
@@ -170,6 +170,9 @@ class Notes:
             return True
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         return replace_private(path, content, before)
+
+    async def _keep(self, change: Change, state: VersionState) -> int:
+        return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))
 
     async def _settle(self, version: int, state: VersionState) -> None:
         # What a power failure takes of this is found out again by looking at the file.

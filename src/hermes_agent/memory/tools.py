@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,15 +12,16 @@ from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.memory.entries import Action, Operation, size_of
 from hermes_agent.memory.notes import By, Notes, Saved
 from hermes_agent.memory.whose import Person, Target, is_shared, person_of
+from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryTools:
-    """The tool `memory`. `owners` are the principals whose notes are the home's own; `author` is who calls."""
+    """The tool `memory`. `is_owner` knows the principals whose notes are the home's own; `author` is who calls."""
 
-    notes: Notes
-    owners: frozenset[str]
+    open_notes: Callable[[], Notes]
+    is_owner: Callable[[str], bool]
     author: Author = Author.FOREGROUND
 
     @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,))
@@ -40,41 +42,24 @@ class MemoryTools:
             old_text: a piece of the one entry to replace or remove
             operations: several at once, all or none
         """
-        chosen = Target(target)
-        person, by = await self._whose(context)
+        chosen, notes = Target(target), self.open_notes()
+        person, by = await self._whose(notes.store, context)
         wanted = list(operations or ())
         if action is not None:
             wanted.insert(0, Operation(action=action, content=content, old_text=old_text))
         if not wanted:
-            entries = await self.notes.read(person, chosen)
-            return self._usage(chosen, entries) + self._shown(person, entries)
+            entries = await notes.read(person, chosen)
+            return _usage(notes, chosen, entries) + _shown(person, entries)
         try:
-            saved = await self.notes.change(person, chosen, wanted, by)
+            saved = await notes.change(person, chosen, wanted, by)
         except ToolError as error:
-            entries = await self.notes.read(person, chosen)
-            told = f"{self._usage(chosen, entries)}{self._shown(person, entries)}"
+            entries = await notes.read(person, chosen)
+            told = f"{_usage(notes, chosen, entries)}{_shown(person, entries)}"
             error.hint = " ".join(filter(None, (error.hint, told)))
             raise
-        return self._said(chosen, saved)
+        return _said(notes, chosen, saved)
 
-    def _said(self, target: Target, saved: Saved) -> str:
-        edited = " The person had edited the file by hand; that was kept." if saved.edited else ""
-        done = f"Noted (version {saved.version})." if saved.version else "Nothing had to change."
-        return f"{done} {self._usage(target, saved.entries)}{edited} Later conversations begin with it."
-
-    def _usage(self, target: Target, entries: tuple[str, ...]) -> str:
-        size, limit = size_of(entries), self.notes.limit(target)
-        return f"{target.file}: {len(entries)} entries, {size:,} of {limit:,} characters ({100 * size // limit} %)."
-
-    @staticmethod
-    def _shown(person: Person, entries: tuple[str, ...]) -> str:
-        """The entries, unless others would read them."""
-        if person.shared:
-            return " (What they hold is not shown where others read along.)"
-        return "".join(f"\n{number}. {entry}" for number, entry in enumerate(entries, 1))
-
-    async def _whose(self, context: CallContext) -> tuple[Person, By]:
-        store = self.notes.store
+    async def _whose(self, store: Store, context: CallContext) -> tuple[Person, By]:
         record = await store.sessions.get(context.session)
         conversation = record.conversation if record else ""
         key = context.speaker
@@ -94,4 +79,22 @@ class MemoryTools:
             last=last,
             key=context.key,
         )
-        return person_of(key, self.owners, conversation), by
+        return person_of(key, self.is_owner, conversation), by
+
+
+def _said(notes: Notes, target: Target, saved: Saved) -> str:
+    edited = " The person had edited the file by hand; that was kept." if saved.edited else ""
+    done = f"Noted (version {saved.version})." if saved.version else "Nothing had to change."
+    return f"{done} {_usage(notes, target, saved.entries)}{edited} Later conversations begin with it."
+
+
+def _usage(notes: Notes, target: Target, entries: tuple[str, ...]) -> str:
+    size, limit = size_of(entries), notes.limit(target)
+    return f"{target.file}: {len(entries)} entries, {size:,} of {limit:,} characters ({100 * size // limit} %)."
+
+
+def _shown(person: Person, entries: tuple[str, ...]) -> str:
+    """The entries, unless others would read them."""
+    if person.shared:
+        return " (What they hold is not shown where others read along.)"
+    return "".join(f"\n{number}. {entry}" for number, entry in enumerate(entries, 1))

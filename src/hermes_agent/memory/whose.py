@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -48,9 +48,9 @@ def is_shared(conversation: str) -> bool:
     return len(parts) > 1 and parts[1] not in PRIVATE and len(parts) < PARTS
 
 
-def person_of(principal: str, owners: Collection[str], conversation: str = "") -> Person:
+def person_of(principal: str, is_owner: Callable[[str], bool], conversation: str = "") -> Person:
     """The person of that key, in that conversation."""
-    return Person(key=principal, owner=principal in owners, shared=is_shared(conversation))
+    return Person(key=principal, owner=is_owner(principal), shared=is_shared(conversation))
 
 
 def target_of(item: str) -> Target:

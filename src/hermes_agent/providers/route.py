@@ -58,7 +58,8 @@ class KeySource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A vendor, an address, a key and a model, with what is known of it. The key is never shown. `region` is empty
+    """A vendor, an address, a key and a model, with what is known of it. The key is never shown;
+    `credential` is its name. `cache_ttl` is how long a vendor that is told keeps a prompt. `region` is empty
     where the vendor has none.
 
     Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
@@ -70,6 +71,8 @@ class Route:
     key: str = field(repr=False)
     model: str
     facts: ModelFacts
+    credential: str = ""
+    cache_ttl: Literal["5m", "1h"] = "5m"
     region: str = ""
     source: KeySource | None = field(default=None, repr=False, compare=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -89,6 +92,11 @@ class Route:
     def host(self) -> str:
         """The machine that is asked."""
         return urlsplit(self.base_url).netloc
+
+    @property
+    def prefills(self) -> bool:
+        """Whether a reply may be begun for the model."""
+        return self.facts.prefill if self.facts.prefill is not None else self.vendor.quirks.prefill != ""
 
     def url(self, path: str) -> str:
         """The address of a path of the dialect's; a query in the base URL (`?api-version=...`) stays behind it."""

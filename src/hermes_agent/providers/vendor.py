@@ -28,6 +28,9 @@ class Quirks:
     `instructions` stands in for a missing system prompt where a vendor wants one. `stores` False: the vendor refuses
     to keep responses. `chains` True: it keeps them, and a request names the last one instead of repeating the
     conversation.
+    `prefill` says how the beginning of a reply is handed over: as the last message (`last`), marked in it (`prefix`,
+    `partial`), or with vLLM's fields (`continue`); empty: not at all. `cache_marks` names the beginnings of model names
+    whose prompts are cached only where a request says so.
     """
 
     reasoning_field: ReasoningField = ""
@@ -41,6 +44,8 @@ class Quirks:
     call_ids: Literal["", "nine"] = ""
     reply_after_results: bool = False
     cache_key: bool = False
+    prefill: Literal["", "last", "prefix", "partial", "continue"] = ""
+    cache_marks: tuple[str, ...] = ()
     reports_cost: bool = False
     output_limit: bool = True
     instructions: str = ""

@@ -33,6 +33,7 @@ LIST = (
     "AND version.id < $3 AND state <> 'dropped' ORDER BY version.id DESC LIMIT $4"
 )
 UNDONE = "SELECT undoes FROM version WHERE undoes = $1 AND state = 'done' LIMIT 1"
+ITEMS = "SELECT DISTINCT item FROM version WHERE kind = $1 ORDER BY item"
 LAST_ID = 2**62
 
 
@@ -139,6 +140,14 @@ class Versions:
             return await tx.rows(LIST, kind.value if kind else "", item, before, limit)
 
         return [_version(row) for row in await self._engine.read(query)]
+
+    async def items(self, kind: Kind) -> tuple[str, ...]:
+        """All items of that kind that ever were."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(ITEMS, kind.value)
+
+        return tuple(row[0] for row in await self._engine.read(query))
 
     async def undone(self, version: int) -> bool:
         """Whether a later version took it back."""

@@ -14,7 +14,7 @@ GUEST = "guest"
 
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
 WITHOUT: Mapping[str, frozenset[str]] = {
-    "webhook": frozenset({"files", "shell"}),
+    "webhook": frozenset({"files", "shell", "memory"}),
     GUEST: frozenset({"files", "shell"}),
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
