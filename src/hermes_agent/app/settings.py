@@ -12,7 +12,13 @@ from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
-from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
+from hermes_agent.tools.settings import (
+    ApprovalSettings,
+    CodeSettings,
+    SecretUse,
+    TerminalSettings,
+    ToolOutputSettings,
+)
 from hermes_agent.tools.surfaces import SurfaceTools
 
 
@@ -90,6 +96,7 @@ class Settings:
     )
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
+    code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
     )
@@ -105,4 +112,7 @@ class Settings:
     )
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
+    )
+    secrets: Mapping[str, SecretUse] = field(
+        default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )

@@ -23,6 +23,7 @@ from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.tools.clarify import ClarifyTools
+from hermes_agent.tools.code.tools import CodeTools
 from hermes_agent.tools.excerpt import Caps
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog
@@ -43,10 +44,11 @@ PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
+OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "todo", "memory", "clarify")
+TOOLSETS = ("files", "shell", "code", "todo", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -62,14 +64,13 @@ def no_notes() -> Notes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lent:
-    """What the system lends to tools, asked for when a call needs it.
-
-    `judge` asks the auxiliary model (`approvals.mode: smart`); `is_owner` knows, by their key, whose home
-    this is.
-    """
+class Means:
+    """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
+    `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
+    principal, by their key, is the one whose home this is."""
 
     judge: Ask | None = None
+    secret: Callable[[str], str] = lambda _: ""
     notes: Callable[[], Notes] = no_notes
     is_owner: Callable[[str], bool] = is_local
 
@@ -88,16 +89,16 @@ class Toolkit:
         clock: Clock,
         toolsets: Sequence[str] | None,
         extra: Sequence[Tool],
-        *,
-        lent: Lent | None = None,
+        means: Means | None = None,
     ) -> None:
         for name in toolsets or ():
             check_toolset(name, TOOLSETS)
         self._home, self._settings, self._clock = home, settings, clock
-        self._lent = lent = lent or Lent()
+        self._means = means = means or Means()
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
-        self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
+        self._place = self._chosen()
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
         self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
@@ -108,8 +109,9 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
-            "memory": MemoryTools(open_notes=lent.notes, is_owner=lent.is_owner),
+            "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra
@@ -121,6 +123,11 @@ class Toolkit:
         chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
         return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
 
+    def _opened(self, tool: Tool) -> Tool:
+        """The tool with secrets in its arguments."""
+        opened: Tool = late(OPENED)(tool, self._means.secret, self._settings.secrets, self._home.cache / "secrets")
+        return opened
+
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
         """The tools of one toolset."""
         return collect([self._sets[toolset]])[0]
@@ -129,7 +136,7 @@ class Toolkit:
         """The tools of a surface: what is not in it cannot be called there."""
         if surface not in self._boxes:
             wanted = [self._sets[name] for name in self.toolsets(surface)]
-            self._boxes[surface] = Toolbox(collect([*wanted, *self._extra])[0])
+            self._boxes[surface] = Toolbox(collect([*wanted, *self._extra])[0], self._opened)
         return self._boxes[surface]
 
     def hooks(
@@ -152,7 +159,7 @@ class Toolkit:
     def _permission_hook(self, standpoint: Standpoint) -> Hook:
         terminal, approvals = self._settings.terminal, self._settings.approvals
         variables = scrubbed(environment(), terminal.env_passthrough)
-        judge = self._lent.judge if approvals.mode == "smart" else None
+        judge = self._means.judge if approvals.mode == "smart" else None
         hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
         return hook
 
@@ -171,12 +178,16 @@ class Toolkit:
         hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
         return hook
 
-    def _place(self) -> ChosenPlace:
+    async def close(self) -> None:
+        """End what is held open for the place; commands go on."""
+        await self._place.close()
+
+    def _chosen(self) -> ChosenPlace:
         def make() -> Place:
             made: Place = late(PLACE)(self._home, self._settings.terminal, environment())
             return made
 
-        return ChosenPlace("local", make)
+        return ChosenPlace(self._settings.terminal.place, make)
 
 
 class FirstUse:

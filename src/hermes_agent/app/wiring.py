@@ -21,7 +21,7 @@ from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Lent, Toolkit, is_local
+from hermes_agent.app.toolkit import CLI, Means, Toolkit, is_local
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
@@ -84,8 +84,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        lent = Lent(notes=lambda: notes, is_owner=options.is_owner)
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, lent=lent)
+        means = Means(secret=secrets.get, notes=lambda: notes, is_owner=options.is_owner)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         builder = Builder(
@@ -105,6 +105,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
         )
         closing.push_async_callback(http.close)
+        closing.push_async_callback(toolkit.close)
         closing.push_async_callback(hermes.close)
         yield Runtime(
             home=home,
@@ -189,10 +190,13 @@ class Builder:
             budget=budget,
             clock=self.clock,
             ids=self.ids,
-            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended, session=record.id),
+            hooks=self.toolkit.hooks(
+                self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
+            ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
