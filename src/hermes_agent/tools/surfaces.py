@@ -19,6 +19,7 @@ WITHOUT: Mapping[str, frozenset[str]] = {
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
 BEHIND: Mapping[str, frozenset[Capability]] = {
+    "memory": frozenset({Capability.MEMORY}),
     "files": frozenset({Capability.FS_READ, Capability.FS_WRITE}),
     "shell": frozenset({Capability.EXEC, Capability.SPAWN}),
     "code": frozenset(),  # a program needs what `shell` needs
