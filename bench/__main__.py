@@ -10,7 +10,11 @@ from pathlib import Path
 from bench import data
 from bench.figures import Figure, table
 
+<<<<<<< HEAD
 MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "kills", "scanner", "skills")
+=======
+MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner")
+>>>>>>> main
 
 
 def main(names: list[str]) -> int:

@@ -31,8 +31,12 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "process",
         "execute_code",
         "todo",
+<<<<<<< HEAD
         "skills_list",
         "skill_view",
+=======
+        "memory",
+>>>>>>> main
         "clarify",
     ]
 
@@ -68,8 +72,8 @@ def test_nothing_is_made_before_the_first_call(tmp_path):
 def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
     kit = toolkit(tmp_path)
 
-    for surface in ("webhook", "guest"):
-        assert [schema.name for schema in kit.toolbox(surface).offered] == ["todo", "clarify"]
+    for surface, has in {"webhook": ["todo", "clarify"], "guest": ["todo", "memory", "clarify"]}.items():
+        assert [schema.name for schema in kit.toolbox(surface).offered] == has
         with pytest.raises(UnknownTool):
             kit.toolbox(surface).resolve("terminal", {"command": "ls"})
 
@@ -77,8 +81,13 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
+<<<<<<< HEAD
     assert kit.toolsets("cli") == ("files", "code", "todo", "skills", "clarify")
     assert kit.toolsets("guest") == ("files", "todo", "clarify")
+=======
+    assert kit.toolsets("cli") == ("files", "code", "todo", "memory", "clarify")
+    assert kit.toolsets("guest") == ("files", "todo", "memory", "clarify")
+>>>>>>> main
     assert kit.toolsets("telegram") == TOOLSETS
 
 
