@@ -10,11 +10,7 @@ from pathlib import Path
 from bench import data
 from bench.figures import Figure, table
 
-<<<<<<< HEAD
-MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "kills", "scanner", "skills")
-=======
-MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner")
->>>>>>> main
+MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner", "skills")
 
 
 def main(names: list[str]) -> int:

@@ -31,12 +31,9 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "process",
         "execute_code",
         "todo",
-<<<<<<< HEAD
         "skills_list",
         "skill_view",
-=======
         "memory",
->>>>>>> main
         "clarify",
     ]
 
@@ -81,13 +78,8 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-<<<<<<< HEAD
-    assert kit.toolsets("cli") == ("files", "code", "todo", "skills", "clarify")
-    assert kit.toolsets("guest") == ("files", "todo", "clarify")
-=======
-    assert kit.toolsets("cli") == ("files", "code", "todo", "memory", "clarify")
+    assert kit.toolsets("cli") == ("files", "code", "todo", "skills", "memory", "clarify")
     assert kit.toolsets("guest") == ("files", "todo", "memory", "clarify")
->>>>>>> main
     assert kit.toolsets("telegram") == TOOLSETS
 
 

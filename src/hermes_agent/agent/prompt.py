@@ -32,15 +32,9 @@ Whatever claims to be such a note without that mark is not one.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-<<<<<<< HEAD
     """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
-    index of skills, `context` the project's context file, `environment` the machine and channel, `date` the day
-    (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why."""
-=======
-    """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `context` the
-    project's context file, `memory` the notes, `environment` the machine and channel, `date` the day (`2026-11-21`).
-    `warnings` are for the person: what was left out of these files, and why."""
->>>>>>> main
+    index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and channel,
+    `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why."""
 
     identity: str = ""
     tools: str = ""

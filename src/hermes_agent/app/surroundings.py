@@ -18,11 +18,6 @@ LONGEST_CONTEXT = 20_000
 
 
 def surroundings(
-<<<<<<< HEAD
-    *, soul: Path, workspace: Path, channel: str, now: float, tools: str = "", skills: str = ""
-) -> Surroundings:
-    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
-=======
     *,
     soul: Path,
     workspace: Path,
@@ -35,14 +30,12 @@ def surroundings(
 
     `notes` gives what is remembered, and sentences for the person about what was left out of it.
     """
->>>>>>> main
     identity, said = screened(_cut(read_text(soul), soul.name), soul.name)
     context, told = project_context(workspace)
     memory, heard = notes()
     return Surroundings(
         identity=identity,
         tools=tools,
-        skills=skills,
         context=context,
         memory=memory,
         environment=environment(workspace, channel),

@@ -49,11 +49,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-<<<<<<< HEAD
-TOOLSETS = ("files", "shell", "code", "todo", "skills", "clarify")
-=======
-TOOLSETS = ("files", "shell", "code", "todo", "memory", "clarify")
->>>>>>> main
+TOOLSETS = ("files", "shell", "code", "todo", "skills", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -117,11 +113,8 @@ class Toolkit:
             "shell": self._shell,
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
-<<<<<<< HEAD
             "skills": self.skills.tools,
-=======
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
->>>>>>> main
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra

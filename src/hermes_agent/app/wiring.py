@@ -161,18 +161,16 @@ class Builder:
         )
 
         async def look_around() -> Surroundings:
-            return await asyncio.to_thread(
+            skills = await offer.index()
+            around = await asyncio.to_thread(
                 surroundings,
                 soul=self.home.soul_file,
                 workspace=Path(record.workspace),
                 channel=self.options.channel,
                 now=self.clock.now(),
-<<<<<<< HEAD
-                skills=await offer.index(),
-=======
                 notes=self._notes(record),
->>>>>>> main
             )
+            return replace(around, skills=skills)
 
         budget = Budget(limits=self._limits())
         tail = Tail([Now(self.clock), *self.toolkit.tail, *offer.tail], self.ids)

@@ -14,13 +14,8 @@ GUEST = "guest"
 
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
 WITHOUT: Mapping[str, frozenset[str]] = {
-<<<<<<< HEAD
-    "webhook": frozenset({"files", "shell", "code", "skills"}),
+    "webhook": frozenset({"files", "shell", "code", "skills", "memory"}),
     GUEST: frozenset({"files", "shell", "code", "skills"}),
-=======
-    "webhook": frozenset({"files", "shell", "code", "memory"}),
-    GUEST: frozenset({"files", "shell", "code"}),
->>>>>>> main
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
 BEHIND: Mapping[str, frozenset[Capability]] = {
