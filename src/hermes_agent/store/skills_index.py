@@ -40,10 +40,10 @@ PRAGMA user_version = {FORMAT};
 """
 # What decides the order, measured over public tasks (python -m bench skills): how many of a task's rarest words are
 # looked for, what a word is worth that is said again, what a name is worth that is said as a whole.
-RAREST = 16
-AGAIN = 0.75
+RAREST = 20
+AGAIN = 0.5
 NAME_SAID = 2.0
-BODY = 1.0
+BODY = 1.0  # against a word of name or description
 NAME_WORDS = 60
 SHORTLIST = 60
 # A word that more than this share of the skills know says nothing about a task.
