@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -36,10 +37,14 @@ def project_context(workspace: Path) -> str:
         if folder == (root or workspace):
             break
     for folder in dict.fromkeys((workspace, root or workspace)):
-        for name in OTHER_CONTEXT_FILES:
-            if text := _context_text(folder / name, root or workspace):
-                return text
+        if text := context_in(folder, root or workspace, OTHER_CONTEXT_FILES):
+            return text
     return ""
+
+
+def context_in(folder: Path, root: Path, names: Sequence[str]) -> str:
+    """The first of these context files that the folder has, with a heading; empty where it has none."""
+    return next((text for name in names if (text := _context_text(folder / name, root))), "")
 
 
 def git_root(folder: Path) -> Path | None:
