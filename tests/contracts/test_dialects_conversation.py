@@ -71,6 +71,8 @@ def neutral(messages: list[Message]) -> list[tuple[Role, list[Part]]]:
         parts: list[Part] = []
         for part in message.parts:
             match part:
+                case Thinking(text=""):
+                    continue  # it holds a signature, and nothing that was thought
                 case Thinking():
                     parts.append(Thinking(text=part.text))
                 case ToolCall():

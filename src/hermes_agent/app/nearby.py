@@ -41,7 +41,7 @@ class NearbyHook:
         for folder in dict.fromkeys(folder for path in paths for folder in _below(Path(path), root)):
             if self.log.known(session, folder):
                 continue
-            text = context_in(folder, root, (*CONTEXT_FILES, *OTHER_CONTEXT_FILES))
+            text, _ = context_in(folder, root, (*CONTEXT_FILES, *OTHER_CONTEXT_FILES))
             self.log.saw(session, folder, content_hash(text.encode("utf-8", "replace")))
             if text:
                 parts.append(Text(text=f"\n\n[for files in {folder.relative_to(root)}/]\n{text}", origin=Origin.FILE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +14,14 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail
+from hermes_agent.app.chains import chain_of
+from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.runtime import Runtime, route_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import Toolkit
+from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
@@ -35,8 +37,14 @@ from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.tools.surfaces import GUEST
 
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
+
+
+def is_stranger(principal: str) -> bool:
+    """Whether somebody speaks from outside this machine."""
+    return not principal.startswith(("cli:", "library:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +53,8 @@ class Options:
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added.
+    has (None: all of it); `extra_tools` are added. `is_guest` says whether a principal's key is a guest's; without
+    an access list everybody is who does not speak on this machine.
     """
 
     model: str = ""
@@ -56,6 +65,7 @@ class Options:
     toolsets: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
+    is_guest: Callable[[str], bool] = is_stranger
 
 
 @asynccontextmanager
@@ -96,7 +106,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             secrets=secrets,
             store=store,
             hermes=hermes,
-            toolbox=toolkit.toolbox,
+            toolbox=toolkit.toolbox(CLI),
             quarantined=toolkit.quarantined,
             unasked=toolkit.unasked,
             clock=clock,
@@ -127,9 +137,13 @@ class Builder:
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(self.loaded, self.secrets, record.model or self.options.model))
+        surface = GUEST if self.options.is_guest(record.principal) else record.surface
+        toolbox = self.toolkit.toolbox(surface)
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        name = record.model or self.options.model
+        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
         broker = Broker(
-            route,
+            chain,
             ledger=RunLedger(self.book, journal, record),
             http=self.http,
             clock=self.clock,
@@ -161,8 +175,8 @@ class Builder:
 
         return Agent(
             model=broker,
-            tools=self.toolkit.toolbox,
-            prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, look_around),
+            tools=toolbox,
+            prompt=SessionPrompt(self.store, toolbox.offered, look_around),
             budget=budget,
             clock=self.clock,
             ids=self.ids,

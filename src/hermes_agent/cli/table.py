@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "prompt": "hermes_agent.cli.commands.prompt:prompt",
     "sessions": "hermes_agent.cli.commands.sessions:sessions",
     "setup": "hermes_agent.cli.commands.setup:setup",
+    "tools": "hermes_agent.cli.commands.tools:tools",
 }
 
 SUMMARIES: dict[str, str] = {
@@ -30,4 +31,5 @@ SUMMARIES: dict[str, str] = {
     "prompt": "Show the prompt by section, in bytes and tokens.",
     "sessions": "List, read, find, export and delete conversations.",
     "setup": "Find or choose a model, and see that it answers.",
+    "tools": "Show tools, and switch them on and off by surface.",
 }
