@@ -21,7 +21,7 @@ from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Toolkit
+from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
@@ -80,7 +80,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, Means(secret=secrets.get))
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         builder = Builder(
             home=home,
@@ -180,10 +180,13 @@ class Builder:
             budget=budget,
             clock=self.clock,
             ids=self.ids,
-            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended, session=record.id),
+            hooks=self.toolkit.hooks(
+                self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
+            ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
