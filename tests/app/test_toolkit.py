@@ -29,6 +29,8 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "search_files",
         "terminal",
         "process",
+        "web_search",
+        "web_extract",
         "todo",
         "clarify",
     ]

@@ -38,6 +38,7 @@ KINDS: tuple[Extensions, ...] = (
         table="DOCUMENTS",
         besides=frozenset({"damaged"}),
     ),
+    Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )
 

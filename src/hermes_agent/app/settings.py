@@ -13,6 +13,7 @@ from hermes_agent.providers.settings import CredentialSettings, ModelOverride, M
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import ApprovalSettings, SecretUse, TerminalSettings, ToolOutputSettings
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.tools.web.settings import WebSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,7 @@ class Settings:
     )
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
+    web: WebSettings = field(default_factory=WebSettings, metadata={"doc": "The web."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
     )

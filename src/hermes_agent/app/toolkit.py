@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.sandbox.chosen import ChosenPlace
@@ -31,6 +32,7 @@ from hermes_agent.tools.shell import ShellTools
 from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
+from hermes_agent.tools.web.tools import WebTools
 
 if TYPE_CHECKING:
     from hermes_agent.tools.permission.permission import Permission
@@ -45,7 +47,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "todo", "clarify")
+TOOLSETS = ("files", "shell", "web", "todo", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -53,10 +55,11 @@ CLI = "cli"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards ask beside the person: `judge` the auxiliary model (`approvals.mode: smart`), `secret` for the value
-    of a secret, empty where there is none."""
+    of a secret, empty where there is none. `http` is what the web is reached by."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    http: Http = field(default_factory=Http)
 
 
 class Toolkit:
@@ -92,6 +95,7 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
+            "web": WebTools(http=self._means.http, settings=settings.web, key_of=self._means.secret),
             "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
