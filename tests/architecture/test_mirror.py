@@ -16,6 +16,7 @@ ELSEWHERE: dict[str, str] = {
     "providers/dialects": "tests/contracts/test_dialects.py",  # one suite over the table
     "store/postgres": "tests/store",  # each test of the store runs over both databases
     "store/sqlite": "tests/store",
+    "tools/web/search": "tests/tools/web/search/test_backends.py",  # one suite over the table
 }
 
 

@@ -18,7 +18,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 # Where clouds tell a machine its own keys; the others are link-local or private anyway.
 METADATA = frozenset(
-    map(ipaddress.ip_address, ("169.254.169.254", "168.63.129.16", "100.100.100.200", "fd00:ec2::254"))
+    map(ipaddress.ip_address, ("169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254"))
 )
 # IPv6 networks whose addresses carry one of IPv4, and where it begins (RFC 6052, 3056, 4380).
 _CARRIERS = (
