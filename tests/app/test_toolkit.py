@@ -29,6 +29,7 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "search_files",
         "terminal",
         "process",
+        "execute_code",
         "web_search",
         "web_extract",
         "todo",
@@ -68,7 +69,12 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
     kit = toolkit(tmp_path)
 
     for surface in ("webhook", "guest"):
-        assert [schema.name for schema in kit.toolbox(surface).offered] == ["web_search", "web_extract", "todo", "clarify"]
+        assert [schema.name for schema in kit.toolbox(surface).offered] == [
+            "web_search",
+            "web_extract",
+            "todo",
+            "clarify",
+        ]
         with pytest.raises(UnknownTool):
             kit.toolbox(surface).resolve("terminal", {"command": "ls"})
 
@@ -76,8 +82,8 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-    assert kit.toolsets("cli") == ("files", "web", "todo", "clarify")
-    assert kit.toolsets("guest") == ("files", "todo", "clarify")
+    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "clarify")
+    assert kit.toolsets("guest") == ("files", "web", "todo", "clarify")
     assert kit.toolsets("telegram") == TOOLSETS
 
 
