@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,14 +17,14 @@ from hermes_agent.app.chains import chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Means, Toolkit
+from hermes_agent.app.toolkit import CLI, Means, Toolkit, is_local
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
@@ -33,18 +32,21 @@ from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.whose import person_of
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.surfaces import GUEST
 
+SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
 def is_stranger(principal: str) -> bool:
     """Whether somebody speaks from outside this machine."""
-    return not principal.startswith(("cli:", "library:"))
+    return not is_local(principal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,8 @@ class Options:
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `is_guest` says whether a principal's key is a guest's; without
-    an access list everybody is who does not speak on this machine.
+    an access list everybody is who does not speak on this machine. `is_owner` says whose home this is, by default
+    whoever speaks on this machine.
     """
 
     model: str = ""
@@ -66,6 +69,7 @@ class Options:
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
     is_guest: Callable[[str], bool] = is_stranger
+    is_owner: Callable[[str], bool] = is_local
 
 
 @asynccontextmanager
@@ -80,10 +84,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        toolkit = Toolkit(
-            home, loaded.value, clock, options.toolsets, options.extra_tools, Means(secret=secrets.get, http=http)
-        )
+        means = Means(secret=secrets.get, notes=lambda: notes, is_owner=options.is_owner, http=http)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
+        notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -114,8 +118,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             unasked=toolkit.unasked,
             clock=clock,
             ids=ids,
-            owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
+            owner=local_owner(),
             build=builder.agent,
+            notes=notes,
+            is_owner=options.is_owner,
             model=options.model,
         )
 
@@ -160,6 +166,7 @@ class Builder:
                 workspace=Path(record.workspace),
                 channel=self.options.channel,
                 now=self.clock.now(),
+                notes=self._notes(record),
             )
 
         budget = Budget(limits=self._limits())
@@ -193,6 +200,10 @@ class Builder:
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
+
+    def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
+        person = person_of(record.principal, self.options.is_owner, record.conversation)
+        return lambda: late(SNAPSHOT)(self.home, self.loaded.value.memory, person)
 
     async def _reachable(self, route: Route) -> Route:
         """The route with its address; a vendor that lives in this process is started when it is first asked."""
