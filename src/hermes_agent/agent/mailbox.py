@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
@@ -26,7 +27,8 @@ class Mail:
 class Mailbox:
     """Mail of one lane under its lease. The store is looked at only when somebody rang or something was left."""
 
-    def __init__(self, store: Store, lease: Lease) -> None:
+    def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:
+        self._clock = clock
         self._store = store
         self._lease = lease
         self._rung = asyncio.Event()
@@ -80,9 +82,10 @@ class Mailbox:
     def settle(self, ending: Ending, reason: str = "") -> Change:
         """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether
         the lane was given back or more mail waits."""
+        at = self._clock.now()
 
         async def change(tx: Transaction) -> None:
-            self.released = await self._store.inbox.finish(tx, self._lease, self._taken, ending, reason=reason)
+            self.released = await self._store.inbox.finish(tx, self._lease, self._taken, ending, reason=reason, at=at)
 
         return change
 

@@ -35,6 +35,11 @@ class StopSwitch:
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
+    def time_up(self) -> None:
+        """End the run as if its time were over; for a replay, where no time passes."""
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
     @asynccontextmanager
     async def within(self, seconds: float | None) -> AsyncIterator[None]:
         """Raise `TimeoutError` out of the block when stopped, or after so many seconds."""

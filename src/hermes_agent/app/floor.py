@@ -14,9 +14,9 @@ from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
+from hermes_agent.app.decks.deck import Deck
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.ids import Ids
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -50,13 +50,12 @@ class Floor:
     otherwise every lane of the queue. A session at rest is not held in memory.
     """
 
-    def __init__(self, *, store: Store, build: BuildAgent, clock: Clock, ids: Ids, queue: str, own_only: bool) -> None:
+    def __init__(self, *, store: Store, build: BuildAgent, deck: Deck, queue: str, own_only: bool) -> None:
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
-        self._clock = clock
-        self._ids = ids
+        self._deck = deck
         self._own: set[str] | None = set() if own_only else None
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -88,9 +87,14 @@ class Floor:
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
-    def journal(self, lease: Lease, view: Session) -> Journal:
-        """The journal of a session under a lease."""
-        return Journal(self._store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+    def time_up(self, session: str) -> None:
+        """End the session's run as if its time were over; for replays."""
+        if running := self._running.get(session):
+            running.switch.time_up()
+
+    def journal(self, lease: Lease, view: Session, clock: Clock | None = None) -> Journal:
+        """The journal of a session under a lease; its times are those of the process's clock where none is given."""
+        return Journal(self._store, lease, view, clock=clock or self._deck.clock, show=self.bus.publish, spawn=spawn)
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
@@ -157,7 +161,7 @@ class Floor:
         return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _start(self, lease: Lease) -> None:
-        journal = self.journal(lease, Session(id=lease.lane))
+        journal = self.journal(lease, Session(id=lease.lane), self._deck.clock_of(lease.lane))
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -225,7 +229,7 @@ class Floor:
                 if not isinstance(error, HermesError):
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
-                await give_up(view, journal, self._ids, error)
+                await give_up(view, journal, self._deck.ids_of(view.id), error)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

@@ -10,11 +10,10 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.floor import BuildAgent, Floor
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -47,15 +46,13 @@ class Hermes:
         *,
         store: Store,
         build: BuildAgent,
-        clock: Clock,
-        ids: Ids,
+        deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
     ) -> None:
         self.store = store
-        self._clock = clock
-        self._ids = ids
-        self._floor = Floor(store=store, build=build, clock=clock, ids=ids, queue=queue, own_only=own_only)
+        self._deck = deck
+        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only)
 
     async def open_session(
         self, conversation: Conversation, principal: Principal, *, workspace: str, model: str = "", new: bool = False
@@ -63,9 +60,9 @@ class Hermes:
         """The conversation's current session, made where there is none or where a `new` one is wanted."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
-        now = self._clock.now()
+        now = self._deck.clock.now()
         record = SessionRecord(
-            id=self._ids.session(now),
+            id=self._deck.ids.session(now),
             principal=principal.key,
             conversation=conversation.key,
             surface=conversation.platform,
@@ -74,15 +71,18 @@ class Hermes:
             created=now,
             updated=now,
         )
-        await self._create(record)
+        await self.adopt(record)
         return record
 
-    async def _create(self, record: SessionRecord) -> None:
+    async def adopt(self, record: SessionRecord) -> None:
+        """Make a session as it is given, and its conversation's current one."""
+
         async def change(tx: Transaction) -> None:
             await self.store.sessions.create(tx, record)
             await self.store.sessions.set_current(tx, record.conversation, record.id)
 
         await self.store.write(change)
+        self._deck.made(record)
 
     async def make_current(self, conversation: Conversation, session: str) -> None:
         """The next message of this conversation belongs to that session."""
@@ -90,10 +90,12 @@ class Hermes:
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
         """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
-        row = await self.store.inbox.accept(inbound, session, self._floor.queue)
+        at = self._deck.arrival()
+        row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         if inbound.busy is Busy.INTERRUPT:
             self._floor.stop(session, NEW_MESSAGE)
         self._floor.want(session)
+        self._deck.arrived(session, inbound, at)
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
@@ -108,6 +110,7 @@ class Hermes:
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
+        self._deck.stopped(session, reason)
         if ended := self._floor.stop(session, reason):
             await ended.wait()
             return True
@@ -117,7 +120,13 @@ class Hermes:
     def stop_now(self, session: str) -> bool:
         """End the session's run in this process without waiting for its end; for signal handlers. False where there is
         none."""
+        if self._floor.runs(session):
+            self._deck.stopped(session, "stopped")
         return self._floor.stop(session) is not None
+
+    def time_up(self, session: str) -> None:
+        """End the session's run in this process as if its time were over; for replays."""
+        self._floor.time_up(session)
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""
@@ -149,10 +158,10 @@ class Hermes:
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
         """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
         number = await self.store.history.last_number(source.id) if upto is None else upto
-        now = self._clock.now()
+        now = self._deck.clock.now()
         name = title or (f"{source.title} (branch)" if source.title else "")
-        record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
-        await self._create(record)
+        record = replace(source, id=self._deck.ids.session(now), title=name, created=now, updated=now, parent=source.id)
+        await self.adopt(record)
         lease = await self._hold(record.id)
         try:
             await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))

@@ -1,0 +1,108 @@
+"""What every run is handed through: a deck that plays (the world as it is), records, or replays."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.model import Model
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session
+
+Live = Callable[[Ledger], Awaitable[Model]]
+"""Makes the model that is really asked, writing into this book."""
+Look = Callable[[], Awaitable[Surroundings]]
+
+
+class Deck(Protocol):
+    """What stands between a run and the world.
+
+    - `clock` and `ids` are those of the process, `clock_of` and `ids_of` those of one session, with a `purpose` those
+      of what goes on beside it;
+    - `made`, `arrived` and `stopped` are told what came from outside; `arrival` says when it came;
+    - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
+      is told of that;
+    - `look` finds out the surroundings; `outfit` gives the agent that runs.
+    """
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def ids(self) -> Ids: ...
+
+    def clock_of(self, session: str, purpose: str = "") -> Clock: ...
+
+    def ids_of(self, session: str, purpose: str = "") -> Ids: ...
+
+    def made(self, session: Session) -> None: ...
+
+    def arrival(self) -> float: ...
+
+    def arrived(self, session: str, inbound: Inbound, at: float) -> None: ...
+
+    def stopped(self, session: str, reason: str) -> None: ...
+
+    async def begin(self, session: Session, store: Store) -> None: ...
+
+    def refused(self, session: str, error: HermesError) -> None: ...
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model: ...
+
+    async def look(self, session: str, look: Look) -> Surroundings: ...
+
+    def outfit(self, session: str, agent: Agent) -> Agent: ...
+
+
+class Playing:
+    """The world as it is."""
+
+    def __init__(self, clock: Clock, ids: Ids) -> None:
+        self.clock = clock
+        self.ids = ids
+
+    def clock_of(self, session: str, purpose: str = "") -> Clock:  # noqa: ARG002  the Protocol's shape
+        """The machine's clock."""
+        return self.clock
+
+    def ids_of(self, session: str, purpose: str = "") -> Ids:  # noqa: ARG002  the Protocol's shape
+        """The process's ids."""
+        return self.ids
+
+    def made(self, session: Session) -> None:
+        """Nothing is kept."""
+
+    def arrival(self) -> float:
+        """Now."""
+        return self.clock.now()
+
+    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
+        """Nothing is kept."""
+
+    def stopped(self, session: str, reason: str) -> None:
+        """Nothing is kept."""
+
+    async def begin(self, session: Session, store: Store) -> None:
+        """Nothing is needed."""
+
+    def refused(self, session: str, error: HermesError) -> None:
+        """Nothing is kept."""
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  the Protocol's shape
+        """The model itself."""
+        return await live(ledger)
+
+    async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
+        """What is found."""
+        return await look()
+
+    def outfit(self, session: str, agent: Agent) -> Agent:  # noqa: ARG002  the Protocol's shape
+        """The agent as it is."""
+        return agent

@@ -1,0 +1,144 @@
+"""Recording: the tracks of a process, and what each line is written of."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from pathlib import Path
+
+from hermes_agent.core.budget import Limits
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.model import Model
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.cassette.lines import (
+    VERSION,
+    Arrived,
+    Header,
+    RunBegun,
+    Seen,
+    SessionMade,
+    StopAsked,
+)
+from hermes_agent.providers.cassette.raised import noted
+from hermes_agent.providers.cassette.recorded_calls import RecordedCalls
+from hermes_agent.providers.cassette.recorded_model import RecordedLedger, RecordedModel, Sheet
+from hermes_agent.providers.cassette.redacting import Redact
+from hermes_agent.providers.cassette.tracks import RecordedTrack, ids_of
+from hermes_agent.providers.cassette.writing import CassetteFile
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session
+from hermes_agent.version import VERSION as PROGRAM
+
+Live = Callable[[Ledger], Awaitable[Model]]
+"""Makes the model that is really asked, writing into this book."""
+
+
+class Recorder:
+    """One recording; it may outlive the runtime that it records, and go on with the next one."""
+
+    def __init__(self, path: Path, machine: Clock) -> None:
+        self.clock = machine
+        self._path = path
+        self._seed = secrets.token_hex(16)
+        self.ids = ids_of(self._seed, "process")
+        self.store_ids = ids_of(self._seed, "store")
+        self._file: CassetteFile | None = None
+        self._tracks: dict[str, RecordedTrack] = {}
+        self._known: set[str] = set()
+        self._steps = count(1)
+        self._written: set[str] = set()
+
+    def start(self, redact: Redact, *, queue: str, channel: str, attended: bool) -> None:
+        """Open the file. Raises `CassetteError`."""
+        if self._file is not None:
+            self._file.redact = redact
+            self._file.open()
+            return
+        file = CassetteFile(self._path, redact)
+        file.open()
+        self._file = file
+        file.add(
+            Header(
+                version=VERSION,
+                seed=self._seed,
+                at=self.clock.now(),
+                t=self.clock.monotonic(),
+                program=PROGRAM,
+                queue=queue,
+                channel=channel,
+                attended=attended,
+            )
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+    @property
+    def file(self) -> CassetteFile:
+        """Where the lines go."""
+        assert self._file is not None  # nothing is recorded before `start`
+        return self._file
+
+    def track(self, session: str, purpose: str = "") -> RecordedTrack:
+        """The track of a session, or of what goes on beside it for a purpose."""
+        key = f"{session}/{purpose}" if purpose else session
+        if key not in self._tracks:
+            number = str(sum("/" not in known for known in self._tracks) + 1)
+            name = f"{self.track(session).name}/{purpose}" if purpose else number
+            self._tracks[key] = RecordedTrack(name, self.clock, self._seed)
+        return self._tracks[key]
+
+    def made(self, session: Session) -> None:
+        """A session was made."""
+        self._known.add(session.id)
+        self.file.add(SessionMade(track=self.track(session.id).name, session=session))
+
+    async def take_up(self, session: Session, store: Store) -> None:
+        """A run of this session begins; where it was there before the recording, what it is goes into the recording."""
+        self.track(session.id).tick()
+        if session.id in self._known:
+            return
+        self._known.add(session.id)
+        entries = tuple(await store.history.entries(session.id))
+        hashes = {entry.event.hash for entry in entries if entry.event.kind == "prefix_frozen"}
+        prefixes = [await store.prefixes.get(each) for each in sorted(hashes)]
+        self.file.add(
+            SessionMade(
+                track=self.track(session.id).name,
+                session=session,
+                entries=entries,
+                prefixes=tuple(prefix for prefix in prefixes if prefix is not None),
+            )
+        )
+
+    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
+        """A message was taken in."""
+        self.file.add(Arrived(track=self.track(session).name, at=at, inbound=inbound))
+
+    def stopped(self, session: str, reason: str) -> None:
+        """Somebody said stop."""
+        self.file.add(StopAsked(track=self.track(session).name, at=self.clock.now(), reason=reason))
+
+    def begun(self, session: str, limits: Limits, effort: str, error: HermesError | None = None) -> None:
+        """A run begins, or cannot."""
+        track = self.track(session)
+        at, t = track.clock.now(), track.clock.monotonic()
+        told = None if error is None else noted(error)
+        self.file.add(RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, error=told))
+
+    def surroundings(self, session: str, facts: Mapping[str, str]) -> None:
+        """What was found out for a new prefix."""
+        self.file.add(Seen(track=self.track(session).name, facts=facts))
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
+        """The model, its exchanges recorded; without a `purpose` it is the session's own."""
+        sheet = Sheet(self.file, self.track(session, purpose), self._steps, self._written)
+        return RecordedModel(await live(RecordedLedger(ledger, sheet)), sheet)
+
+    def calls(self, session: str) -> RecordedCalls:
+        """What records the tool calls of a session."""
+        return RecordedCalls(self.file, self.track(session), session)

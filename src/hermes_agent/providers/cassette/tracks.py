@@ -1,0 +1,134 @@
+"""Time and ids of a recorded or replayed track: they stand still between the things that come from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import RequestDiffers
+from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.providers.cassette.lines import Answered, Asked, Called, RunBegun, Turn
+
+PATIENCE = 20.0
+"""Seconds of the machine after which a replay that waits for its turn says for what."""
+
+T = TypeVar("T", bound=Turn)
+Timed = RunBegun | Asked | Answered | Called
+"""The lines that move the clock of their track."""
+
+
+class TapeClock:
+    """A clock that says the moment it was set to last."""
+
+    def __init__(self, at: float, t: float) -> None:
+        self._at, self._t = at, t
+
+    def set(self, at: float, t: float) -> None:
+        """It is then now."""
+        self._at, self._t = at, t
+
+    def now(self) -> float:
+        """Seconds since 1970, as they were at the last thing that came in."""
+        return self._at
+
+    def monotonic(self) -> float:
+        """The same moment of the monotonic clock."""
+        return self._t
+
+    async def sleep(self, seconds: float) -> None:  # noqa: ARG002  in a recording no time passes by itself
+        """Let the others run."""
+        await asyncio.sleep(0)
+
+
+def ids_of(seed: str, stream: str) -> Ids:
+    """The ids of one stream: the same ones for the same seed."""
+    return RandomIds(int.from_bytes(hashlib.sha256(f"{seed}/{stream}".encode()).digest()))
+
+
+class RecordedTrack:
+    """One order of things while it is recorded."""
+
+    def __init__(self, name: str, machine: Clock, seed: str) -> None:
+        self.name = name
+        self.ids = ids_of(seed, name)
+        self._machine = machine
+        self.clock = TapeClock(machine.now(), machine.monotonic())
+        self.shown: list[tuple[object, str]] = []
+
+    def tick(self) -> tuple[float, float]:
+        """Something came in: what the machine's clock says holds until the next thing comes."""
+        moment = self._machine.now(), self._machine.monotonic()
+        self.clock.set(*moment)
+        return moment
+
+
+class ReplayedTrack:
+    """One order of things while it is replayed: what comes has to wait until it is its turn.
+
+    `skipped` are kinds of lines that nobody brings here.
+    """
+
+    def __init__(self, name: str, seed: str, lines: Sequence[Turn], skipped: tuple[type[Turn], ...] = ()) -> None:
+        self.name = name
+        self.ids = ids_of(seed, name)
+        first = next((line for line in lines if isinstance(line, Timed)), None)
+        self.clock = TapeClock(first.at, first.t) if first is not None else TapeClock(0.0, 0.0)
+        self._lines = [line for line in lines if not isinstance(line, skipped)]
+        self._place = 0
+        self._moved = asyncio.Event()
+
+    @property
+    def coming(self) -> Turn | None:
+        """What comes next; None where the recording is over."""
+        return self._lines[self._place] if self._place < len(self._lines) else None
+
+    def ahead(self, kind: type[T], fits: Callable[[T], bool]) -> T | None:
+        """The next line of this kind that fits, without waiting for it."""
+        rest = self._lines[self._place :]
+        return next((line for line in rest if isinstance(line, kind) and fits(line)), None)
+
+    async def turn(self, kind: type[T], fits: Callable[[T], bool], what: str) -> T:
+        """The next line of this kind that fits, when everything before it has come; the clock then says its moment.
+
+        Nothing of the caller's may wait between this and what it does with the moment. Raises `RequestDiffers` where
+        the recording has no such line any more.
+        """
+        while True:
+            line = self.ahead(kind, fits)
+            if line is None:
+                raise RequestDiffers(f"The recording has no such thing here any more: {what}.")
+            if line is self.coming:
+                self.come(line)
+                return line
+            await self._wait(what)
+
+    async def next_of(self, *kinds: type[Turn]) -> Turn | None:
+        """Wait until a line of these kinds comes next, without taking it; None where none comes any more."""
+        while True:
+            if all(not isinstance(line, kinds) for line in self._lines[self._place :]):
+                return None
+            if isinstance(self.coming, kinds):
+                return self.coming
+            await self._moved.wait()
+
+    def come(self, line: Turn) -> None:
+        """This line is what comes now."""
+        self._place += 1
+        if isinstance(line, Timed):
+            self.clock.set(line.at, line.t)
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    async def _wait(self, what: str) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._moved.wait()
+        except TimeoutError as error:
+            coming = self.coming
+            assert coming is not None  # what is waited for is further on
+            raise RequestDiffers(
+                f"The recording goes on with something else (`{coming.kind}`) than what is done now: {what}."
+            ) from error
