@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import apsw
+import asyncpg
 
 from bench.figures import Figure
 from hermes_agent.core.events import Entry, MessageTaken
@@ -134,6 +135,21 @@ def bare_commit(folder: Path) -> float:
     return statistics.median(taken) * MILLISECONDS
 
 
+async def bare_transaction(url: str) -> float:
+    """The server's part: the median of BEGIN, a row, COMMIT with asyncpg alone, in milliseconds."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("CREATE TABLE bare (a text)")
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        await connection.execute("BEGIN")
+        await connection.execute("INSERT INTO bare VALUES ($1)", "x" * 300)
+        await connection.execute("COMMIT")
+        taken.append(time.perf_counter() - began)
+    await connection.close()
+    return statistics.median(taken) * MILLISECONDS
+
+
 async def measure_on(dialect: str, url: str, start_limit: float) -> list[Figure]:
     async with opened(url) as store:
         starts, steps = await rounds(store)
@@ -172,5 +188,7 @@ def measure() -> list[Figure]:
     found.append(Figure(name="the disk: a bare durable commit", value=disk, unit="ms", limit=None))
     with server() as cluster:
         if cluster is not None:
+            server_part = asyncio.run(bare_transaction(cluster.fresh_url()))
+            found.append(Figure(name="the server: a bare transaction", value=server_part, unit="ms", limit=None))
             found += asyncio.run(measure_on("postgres", cluster.fresh_url(), 3.0))
     return found

@@ -4,9 +4,9 @@ import pytest
 
 from hermes_agent.core.messages import Image, Message, Origin, Role, Text, Thinking, ToolCall, said
 from hermes_agent.core.model import CallDelta, Reply, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.demo.script import Answer, Call, Pace, Say, Think
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.dialects import DIALECTS as TABLE
-from hermes_agent.testing.faults import BrokenToolJson, DuplicateIds
+from hermes_agent.testing.faults import BrokenToolJson, DuplicateIds, Status
 from tests.providers.asking import DIALECTS, PIXEL, Spoken, result, talking
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)
@@ -195,6 +195,25 @@ async def test_a_conversation_goes_on_with_another_maker_s_thinking_left_out(spo
         body = talk.server.exchanges[0].request.body
     assert b"secret" not in body
     assert b"weird id" not in body
+    assert talk.messages[1].parts[0] is thought
+
+
+@EVERY
+async def test_thinking_that_its_maker_refuses_is_left_out_of_one_more_attempt(spoken: Spoken):
+    def script(heard: Heard) -> Status | Say:
+        thought = any(part.kind == "thinking" for message in heard.messages for part in message.parts)
+        return Status(400, "messages.1.content.0: Invalid `signature` in `thinking` block") if thought else Say("Ok.")
+
+    thought = Thinking(text="hm", opaque=spoken.opaque, maker=spoken.model)
+    async with talking(spoken, script) as talk:
+        talk.messages.append(Message(role=Role.ASSISTANT, parts=(thought, Text(text="Well."))))
+        talk.say("And?")
+        assert (await talk.ask()).message.text == "Ok."
+        talk.say("More?")
+        assert (await talk.ask()).message.text == "Ok."
+        bodies = [exchange.request.body for exchange in talk.server.exchanges]
+    assert len(bodies) <= 3
+    assert not any(b"c2ln" in body for body in bodies[-2:])
     assert talk.messages[1].parts[0] is thought
 
 

@@ -23,11 +23,13 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """A dialect under test: how a server of it is made, and a model that speaks it."""
+    """A dialect under test: how a server of it is made, a model that speaks it, and thinking as the dialect keeps it,
+    which holds `c2ln`."""
 
     name: str
     model: str
     serve: Callable[..., ModelServer]
+    opaque: str = "c2ln"
 
 
 DIALECTS = (

@@ -109,11 +109,11 @@ async def test_earlier_messages_are_not_compiled_again():
             talk.say(f"question {place}")
             await talk.ask()
         compiler = next(iter(talk.broker._compilers.values()))
-        kept = list(compiler._turns._encoded)
+        kept = list(compiler._kept._encoded)
         talk.say("one more")
         await talk.ask()
-    assert all(old is new for old, new in zip(kept[:-1], compiler._turns._encoded, strict=False))
-    assert len(compiler._turns._encoded) > len(kept)
+    assert all(old is new for old, new in zip(kept[:-1], compiler._kept._encoded, strict=False))
+    assert len(compiler._kept._encoded) > len(kept)
 
 
 async def test_only_so_many_conversations_are_kept():

@@ -1,8 +1,10 @@
 """Refusals read out of whatever body they come in."""
 
+import json
+
 import pytest
 
-from hermes_agent.core.errors import ContextTooLong, OutOfCredit, RateLimited, ServerFailed
+from hermes_agent.core.errors import ContextTooLong, OutOfCredit, RateLimited, ServerFailed, ThinkingRefused
 from hermes_agent.providers.dialects.openai_chat import ERRORS
 from hermes_agent.providers.outcomes import SHOWN, refused, retry_after
 from tests.providers.asking import route_to
@@ -61,6 +63,23 @@ def test_a_code_says_more_than_the_status():
     assert type(outcome(429, b'{"error": {"message": "m", "code": "insufficient_quota"}}')) is OutOfCredit
     assert type(outcome(429, b'{"error": {"message": "m", "code": "other"}}')) is RateLimited
     assert type(outcome(400, b'{"error": {"message": "m", "code": "context_length_exceeded"}}')) is ContextTooLong
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest message cannot be modified",
+        "The encrypted content gAAA...DQ== could not be verified.",
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        "Previous response with id 'resp_1' not found.",
+        "Thought signature is not valid.",
+        "Function call is missing a thought_signature in functionCall parts.",
+    ],
+)
+def test_thinking_that_is_not_taken_back_is_its_own_outcome(words: str):
+    body = json.dumps({"error": {"message": words, "type": "invalid_request_error"}}).encode()
+    assert type(outcome(400, body)) is ThinkingRefused
 
 
 def test_a_key_that_the_provider_repeats_is_hidden_and_a_long_reason_is_cut():

@@ -124,6 +124,20 @@ def test_a_conversation_that_was_taken_back_is_read_anew():
     assert (transcript.fresh, transcript.turns) == (0, [Turn(role=Role.USER, parts=[*said("other").parts])])
 
 
+def test_thinking_that_was_refused_is_left_out_and_later_thinking_is_not():
+    def thought(opaque: str) -> Thinking:
+        return Thinking(text="hm", opaque=opaque, maker=MAKER)
+
+    transcript = Transcript(maker=MAKER, images=True)
+    messages = [said("go"), of(Role.ASSISTANT, thought("old"), Text(text="a")), said("on")]
+    transcript.follow(messages)
+    transcript.forget()
+    messages += [of(Role.ASSISTANT, thought("new"), Text(text="b")), said("end")]
+    transcript.follow(messages)
+    kept = [part.opaque for turn in transcript.turns for part in turn.parts if isinstance(part, Thinking)]
+    assert kept == ["new"]
+
+
 def test_a_model_without_eyes_is_told_of_the_picture():
     seen = verified([of(Role.USER, Text(text="look"), Image(data="aGk="))], images=False)
     assert [part.kind for part in seen[0].parts] == ["text", "text"]

@@ -13,7 +13,7 @@ HermesError
 ├── ProviderError                   a model call failed: provider, model, route
 │   ├── AuthRefused · OutOfCredit · RateLimited · Overloaded · ServerFailed · Unreachable · TimedOut · Stalled
 │   ├── ContextTooLong · PayloadTooLarge · ModelNotFound · ContentRefused
-│   └── MalformedReply · EmptyReply · BadRequest
+│   └── MalformedReply · EmptyReply · BadRequest · ThinkingRefused
 ├── NoModel                         nothing to ask: no key, no local server
 ├── CassetteError                   a recording cannot be written, read or followed
 │   └── RequestDiffers              what is asked now is not what was asked then
@@ -167,6 +167,13 @@ class EmptyReply(ProviderError):
 
 class BadRequest(ProviderError):
     """The provider refused the request as ill-formed (400)."""
+
+
+class ThinkingRefused(ProviderError):
+    """The provider does not take back thinking that it signed, or a response that it kept: one more attempt goes
+    without them."""
+
+    retryable = True
 
 
 class NoModel(HermesError):

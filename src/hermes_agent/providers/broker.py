@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import ProviderError, TimedOut
+from hermes_agent.core.errors import ProviderError, ThinkingRefused, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
 from hermes_agent.core.section import estimate_tokens
@@ -104,7 +104,7 @@ class Broker:
         self._clock = clock
         self._settings = settings
         self._chance = chance
-        self._dialect: Dialect = late(DIALECTS[route.vendor.dialect])
+        self._dialect: Dialect = late(DIALECTS[route.dialect])
         self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
         self._underestimated = 1.0
         self._probes = MOST_PROBES if route.vendor.window_probe and settings.window is None else 0
@@ -145,6 +145,8 @@ class Broker:
                 made += 1
                 again = self._again(error, request, made)
                 request = self._without_lost(request, plan, error)
+                if isinstance(error, ThinkingRefused):
+                    plan.compiler.forget()
             finally:
                 await items.aclose()
             yield again

@@ -42,12 +42,14 @@ FREE = Price(input=0.0, output=0.0, cached=0.0, cache_write=0.0)
 class ModelFacts:
     """What is known of one model.
 
+    `dialect` is the protocol that it wants to be asked in, where that is not its vendor's.
     `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
     reasoning is steered: `effort` (a level by name), `adaptive` (Anthropic's, with a level), `budget` (Anthropic's, in
     tokens), or empty: not at all. `efforts` are its levels, `tool_efforts` those that it takes in a request with tools
     where they are fewer; `thinking_off` is the type that turns adaptive thinking off.
     """
 
+    dialect: str = ""
     window: int = UNKNOWN_WINDOW
     output: int | None = None
     price: Price | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,8 +10,10 @@ from hermes_agent.core.errors import ProviderError
 from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import Delta, ModelRequest, StopReason, Usage
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.sse import SseDecoder
 
 Table = Mapping[str, type[ProviderError]]
+Taken = frozenset[str] | set[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,8 @@ class Compiler(Protocol):
 
     - what was compiled of earlier messages is kept, so that a request costs what its new messages cost;
     - system prompt and tools are byte-identical in all requests with the same prefix;
+    - after `forget` nothing of the thinking in the messages so far, and nothing that the provider keeps, is sent again:
+      it refused them;
     - `tokens` is the size of what `take` was given last, prefix and messages together, by bytes / 4;
     - `call_ids` holds the id of every call in the messages.
     """
@@ -80,21 +84,29 @@ class Compiler(Protocol):
     tokens: int
 
     @property
-    def call_ids(self) -> frozenset[str] | set[str]: ...
+    def call_ids(self) -> Taken: ...
+
+    def forget(self) -> None: ...
 
     def take(self, request: ModelRequest) -> None: ...
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire: ...
 
 
-class Dialect(Protocol):
-    """One kind of API. `errors` maps the kinds and codes of its error bodies to outcomes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One kind of API.
 
-    @property
-    def errors(self) -> Table: ...
+    `errors` maps the kinds and codes of its error bodies to outcomes. `compiler` writes the requests of a
+    conversation, `framing` cuts the answer into events, `reader` reads them; each is made anew for each conversation,
+    stream and answer.
+    """
 
-    def compiler(self, route: Route) -> Compiler: ...
+    errors: Table
+    compiler: Callable[[Route], Compiler]
+    reader: Callable[[Route, Table, Taken], Decoder]
+    framing: Callable[[], Framing] = SseDecoder
 
-    def framing(self) -> Framing: ...
-
-    def decoder(self, route: Route, taken: frozenset[str] | set[str]) -> Decoder: ...
+    def decoder(self, route: Route, taken: Taken) -> Decoder:
+        """A reader of one answer, whose calls get ids that are not among `taken`."""
+        return self.reader(route, self.errors, taken)

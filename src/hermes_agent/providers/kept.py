@@ -32,6 +32,10 @@ class KeptTurns:
         """The verified turns, without the ending that a request may need."""
         return self._transcript.turns
 
+    def forget(self) -> None:
+        """Leave out the thinking of the messages so far; the next `follow` encodes everything anew."""
+        self._transcript.forget()
+
     def follow(self, messages: Sequence[Message]) -> tuple[list[bytes], int]:
         """The fragments of a request with these messages, and their size in tokens by bytes / 4."""
         transcript = self._transcript

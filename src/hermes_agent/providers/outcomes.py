@@ -22,6 +22,7 @@ from hermes_agent.core.errors import (
     ProviderError,
     RateLimited,
     ServerFailed,
+    ThinkingRefused,
     TimedOut,
 )
 from hermes_agent.host.late import late
@@ -51,6 +52,18 @@ BY_STATUS: Mapping[int, type[ProviderError]] = {
 
 # Providers tell these cases apart in words alone: a 400 of any of them may be one.
 BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
+    (
+        re.compile(
+            r"invalid .?signature.? in .?thinking|thinking.{0,60}blocks.{0,60}cannot be modified"
+            r"|(thought|thinking).?signature.{0,40}(not valid|invalid|missing|corrupt)"
+            r"|(invalid|missing).{0,12}thought.?signature"
+            r"|encrypted.content.{0,200}could not be (verified|decrypted|parsed)"
+            r"|of type .?reasoning.? was provided without|without its required .?reasoning.? item"
+            r"|previous.response.{0,100}not found",
+            re.I | re.S,
+        ),
+        ThinkingRefused,
+    ),
     (
         re.compile(
             r"context.{0,12}(length|window|size)|prompt is too long|input is too long|too many (input )?tokens"
@@ -84,6 +97,7 @@ ADVICE: Mapping[type[ProviderError], str] = {
     ModelNotFound: "Check `model.default` and `model.base_url`; `hermes model` lists what there is.",
     ContentRefused: "Put it in other words, or choose another model.",
     BadRequest: "",
+    ThinkingRefused: "",
     MalformedReply: "Check `model.base_url`: does an API answer there, and no web page or proxy?",
 }
 

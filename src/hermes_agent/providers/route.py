@@ -37,6 +37,11 @@ class Route:
         return f"{self.vendor.name}/{self.model}"
 
     @property
+    def dialect(self) -> str:
+        """The protocol in which this model is asked: the model's own where it has one, otherwise the vendor's."""
+        return self.facts.dialect or self.vendor.dialect
+
+    @property
     def host(self) -> str:
         """The machine that is asked."""
         return urlsplit(self.base_url).netloc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hermes_agent.core.errors import EmptyReply, ProviderError
+from hermes_agent.core.errors import EmptyReply, ProviderError, ThinkingRefused
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
@@ -59,5 +59,6 @@ def decide(error: ProviderError, attempts: Attempts, *, max_retries: int, chance
 
 
 def allowed_retries(error: ProviderError, max_retries: int) -> int:
-    """An empty reply is worth one more question, not several: it was paid for."""
-    return min(1, max_retries) if isinstance(error, EmptyReply) else max_retries
+    """An empty reply is worth one more question, not several: it was paid for. Without the thinking that was refused
+    there is nothing left to leave out."""
+    return min(1, max_retries) if isinstance(error, EmptyReply | ThinkingRefused) else max_retries

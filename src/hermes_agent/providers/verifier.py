@@ -37,6 +37,7 @@ class Transcript:
     def __init__(self, *, maker: str, images: bool) -> None:
         self._maker = maker
         self._images = images
+        self._refused: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
@@ -57,6 +58,12 @@ class Transcript:
         for message in messages[known:]:
             self._take(message)
             self._taken.append(message)
+
+    def forget(self) -> None:
+        """Leave out the thinking of the messages so far, which its maker does not take back; begin again."""
+        thoughts = (part for message in self._taken for part in message.parts if isinstance(part, Thinking))
+        self._refused.update(thought.opaque for thought in thoughts)
+        self._begin()
 
     def settle(self) -> None:
         """Everything up to here has been written down by the caller."""
@@ -140,7 +147,7 @@ class Transcript:
                     if part.text.strip():
                         yield part
                 case Thinking():
-                    if part.maker == self._maker:
+                    if part.maker == self._maker and part.opaque not in self._refused:
                         yield part
                 case Image() if not self._images:
                     yield Text(text=f"[A picture ({part.media_type}) that this model cannot see.]", origin=part.origin)

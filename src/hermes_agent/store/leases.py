@@ -41,6 +41,6 @@ async def fence(tx: Transaction, lease: Lease) -> None:
     key = (lease.lane, lease.worker, lease.epoch)
     if key in tx.fenced:
         return
-    if await tx.row(FENCE, *key) is None:
+    if not await tx.holds(FENCE, *key):
         raise LostLease(f"Another worker continues session {lease.lane}; this one writes nothing more.")
     tx.fenced.add(key)

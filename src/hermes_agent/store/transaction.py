@@ -23,6 +23,8 @@ class Transaction(Protocol):
 
     - SQL has `$1` parameters; a text that both dialects understand is written once;
     - `rows` and `row` return what a query or a `RETURNING` gives; `run` returns the number of rows changed;
+    - `holds` tells whether a query that locks its rows finds one; as the first question of a change it costs no message
+      of its own;
     - `fenced` holds the leases whose ownership was checked in this transaction, where it cannot change any more;
     - `rings` takes the ids of the workers to wake once this is committed; "" wakes all.
     """
@@ -39,6 +41,8 @@ class Transaction(Protocol):
     async def rows(self, sql: str, *params: Value) -> list[Row]: ...
 
     async def row(self, sql: str, *params: Value) -> Row | None: ...
+
+    async def holds(self, sql: str, *params: Value) -> bool: ...
 
     async def run(self, sql: str, *params: Value) -> int: ...
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes_agent.core.model import StopReason, Usage
-from hermes_agent.core.section import estimate_tokens
 from hermes_agent.host.serve import Request
 from hermes_agent.providers.demo.openai_reply import sse
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Piece, RequestRefused, Say, Think, call_id, chunks
 from hermes_agent.providers.demo.usage import count
 from hermes_agent.testing.anthropic_request import prompt_blocks, read_anthropic, seal, sign
+from hermes_agent.testing.breakpoints import BreakpointCache
 
 Json = Mapping[str, Any]
 
@@ -39,51 +39,25 @@ ERROR_KINDS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-LOOK_BACK = 20  # blocks before a breakpoint that the service tries for an earlier cache entry
 REQUEST_ID = "req_011CSHoEeqs5C35K2UUqR7Fy"
-
-
-class BreakpointCache:
-    """Caches what a request marks with `cache_control`, as the service does: exact prefixes that end at a block."""
-
-    def __init__(self) -> None:
-        self._written: set[str] = set()
-
-    def account(self, body: Json) -> tuple[int, int]:
-        """Tokens read from the cache and tokens written to it by this request."""
-        digest, tokens = hashlib.sha256(str(body["model"]).encode()), 0
-        ends: list[tuple[str, int]] = []
-        marks: list[int] = []
-        for place, block in enumerate(prompt_blocks(body)):
-            text = json.dumps({name: value for name, value in block.items() if name != "cache_control"})
-            digest.update(text.encode())
-            tokens += estimate_tokens(text)
-            ends.append((digest.hexdigest(), tokens))
-            if "cache_control" in block:
-                marks.append(place)
-        read = max((self._found(ends, mark) for mark in marks), default=0)
-        self._written.update(ends[mark][0] for mark in marks)
-        last = ends[marks[-1]][1] if marks else 0
-        return read, max(0, last - read)
-
-    def _found(self, ends: list[tuple[str, int]], mark: int) -> int:
-        for key, tokens in reversed(ends[max(0, mark - LOOK_BACK) : mark + 1]):
-            if key in self._written:
-                return tokens
-        return 0
 
 
 class AnthropicWire:
     """One server's side of the protocol."""
 
     base = ""
-    path = "/v1/messages"
+    models_path = "/v1/models"
+    stream_type = "text/event-stream; charset=utf-8"
     keep_alive = sse({"type": "ping"}, "ping")
     malformed = b'event: content_block_delta\ndata: {"type":"content_block_delta","ind\n\n'
 
     def __init__(self) -> None:
         self._cache = BreakpointCache()
         self._cached: dict[str, tuple[int, int]] = {}
+
+    def asks(self, request: Request) -> bool:
+        """Whether this is a question to a model."""
+        return (request.method, request.path) == ("POST", "/v1/messages")
 
     def key(self, request: Request) -> str:
         """The credential that came with the request, empty without one."""
@@ -95,7 +69,7 @@ class AnthropicWire:
             raise RequestRefused("anthropic-version: header is required")
         try:
             heard = read_anthropic(request.body)
-            self._cached[heard.prompt] = self._cache.account(json.loads(request.body))
+            self._cached[heard.prompt] = self._cache.account(heard.model, _marked_blocks(request.body))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise RequestRefused(f"{type(error).__name__}: {error}") from error
         return heard
@@ -133,6 +107,10 @@ class AnthropicWire:
         """The body of an error reply."""
         return json.dumps(_error(refused)).encode()
 
+    def refusal_headers(self, _refused: RequestRefused) -> Mapping[str, str]:
+        """What the headers of an error reply say: nothing."""
+        return {}
+
     def error_event(self, refused: RequestRefused) -> bytes:
         """An error that arrives inside a stream that began well."""
         return sse(_error(refused), "error")
@@ -152,6 +130,12 @@ class AnthropicWire:
     def wrong_key(self, key: str) -> RequestRefused:
         """The refusal of a credential."""
         return RequestRefused("invalid x-api-key" if key else "x-api-key header is required", status=401)
+
+
+def _marked_blocks(body: bytes) -> Iterator[tuple[Json, bool]]:
+    """What the model reads, block by block, each with whether the request marks it for the cache."""
+    for block in prompt_blocks(json.loads(body)):
+        yield {name: value for name, value in block.items() if name != "cache_control"}, "cache_control" in block
 
 
 def _event(kind: str, **fields: object) -> bytes:

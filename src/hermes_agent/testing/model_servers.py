@@ -7,7 +7,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from hermes_agent.providers.demo.openai_reply import OpenAIStyle
 from hermes_agent.providers.demo.openai_wire import OpenAIWire
 from hermes_agent.providers.demo.script import Answer, Heard, RequestRefused
 from hermes_agent.testing.anthropic_wire import AnthropicWire
+from hermes_agent.testing.bedrock_wire import BedrockWire
 from hermes_agent.testing.faults import (
     ErrorEvent,
     Fault,
@@ -29,6 +30,7 @@ from hermes_agent.testing.faults import (
     Status,
     Truncate,
 )
+from hermes_agent.testing.gemini_wire import GeminiStyle, GeminiWire
 from hermes_agent.testing.scripted import Script, ScriptedModel
 
 DOCUMENT_PIECE = 64  # bytes; what counts as one event where a fault strikes a reply that is not streamed
@@ -38,15 +40,19 @@ KEY = "test-key"
 class Wire(Protocol):
     """One protocol as a server speaks it.
 
+    - `asks` says whether a request is a question;
     - `read` raises `RequestRefused` for what the real service refuses, in its words;
     - `usage` is asked once per exchange, in order;
     - `events` ends with the protocol's own end.
     """
 
     base: str
-    path: str
+    models_path: str
+    stream_type: str
     keep_alive: bytes
     malformed: bytes
+
+    def asks(self, request: Request) -> bool: ...
 
     def key(self, request: Request) -> str: ...
 
@@ -59,6 +65,8 @@ class Wire(Protocol):
     def document(self, answer: Answer, heard: Heard, usage: Usage) -> bytes: ...
 
     def refusal(self, refused: RequestRefused) -> bytes: ...
+
+    def refusal_headers(self, refused: RequestRefused, /) -> Mapping[str, str]: ...
 
     def error_event(self, refused: RequestRefused) -> bytes: ...
 
@@ -140,7 +148,7 @@ class ModelServer:
         try:
             response = await self._response(request, exchange)
         except RequestRefused as refused:
-            response = _json(self._wire.refusal(refused), refused.status)
+            response = self._refused(refused)
         exchange.status = response.status
         if isinstance(response.body, bytes):
             exchange.end()
@@ -150,9 +158,9 @@ class ModelServer:
         key = self._wire.key(request)
         if self._keys and key not in self._keys:
             raise self._wire.wrong_key(key)
-        if request.method == "GET" and request.path == f"{self._wire.base or '/v1'}/models":
+        if (request.method, request.path) == ("GET", self._wire.models_path):
             return _json(self._wire.models(self._models))
-        if (request.method, request.path) != ("POST", self._wire.path):
+        if not self._wire.asks(request):
             raise RequestRefused(f"Unknown request URL: {request.method} {request.path}.", status=404)
         heard = exchange.heard = self._wire.read(request)
         if self._models and heard.model not in self._models:
@@ -162,8 +170,7 @@ class ModelServer:
     async def _answer(self, step: Answer | Fault, heard: Heard, exchange: Exchange) -> Response:
         match step:
             case Status():
-                body = step.body or self._wire.refusal(RequestRefused(step.message, status=step.code, kind=step.kind))
-                return _json(body, step.code, dict(step.headers))
+                return self._refused(RequestRefused(step.message, status=step.code, kind=step.kind), step)
             case Html(code=code, body=body):
                 return Response(status=code, headers={"content-type": "text/html; charset=utf-8"}, body=body)
             case Answer():
@@ -172,6 +179,11 @@ class ModelServer:
                 return await self._never(exchange)
             case _:
                 return self._streamed(step.reply, heard, exchange, step)
+
+    def _refused(self, refused: RequestRefused, said: Status | None = None) -> Response:
+        own = self._wire.refusal_headers(refused) if said is None or not said.body else {}
+        body = said.body if said is not None and said.body else self._wire.refusal(refused)
+        return _json(body, refused.status, {**own, **(said.headers if said is not None else {})})
 
     def _whole(self, answer: Answer, heard: Heard, exchange: Exchange) -> Response:
         if heard.stream or answer.pace.first:
@@ -182,7 +194,7 @@ class ModelServer:
         usage = self._wire.usage(answer, heard)
         if heard.stream:
             events = self._wire.events(answer, heard, usage)
-            kind = "text/event-stream; charset=utf-8"
+            kind = self._wire.stream_type
         else:
             document = self._wire.document(answer, heard, usage)
             starts = range(0, len(document), DOCUMENT_PIECE)
@@ -275,6 +287,29 @@ def anthropic_model(
 ) -> ModelServer:
     """A server of the Anthropic protocol, not yet served."""
     return ModelServer(AnthropicWire(), _model(script), keys=keys, models=models)
+
+
+def gemini_model(
+    script: Script | ScriptedModel,
+    *,
+    keys: tuple[str, ...] = (KEY,),
+    models: tuple[str, ...] = (),
+    style: GeminiStyle | None = None,
+) -> ModelServer:
+    """A server of the Gemini protocol, not yet served."""
+    return ModelServer(GeminiWire(style), _model(script), keys=keys, models=models)
+
+
+def bedrock_model(
+    script: Script | ScriptedModel,
+    *,
+    keys: tuple[str, ...] = (KEY,),
+    models: tuple[str, ...] = (),
+    secrets: Mapping[str, str] | None = None,
+) -> ModelServer:
+    """A server of the Bedrock Converse protocol, not yet served. `keys` are bearer keys and access keys; `secrets`
+    holds the secret of each access key."""
+    return ModelServer(BedrockWire(secrets or {}), _model(script), keys=keys, models=models)
 
 
 @contextlib.asynccontextmanager

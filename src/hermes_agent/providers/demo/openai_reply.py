@@ -30,9 +30,11 @@ COMMENT = b": keep-alive\n\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAIStyle:
-    """Where services of this protocol differ. `created` is the Unix time that the replies carry."""
+    """Where services of this protocol differ. `whole_calls` streams each tool call in one chunk, as Mistral does;
+    `created` is the Unix time that the replies carry."""
 
     reasoning_field: str = "reasoning_content"
+    whole_calls: bool = False
     created: int = 1_700_000_000
 
 
@@ -100,6 +102,9 @@ def _deltas(answer: Answer, heard: Heard, style: OpenAIStyle) -> Iterator[Json]:
                 yield from ({"content": part} for part in chunks(text, size))
             case Think(text=text):
                 yield from ({style.reasoning_field: part} for part in chunks(text, size))
+            case Call() if style.whole_calls:
+                yield {"tool_calls": [{"index": calls, **_call(call_id(piece, heard, index), piece.name, piece.json)}]}
+                calls += 1
             case Call():
                 yield {"tool_calls": [{"index": calls, **_call(call_id(piece, heard, index), piece.name, "")}]}
                 for part in chunks(piece.json, size):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hermes_agent.core.model import Usage
 from hermes_agent.host.serve import Request
@@ -25,13 +25,18 @@ class OpenAIWire:
     """One server's side of the protocol; it remembers the prompts that it saw, for `cached_tokens`."""
 
     base = "/v1"
-    path = "/v1/chat/completions"
+    models_path = "/v1/models"
+    stream_type = "text/event-stream; charset=utf-8"
     keep_alive = COMMENT
     malformed = b'data: {"id":"chatcmpl-1","choices":[{"ind\n\n'
 
     def __init__(self, style: OpenAIStyle | None = None) -> None:
         self._style = style or OpenAIStyle()
         self._cache = PrefixCache()
+
+    def asks(self, request: Request) -> bool:
+        """Whether this is a question to a model."""
+        return (request.method, request.path) == ("POST", "/v1/chat/completions")
 
     def key(self, request: Request) -> str:
         """The credential that came with the request, empty without one."""
@@ -59,6 +64,10 @@ class OpenAIWire:
     def refusal(self, refused: RequestRefused) -> bytes:
         """The body of an error reply."""
         return openai_error(refused)
+
+    def refusal_headers(self, _refused: RequestRefused) -> Mapping[str, str]:
+        """What the headers of an error reply say: nothing."""
+        return {}
 
     def error_event(self, refused: RequestRefused) -> bytes:
         """An error that arrives inside a stream that began well."""

@@ -33,9 +33,9 @@ class DemoEndpoint:
     async def handle(self, request: Request) -> Response:
         """Answer one request."""
         try:
-            if (request.method, request.path) == ("GET", f"{OpenAIWire.base}/models"):
+            if (request.method, request.path) == ("GET", OpenAIWire.models_path):
                 return _json(self._wire.models((MODEL,)))
-            if (request.method, request.path) != ("POST", OpenAIWire.path):
+            if not self._wire.asks(request):
                 raise RequestRefused(f"Unknown request URL: {request.method} {request.path}.", status=404)
             return self._answer(self._wire.read(request))
         except RequestRefused as refused:

@@ -17,12 +17,11 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
-from hermes_agent.providers.dialect import Compiler, Decoder, Dialect, Framing, Table, Wire
-from hermes_agent.providers.kept import KeptTurns, joined
-from hermes_agent.providers.pieces import BYTES_PER_TOKEN, arguments_of, json_bytes, safe_id, written
+from hermes_agent.providers.conversation import ConversationCompiler
+from hermes_agent.providers.dialect import Dialect, Table
+from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.anthropic import MessagesDecoder
-from hermes_agent.providers.route import Route, output_limit
-from hermes_agent.providers.sse import SseDecoder
+from hermes_agent.providers.route import output_limit
 from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
 
@@ -55,70 +54,34 @@ ERRORS: Table = {
 }
 
 
-class Anthropic:
-    """The dialect `anthropic`."""
-
-    errors = ERRORS
-
-    def compiler(self, route: Route) -> Compiler:
-        return MessagesCompiler(route)
-
-    def framing(self) -> Framing:
-        return SseDecoder()
-
-    def decoder(self, route: Route, taken: frozenset[str] | set[str]) -> Decoder:
-        return MessagesDecoder(route, ERRORS, taken)
-
-
-class MessagesCompiler:
+class MessagesCompiler(ConversationCompiler):
     """Writes Messages requests.
 
     Four cache marks, as many as the API allows: on the system prompt, on the last tool, on the last user turn and on
     the one before it, which is where the last request ended.
     """
 
-    def __init__(self, route: Route) -> None:
-        self._route = route
-        self._turns = KeptTurns(route, _turn)
-        self._prefix: Prefix | None = None
-        self._head = b""
-        self._fragments: list[bytes] = []
-        self.tokens = 0
-
-    @property
-    def call_ids(self) -> set[str]:
-        return self._turns.call_ids
-
-    def take(self, request: ModelRequest) -> None:
-        if self._prefix is not request.prefix:
-            self._head = self._write_head(request.prefix)
-            self._prefix = request.prefix
-        self._fragments, tokens = self._turns.follow(request.messages)
-        self.tokens = tokens + len(self._head) // BYTES_PER_TOKEN
-
-    def write(self, request: ModelRequest, max_output: int | None) -> Wire:
-        fragments = self._fragments.copy()
+    def _shown(self, fragments: list[bytes]) -> list[bytes]:
+        fragments = fragments.copy()
         for place in (-1, -3):
             if len(fragments) >= -place:
                 fragments[place] = _marked(fragments[place])
-        room = max(LEAST_ROOM, self._route.facts.window - self.tokens)
-        tail = json_bytes(self._tail(request, min(room, output_limit(self._route, max_output))))[1:]
-        body = joined(self._head, fragments, b"]," + tail)
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            "anthropic-version": API_VERSION,
-            **dict(self._route.vendor.headers),
-        }
+        return fragments
+
+    def _path(self) -> str:
+        return "/v1/messages"
+
+    def _headers(self, body: bytes) -> dict[str, str]:  # noqa: ARG002 - see the base
+        headers = {"anthropic-version": API_VERSION}
         if self._route.key:
             headers["x-api-key"] = self._route.key
-        return Wire(path="/v1/messages", headers=headers, body=body)
+        return headers
 
-    def _write_head(self, prefix: Prefix) -> bytes:
+    def _head(self, prefix: Prefix) -> bytes:
         head: dict[str, Any] = {"model": self._route.model}
         if prefix.system.strip():
             head["system"] = [{"type": "text", "text": prefix.system, "cache_control": CACHE}]
-        if prefix.tools and self._route.facts.tools:
+        if self.has_tools(prefix):
             tools: list[dict[str, Any]] = [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
                 for tool in prefix.tools
@@ -127,14 +90,22 @@ class MessagesCompiler:
             head["tools"] = tools
         return json_bytes(head)[:-1] + b',"messages":['
 
-    def _tail(self, request: ModelRequest, max_output: int) -> dict[str, Any]:
-        has_tools = bool(request.prefix.tools) and self._route.facts.tools
-        tail: dict[str, Any] = {"stream": True, "max_tokens": max_output}
+    def _turn(self, turn: Turn) -> bytes:
+        """Its last block ends the fragment, so that a cache mark can be put there."""
+        content = [_result(result) for result in turn.results]
+        content += (block for part in turn.parts for block in _blocks(part))
+        return json_bytes({"role": turn.role.value, "content": content})
+
+    def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
+        has_tools = self.has_tools(request.prefix)
+        room = max(LEAST_ROOM, self._route.facts.window - self.tokens)
+        limit = min(room, output_limit(self._route, max_output))
+        tail: dict[str, Any] = {"stream": True, "max_tokens": limit}
         if has_tools and not request.use_tools:
             tail["tool_choice"] = {"type": "none"}
         level = self._route.effort(request.effort, tools=has_tools)
         if level is not None:
-            tail.update(self._thinking(level, max_output))
+            tail.update(self._thinking(level, limit))
         return tail
 
     def _thinking(self, level: Level, max_output: int) -> dict[str, Any]:
@@ -153,7 +124,7 @@ class MessagesCompiler:
 
     def _may_think(self) -> bool:
         """With a budget, a turn that called tools must have begun with thinking: one made by another model did not."""
-        turns = self._turns.turns
+        turns = self._kept.turns
         last = next((turn for turn in reversed(turns) if turn.role is Role.ASSISTANT), None)
         if last is None or not turns[-1].results:
             return True
@@ -163,13 +134,6 @@ class MessagesCompiler:
 
 def _marked(fragment: bytes) -> bytes:
     return fragment[: -len(END_OF_TURN)] + CACHE_MARK + END_OF_TURN if fragment.endswith(END_OF_TURN) else fragment
-
-
-def _turn(turn: Turn) -> bytes:
-    """One turn; its last block ends the fragment, so that a cache mark can be put there."""
-    content = [_result(result) for result in turn.results]
-    content += (block for part in turn.parts for block in _blocks(part))
-    return json_bytes({"role": turn.role.value, "content": content})
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
@@ -212,4 +176,4 @@ def _document(part: File) -> dict[str, Any]:
     return {"type": "document", "title": part.name, "source": source}
 
 
-DIALECT: Dialect = Anthropic()
+DIALECT = Dialect(errors=ERRORS, compiler=MessagesCompiler, reader=MessagesDecoder)

@@ -20,12 +20,10 @@ from hermes_agent.core.errors import (
 )
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
-from hermes_agent.providers.dialect import Compiler, Decoder, Dialect, Framing, Table, Wire
-from hermes_agent.providers.kept import KeptTurns, joined
-from hermes_agent.providers.pieces import BYTES_PER_TOKEN, arguments_of, data_url, json_bytes, safe_id, written
+from hermes_agent.providers.conversation import ConversationCompiler
+from hermes_agent.providers.dialect import Dialect, Table
+from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, safe_id, written
 from hermes_agent.providers.replies.openai_chat import ChatDecoder
-from hermes_agent.providers.route import Route
-from hermes_agent.providers.sse import SseDecoder
 from hermes_agent.providers.verifier import Turn
 
 ERRORS: Table = {
@@ -45,58 +43,15 @@ ERRORS: Table = {
 }
 
 
-class OpenAIChat:
-    """The dialect `openai_chat`."""
-
-    errors = ERRORS
-
-    def compiler(self, route: Route) -> Compiler:
-        return ChatCompiler(route)
-
-    def framing(self) -> Framing:
-        return SseDecoder()
-
-    def decoder(self, route: Route, taken: frozenset[str] | set[str]) -> Decoder:
-        return ChatDecoder(route, ERRORS, taken)
-
-
-class ChatCompiler:
+class ChatCompiler(ConversationCompiler):
     """Writes chat completion requests: model, tools and messages first, what may change from one to the next last."""
 
-    def __init__(self, route: Route) -> None:
-        self._route = route
-        self._turns = KeptTurns(route, self._turn)
-        self._prefix: Prefix | None = None
-        self._head = b""
-        self._fragments: list[bytes] = []
-        self.tokens = 0
+    def _path(self) -> str:
+        return "/chat/completions"
 
-    @property
-    def call_ids(self) -> set[str]:
-        return self._turns.call_ids
-
-    def take(self, request: ModelRequest) -> None:
-        if self._prefix is not request.prefix:
-            self._head = self._write_head(request.prefix)
-            self._prefix = request.prefix
-        self._fragments, tokens = self._turns.follow(request.messages)
-        self.tokens = tokens + len(self._head) // BYTES_PER_TOKEN
-
-    def write(self, request: ModelRequest, max_output: int | None) -> Wire:
-        tail = b"]," + json_bytes(self._tail(request, max_output))[1:]
-        body = joined(self._head, self._fragments, tail)
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            **dict(self._route.vendor.headers),
-        }
-        if self._route.key:
-            headers["authorization"] = f"Bearer {self._route.key}"
-        return Wire(path="/chat/completions", headers=headers, body=body)
-
-    def _write_head(self, prefix: Prefix) -> bytes:
+    def _head(self, prefix: Prefix) -> bytes:
         head: dict[str, Any] = {"model": self._route.model}
-        if prefix.tools and self._route.facts.tools:
+        if self.has_tools(prefix):
             head["tools"] = [
                 {
                     "type": "function",
@@ -111,7 +66,7 @@ class ChatCompiler:
 
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         quirks = self._route.vendor.quirks
-        has_tools = bool(request.prefix.tools) and self._route.facts.tools
+        has_tools = self.has_tools(request.prefix)
         tail: dict[str, Any] = {"stream": True}
         if quirks.stream_usage:
             tail["stream_options"] = {"include_usage": True}
@@ -219,4 +174,4 @@ def _plain(content: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     return content
 
 
-DIALECT: Dialect = OpenAIChat()
+DIALECT = Dialect(errors=ERRORS, compiler=ChatCompiler, reader=ChatDecoder)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from hermes_agent.core.errors import MalformedReply
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import CallDelta, Delta, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.dialect import Finished, Table
-from hermes_agent.providers.outcomes import failure, read_detail, reported
-from hermes_agent.providers.pieces import Answer, CallIds, json_bytes, tool_call, whole
+from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.providers.dialect import Table, Taken
+from hermes_agent.providers.pieces import json_bytes
+from hermes_agent.providers.replies.reading import Block, ReplyReader
 from hermes_agent.providers.route import Route
 
 STOPS = {
@@ -77,42 +74,20 @@ class _Event(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw(b"")
 
 
-_events = msgspec.json.Decoder(_Event)
-
-
-@dataclass(slots=True)
-class _Growing:
-    """A content block while its pieces arrive. `pieces` are words, thoughts or JSON text, by what the block is."""
-
-    block: _Block
-    pieces: list[str] = field(default_factory=list)
-    signature: str = ""
-
-
-class MessagesDecoder:
+class MessagesDecoder(ReplyReader[_Event]):
     """Reads one streamed message."""
 
-    def __init__(self, route: Route, errors: Table, taken: frozenset[str] | set[str]) -> None:
-        self._route = route
-        self._errors = errors
-        self._ids = CallIds(taken)
-        self._blocks: dict[int, _Growing] = {}
-        self._stop = ""
-        self._refusal = ""
-        self._usage: _Usage | None = None
-        self.content = 0
-        self.done = False
+    _parse = msgspec.json.Decoder(_Event).decode
+    _event_name = "event of the Messages API"
 
-    @property
-    def words(self) -> str:
-        texts = (growing for growing in self._blocks.values() if growing.block.type == "text")
-        return "".join(piece for growing in texts for piece in growing.pieces)
+    def __init__(self, route: Route, errors: Table, taken: Taken) -> None:
+        super().__init__(route, errors, taken)
+        self._given: dict[int, str] = {}  # arguments that came whole with their block's beginning
+        self._stop = ""
+        self._usage: _Usage | None = None
 
     def feed(self, data: bytes) -> list[Delta]:
-        try:
-            event = _events.decode(data)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._broken(f"sent a piece that is no event of the Messages API ({error}).") from error
+        event = self._read(data)
         match event.type:
             case "content_block_delta":
                 return self._grow(event.index, event.delta or _Delta())
@@ -125,49 +100,43 @@ class MessagesDecoder:
             case "message_stop":
                 self.done = True
             case "error":
-                problem = reported(self._route, self._errors, read_detail(event.error))
-                problem.partial = self.words
-                raise problem
+                raise self._failed(event.error)
         return []
 
-    def finish(self) -> Finished:
-        if not self._stop and not self.done:
-            raise self._broken("ended its stream in the middle of the answer.")
-        stop = STOPS.get(self._stop, StopReason.OTHER)
-        finished = Finished(parts=self._parts(), stop=stop, usage=self._tokens())
-        return whole(self._route, Answer(finished=finished, refusal=self._refusal))
-
-    def _start(self, index: int, block: _Block) -> list[Delta]:
+    def _start(self, index: int, given: _Block) -> list[Delta]:
         self.content += 1
-        growing = _Growing(block, signature=block.signature)
-        self._blocks[index] = growing
-        match block.type:
+        match given.type:
+            case "text":
+                block = self._blocks[index] = Block("text")
+                return block.grow(given.text)
+            case "thinking":
+                block = self._blocks[index] = Block("thinking", opaque=given.signature)
+                return block.grow(given.thinking)
+            case "redacted_thinking":
+                self._blocks[index] = Block("thinking", opaque=given.data, redacted=True)
             case "tool_use":
-                return [CallDelta(name=block.name)]
-            case "text" if block.text:
-                growing.pieces.append(block.text)
-                return [TextDelta(text=block.text)]
-            case "thinking" if block.thinking:
-                growing.pieces.append(block.thinking)
-                return [ThinkingDelta(text=block.thinking)]
+                self._blocks[index] = Block("call", id=given.id, name=given.name)
+                if given.input:
+                    self._given[index] = json_bytes(given.input).decode()
+                return [CallDelta(name=given.name)]
+            case _:
+                self._blocks[index] = Block("")
         return []
 
     def _grow(self, index: int, delta: _Delta) -> list[Delta]:
-        growing = self._blocks.get(index)
-        if growing is None:
+        block = self._blocks.get(index)
+        if block is None:
             raise self._broken(f"sent a piece of block {index}, which never began.")
         self.content += 1
         match delta.type:
             case "text_delta":
-                growing.pieces.append(delta.text)
-                return [TextDelta(text=delta.text)] if delta.text else []
+                return block.grow(delta.text)
             case "input_json_delta":
-                growing.pieces.append(delta.partial_json)
+                return block.grow(delta.partial_json)
             case "thinking_delta":
-                growing.pieces.append(delta.thinking)
-                return [ThinkingDelta(text=delta.thinking)] if delta.thinking else []
+                return block.grow(delta.thinking)
             case "signature_delta":
-                growing.signature += delta.signature
+                block.opaque += delta.signature
         return []
 
     def _take_end(self, delta: _Delta, usage: _Usage | None) -> None:
@@ -186,23 +155,14 @@ class MessagesDecoder:
             if value is not None:
                 setattr(self._usage, name, value)
 
-    def _parts(self) -> tuple[Text | Thinking | ToolCall, ...]:
-        return tuple(part for growing in self._blocks.values() for part in (self._part(growing),) if part is not None)
+    def _ended(self) -> bool:
+        return bool(self._stop) or self.done
 
-    def _part(self, growing: _Growing) -> Text | Thinking | ToolCall | None:
-        block, written = growing.block, "".join(growing.pieces)
-        match block.type:
-            case "text":
-                return Text(text=written) if written else None
-            case "thinking":
-                return Thinking(text=written, opaque=growing.signature, maker=self._route.name)
-            case "redacted_thinking":
-                return Thinking(text="", opaque=block.data, maker=self._route.name, redacted=True)
-            case "tool_use":
-                arguments = written or (json_bytes(block.input).decode() if block.input else "")
-                return tool_call(self._ids.give(block.id), block.name, arguments)
-            case _:
-                return None
+    def _close(self) -> StopReason:
+        for index, arguments in self._given.items():
+            block = self._blocks[index]
+            block.pieces = block.pieces or [arguments]
+        return STOPS.get(self._stop, StopReason.OTHER)
 
     def _tokens(self) -> Usage:
         usage = self._usage
@@ -217,6 +177,3 @@ class MessagesDecoder:
             cache_write=made,
             reasoning=details.thinking_tokens or details.reasoning_tokens or 0,
         )
-
-    def _broken(self, what: str) -> MalformedReply:
-        return failure(self._route, MalformedReply, what, partial=self.words)

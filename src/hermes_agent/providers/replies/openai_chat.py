@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from hermes_agent.core.errors import MalformedReply
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import CallDelta, Delta, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.dialect import Finished, Table
-from hermes_agent.providers.outcomes import failure, read_detail, reported
-from hermes_agent.providers.pieces import Answer, CallIds, json_bytes, tool_call, whole
+from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.providers.dialect import Table, Taken
+from hermes_agent.providers.pieces import json_bytes
+from hermes_agent.providers.replies.reading import Block, ReplyReader
 from hermes_agent.providers.route import Route
 
 STOPS = {
@@ -76,72 +73,37 @@ class _Chunk(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw(b"")
 
 
-_chunks = msgspec.json.Decoder(_Chunk)
-
-
-@dataclass(slots=True)
-class _Growing:
-    """A tool call while its pieces arrive."""
-
-    index: int
-    id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-
-
-class ChatDecoder:
+class ChatDecoder(ReplyReader[_Chunk]):
     """Reads one streamed chat completion."""
 
-    def __init__(self, route: Route, errors: Table, taken: frozenset[str] | set[str]) -> None:
-        self._route = route
-        self._errors = errors
-        self._ids = CallIds(taken)
-        self._text: list[str] = []
-        self._thoughts: list[str] = []
-        self._details: list[dict[str, Any]] = []
-        self._calls: list[_Growing] = []
-        self._finish = ""
-        self._refusal = ""
-        self._usage: _Usage | None = None
-        self.content = 0
-        self.done = False
+    _parse = msgspec.json.Decoder(_Chunk).decode
+    _event_name = "chat completion"
 
-    @property
-    def words(self) -> str:
-        return "".join(self._text)
+    def __init__(self, route: Route, errors: Table, taken: Taken) -> None:
+        super().__init__(route, errors, taken)
+        self._thought, self._text = Block("thinking"), Block("text")
+        self._blocks = {"thinking": self._thought, "text": self._text}
+        self._calls: list[tuple[int, Block]] = []  # with their `index`
+        self._details: list[dict[str, Any]] = []
+        self._reason = ""
+        self._usage: _Usage | None = None
 
     def feed(self, data: bytes) -> list[Delta]:
         if data.startswith(END_MARK):
             self.done = True
             return []
-        try:
-            chunk = _chunks.decode(data)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._broken(f"sent a piece that is no chat completion ({error}).") from error
+        chunk = self._read(data)
         if chunk.error and bytes(chunk.error) != b"null":
-            problem = reported(self._route, self._errors, read_detail(chunk.error))
-            problem.partial = self.words
-            raise problem
+            raise self._failed(chunk.error)
         if chunk.usage is not None:
             self._usage = chunk.usage
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.finish_reason:
-                self._finish = choice.finish_reason
+                self._reason = choice.finish_reason
             if choice.delta is not None:
                 self._take(choice.delta, deltas)
         return deltas
-
-    def finish(self) -> Finished:
-        if not self._finish and not self.done:
-            raise self._broken("ended its stream in the middle of the answer.")
-        stop = STOPS.get(self._finish, StopReason.OTHER if self._finish else StopReason.END)
-        if self._calls and stop is StopReason.END:
-            stop = StopReason.TOOL_CALLS
-        if self._refusal and not self._text:
-            stop = StopReason.REFUSED
-        finished = Finished(parts=self._parts(), stop=stop, usage=self._tokens(), cost=self._cost())
-        return whole(self._route, Answer(finished=finished, refusal=self._refusal))
 
     def _take(self, delta: _Delta, deltas: list[Delta]) -> None:
         thought = delta.reasoning or delta.reasoning_content
@@ -150,12 +112,10 @@ class ChatDecoder:
             thought = thought or "".join(_readable(entry) for entry in delta.reasoning_details)
         if thought:
             self.content += 1
-            self._thoughts.append(thought)
-            deltas.append(ThinkingDelta(text=thought))
+            deltas += self._thought.grow(thought)
         if delta.content:
             self.content += 1
-            self._text.append(delta.content)
-            deltas.append(TextDelta(text=delta.content))
+            deltas += self._text.grow(delta.content)
         if delta.refusal:
             self.content += 1
             self._refusal += delta.refusal
@@ -172,21 +132,22 @@ class ChatDecoder:
             call.name = function.name
             deltas.append(CallDelta(name=call.name))
         if isinstance(function.arguments, dict):
-            call.arguments.append(json_bytes(function.arguments).decode())
+            call.grow(json_bytes(function.arguments).decode())
         elif function.arguments:
-            call.arguments.append(function.arguments)
+            call.grow(function.arguments)
 
-    def _call_of(self, piece: _Call) -> _Growing:
+    def _call_of(self, piece: _Call) -> Block:
         """The call that a piece belongs to. Some servers leave out `index`, or give every call the index 0 and its
         own id."""
         named = piece.function is not None and bool(piece.function.name)
-        for call in reversed(self._calls):
-            same_place = piece.index is None or call.index == piece.index
+        for index, call in reversed(self._calls):
+            same_place = piece.index is None or index == piece.index
             another = named and bool(call.name) and bool(piece.id) and piece.id != call.id
             if same_place and not another and not (piece.index is None and named):
                 return call
-        call = _Growing(index=len(self._calls) if piece.index is None else piece.index)
-        self._calls.append(call)
+        number = len(self._calls)
+        call = self._blocks[number] = Block("call")
+        self._calls.append((number if piece.index is None else piece.index, call))
         return call
 
     def _add_details(self, entries: list[dict[str, Any]]) -> None:
@@ -203,16 +164,19 @@ class ChatDecoder:
                 elif value is not None:
                     last[key] = value
 
-    def _parts(self) -> tuple[Text | Thinking | ToolCall, ...]:
-        parts: list[Text | Thinking | ToolCall] = []
-        if self._thoughts or self._details:
-            opaque = json_bytes(self._details).decode() if self._details else ""
-            parts.append(Thinking(text="".join(self._thoughts), opaque=opaque, maker=self._route.name))
-        words = self.words or self._refusal
-        if words:
-            parts.append(Text(text=words))
-        parts += (tool_call(self._ids.give(call.id), call.name, "".join(call.arguments)) for call in self._calls)
-        return tuple(parts)
+    def _ended(self) -> bool:
+        return bool(self._reason) or self.done
+
+    def _close(self) -> StopReason:
+        stop = STOPS.get(self._reason, StopReason.OTHER if self._reason else StopReason.END)
+        if self._calls and stop is StopReason.END:
+            stop = StopReason.TOOL_CALLS
+        if self._details:
+            self._thought.opaque = json_bytes(self._details).decode()
+        if self._refusal and not self._text.pieces:
+            self._text.grow(self._refusal)
+            stop = StopReason.REFUSED
+        return stop
 
     def _tokens(self) -> Usage:
         usage = self._usage
@@ -232,9 +196,6 @@ class ChatDecoder:
         if self._usage is None or not self._route.vendor.quirks.reports_cost:
             return None
         return self._usage.cost
-
-    def _broken(self, what: str) -> MalformedReply:
-        return failure(self._route, MalformedReply, what, partial=self.words)
 
 
 def _readable(entry: dict[str, Any]) -> str:

@@ -11,44 +11,76 @@ from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
 from hermes_agent.store.postgres.pool import Pool
+from hermes_agent.store.postgres.text import inlined, literal
 from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
 
 T = TypeVar("T")
 PAUSE = 0.05
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-# Only where the change wrote something, so that a look stays a look.
+# Only where the change wrote something, so that a look stays a look. It has an answer before COMMIT is sent: from then
+# on the row is locked, and whoever asks for the mark on another connection waits for the transaction to end.
 MARK = (
     "UPDATE commit_mark SET token = $2, at = now() WHERE client = $1 AND pg_current_xact_id_if_assigned() IS NOT NULL"
 )
+# The same for a change that begins by holding a row, which is a write already: all in one message.
+BEGIN_MARKED = BEGIN + "; UPDATE commit_mark SET token = {token}, at = now() WHERE client = {client}; {lock}"
 # Waits for the lost connection's transaction to end, one way or the other.
 MARKED = "SELECT token FROM commit_mark WHERE client = $1 FOR UPDATE"
 NOTIFY = "SELECT pg_notify($1, $2)"
 
 
 class PostgresTransaction:
-    """A transaction on one connection."""
+    """A transaction on one connection, begun by its first statement; `token` is what marks it as committed."""
 
     dialect = Dialect.POSTGRES
 
-    def __init__(self, connection: Link) -> None:
+    def __init__(self, connection: Link, client: str, token: str) -> None:
         self._connection = connection
+        self._client = client
+        self.token = token
+        self.begun = False
+        self.marked = False
         self.fenced: set[object] = set()
         self.rings: set[str] = set()
 
     async def rows(self, sql: str, *params: Value) -> list[Row]:
+        await self._begin()
         return [tuple(record) for record in await self._connection.fetch(sql, *params)]
 
     async def row(self, sql: str, *params: Value) -> Row | None:
-        rows = await self._connection.fetch(sql, *params)
-        return tuple(rows[0]) if rows else None
+        rows = await self.rows(sql, *params)
+        return rows[0] if rows else None
+
+    async def holds(self, sql: str, *params: Value) -> bool:
+        if self.begun:
+            return bool(await self._run(sql, *params))
+        self.begun = self.marked = True
+        told = {"token": literal(self.token), "client": literal(self._client), "lock": inlined(sql, params)}
+        return bool(await self._run(BEGIN_MARKED.format(**told)))
 
     async def run(self, sql: str, *params: Value) -> int:
+        await self._begin()
+        return await self._run(sql, *params)
+
+    async def many(self, sql: str, seq_of_params: Sequence[Sequence[Value]]) -> None:
+        await self._begin()
+        await self._connection.executemany(sql, seq_of_params)
+
+    async def mark(self) -> bool:
+        """Leave the token where the change wrote something; whether it did."""
+        if not self.marked:
+            self.marked = bool(await self._run(MARK, self._client, self.token))
+        return self.marked
+
+    async def _begin(self) -> None:
+        if not self.begun:
+            self.begun = True
+            await self._connection.execute(BEGIN)
+
+    async def _run(self, sql: str, *params: Value) -> int:
         status = await self._connection.execute(sql, *params)
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
-
-    async def many(self, sql: str, seq_of_params: Sequence[Sequence[Value]]) -> None:
-        await self._connection.executemany(sql, seq_of_params)
 
 
 class _Unknown(Exception):
@@ -142,26 +174,27 @@ class PostgresEngine:
 
     async def _query(self, query: Change[T]) -> T:
         async with self._pool.connection() as pooled:
-            return await query(PostgresTransaction(pooled.link))
+            transaction = PostgresTransaction(pooled.link, pooled.client, "")
+            transaction.begun = True  # each question of a query may stand alone
+            return await query(transaction)
 
     async def _attempt(self, change: Change[T]) -> T:
         async with self._pool.connection() as pooled:
-            await pooled.link.execute(BEGIN)
-            transaction = PostgresTransaction(pooled.link)
+            transaction = PostgresTransaction(pooled.link, pooled.client, self._ids.short())
             try:
                 result = await change(transaction)
                 for target in sorted(transaction.rings):
-                    await pooled.link.fetch(NOTIFY, self.channel, target)
-                token = self._ids.short()
-                marked = await transaction.run(MARK, pooled.client, token)
+                    await transaction.rows(NOTIFY, self.channel, target)
+                marked = transaction.begun and await transaction.mark()
             except Exception:
                 await pooled.roll_back()
                 raise
             try:
-                await self._commit(pooled.link)
+                if transaction.begun:
+                    await self._commit(pooled.link)
             except Exception as error:
                 if marked and is_lost(error):
-                    raise _Unknown(pooled.client, token, result) from error
+                    raise _Unknown(pooled.client, transaction.token, result) from error
                 raise
             return result
 

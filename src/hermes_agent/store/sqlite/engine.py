@@ -42,6 +42,9 @@ class SqliteTransaction:
     async def row(self, sql: str, *params: Value) -> Row | None:
         return next(iter(list(self._execute(sqlite_text(sql), params))), None)
 
+    async def holds(self, sql: str, *params: Value) -> bool:
+        return await self.row(sql, *params) is not None
+
     async def run(self, sql: str, *params: Value) -> int:
         before = self._connection.total_changes()
         self._execute(sqlite_text(sql), params)

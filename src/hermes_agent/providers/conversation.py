@@ -1,0 +1,83 @@
+"""What the compilers of all dialects share: a beginning written once, turns that are kept, an end that may change."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.providers.dialect import Wire
+from hermes_agent.providers.kept import KeptTurns, joined
+from hermes_agent.providers.pieces import BYTES_PER_TOKEN, json_bytes
+from hermes_agent.providers.route import Route
+from hermes_agent.providers.verifier import Turn
+
+
+class ConversationCompiler(ABC):
+    """Writes the requests of one conversation as one JSON object: `_head`, the turns, `_tail`.
+
+    A dialect fills in:
+
+    - `_head`: the object up to the `[` of its list of messages, made once for each prefix;
+    - `_turn`: one verified turn as the entries of that list, without a comma at either end;
+    - `_tail`: the fields that follow the list, which may differ from request to request;
+    - `_path` and `_headers`: where the request goes and with which credentials.
+
+    `_shown` may mark turns that are already written, or leave some out.
+    """
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._kept = KeptTurns(route, self._turn)
+        self._prefix: Prefix | None = None
+        self._begun = b""
+        self._fragments: list[bytes] = []
+        self.tokens = 0
+
+    @property
+    def call_ids(self) -> set[str]:
+        return self._kept.call_ids
+
+    def forget(self) -> None:
+        self._kept.forget()
+
+    def take(self, request: ModelRequest) -> None:
+        if self._prefix is not request.prefix:
+            self._begun = self._head(request.prefix)
+            self._prefix = request.prefix
+        self._fragments, tokens = self._kept.follow(request.messages)
+        self.tokens = tokens + len(self._begun) // BYTES_PER_TOKEN
+
+    def write(self, request: ModelRequest, max_output: int | None) -> Wire:
+        fields = json_bytes(self._tail(request, max_output))[1:]
+        end = b"]" + fields if fields == b"}" else b"]," + fields
+        body = joined(self._begun, self._shown(self._fragments), end)
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            **self._headers(body),
+            **dict(self._route.vendor.headers),
+        }
+        return Wire(path=self._path(), headers=headers, body=body)
+
+    def has_tools(self, prefix: Prefix) -> bool:
+        """Whether requests with this prefix offer tools."""
+        return bool(prefix.tools) and self._route.facts.tools
+
+    @abstractmethod
+    def _head(self, prefix: Prefix) -> bytes: ...
+
+    @abstractmethod
+    def _turn(self, turn: Turn) -> bytes: ...
+
+    @abstractmethod
+    def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _path(self) -> str: ...
+
+    def _headers(self, body: bytes) -> dict[str, str]:  # noqa: ARG002 - for those that sign what they send
+        return {"authorization": f"Bearer {self._route.key}"} if self._route.key else {}
+
+    def _shown(self, fragments: list[bytes]) -> list[bytes]:
+        return fragments

@@ -1,0 +1,122 @@
+"""What the readers of all dialects share: blocks that grow piece by piece, and an answer that is folded from them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from hermes_agent.core.errors import MalformedReply, ProviderError
+from hermes_agent.core.messages import Text, Thinking, ToolCall
+from hermes_agent.core.model import Delta, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.providers.dialect import Finished, Table, Taken
+from hermes_agent.providers.outcomes import failure, read_detail, reported
+from hermes_agent.providers.pieces import Answer, CallIds, tool_call, whole
+from hermes_agent.providers.route import Route
+
+Event = TypeVar("Event")
+
+
+@dataclass(slots=True)
+class Block:
+    """A part of the answer while its pieces arrive: words, thoughts, or the JSON text of a call's arguments.
+
+    `opaque` is the provider's signature or encrypted content. A block of an unknown kind (empty) is no part.
+    """
+
+    kind: Literal["text", "thinking", "call", ""]
+    pieces: list[str] = field(default_factory=list)
+    id: str = ""
+    name: str = ""
+    opaque: str = ""
+    redacted: bool = False
+
+    @property
+    def written(self) -> str:
+        """All pieces."""
+        return "".join(self.pieces)
+
+    def grow(self, piece: str) -> list[Delta]:
+        """Add a piece; what a listener is shown of it."""
+        if not piece:
+            return []
+        self.pieces.append(piece)
+        if self.kind == "text":
+            return [TextDelta(text=piece)]
+        return [ThinkingDelta(text=piece)] if self.kind == "thinking" else []
+
+    def part(self, maker: str, ids: CallIds) -> Text | Thinking | ToolCall | None:
+        """The neutral part; None where there is nothing in it."""
+        written = self.written
+        if self.kind == "text" and written:
+            return Text(text=written)
+        if self.kind == "thinking" and (written or self.opaque):
+            return Thinking(text=written, opaque=self.opaque, maker=maker, redacted=self.redacted)
+        return tool_call(ids.give(self.id), self.name, written) if self.kind == "call" else None
+
+
+class ReplyReader(ABC, Generic[Event]):
+    """Reads one streamed answer into `_blocks`, which become its parts in their order.
+
+    A dialect fills in `feed`, with `_read` to parse an event; `_ended`: whether the protocol's end has come; `_close`:
+    how the answer stopped; and `_tokens`. `_parse` is the decoder of its events, `_event_name` what one is called.
+    """
+
+    _parse: Callable[[bytes], Event]
+    _event_name: str
+
+    def __init__(self, route: Route, errors: Table, taken: Taken) -> None:
+        self._route = route
+        self._errors = errors
+        self._ids = CallIds(taken)
+        self._blocks: dict[Hashable, Block] = {}
+        self._refusal = ""
+        self.content = 0
+        self.done = False
+
+    @property
+    def words(self) -> str:
+        return "".join(piece for block in self._blocks.values() if block.kind == "text" for piece in block.pieces)
+
+    def finish(self) -> Finished:
+        if not self._ended():
+            raise self._broken("ended its stream in the middle of the answer.")
+        stop = self._close()
+        parts = tuple(
+            part for block in self._blocks.values() if (part := block.part(self._route.name, self._ids)) is not None
+        )
+        finished = Finished(parts=parts, stop=stop, usage=self._tokens(), cost=self._cost())
+        return whole(self._route, Answer(finished=finished, refusal=self._refusal))
+
+    @abstractmethod
+    def feed(self, data: bytes) -> list[Delta]: ...
+
+    @abstractmethod
+    def _ended(self) -> bool: ...
+
+    @abstractmethod
+    def _close(self) -> StopReason: ...
+
+    @abstractmethod
+    def _tokens(self) -> Usage: ...
+
+    def _cost(self) -> float | None:
+        return None
+
+    def _read(self, data: bytes) -> Event:
+        try:
+            return self._parse(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise self._broken(f"sent a piece that is no {self._event_name} ({error}).") from error
+
+    def _failed(self, detail: bytes | msgspec.Raw) -> ProviderError:
+        """What an error object in the stream says."""
+        problem = reported(self._route, self._errors, read_detail(detail))
+        problem.partial = self.words
+        return problem
+
+    def _broken(self, what: str) -> MalformedReply:
+        return failure(self._route, MalformedReply, what, partial=self.words)

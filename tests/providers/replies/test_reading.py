@@ -1,0 +1,33 @@
+"""Blocks grow piece by piece and become parts."""
+
+from hermes_agent.core.messages import Text, Thinking, ToolCall
+from hermes_agent.core.model import TextDelta, ThinkingDelta
+from hermes_agent.providers.pieces import CallIds
+from hermes_agent.providers.replies.reading import Block
+
+MAKER = "vendor/model"
+
+
+def grown(block: Block, *pieces: str):
+    shown = [delta for piece in pieces for delta in block.grow(piece)]
+    return block.part(MAKER, CallIds(set())), shown
+
+
+def test_words_and_thoughts_are_shown_as_they_come():
+    assert grown(Block("text"), "a", "", "b") == (Text(text="ab"), [TextDelta(text="a"), TextDelta(text="b")])
+    thought = Thinking(text="hm", opaque="sig", maker=MAKER)
+    assert grown(Block("thinking", opaque="sig"), "hm") == (thought, [ThinkingDelta(text="hm")])
+
+
+def test_arguments_are_not_shown_and_are_whole_in_the_call():
+    call = ToolCall(id="a", name="f", arguments={"x": 1})
+    assert grown(Block("call", id="a", name="f"), '{"x"', ":1}") == (call, [])
+
+
+def test_a_block_with_nothing_in_it_is_no_part():
+    assert grown(Block("text")) == grown(Block("thinking")) == grown(Block(""), "what") == (None, [])
+
+
+def test_hidden_thinking_is_a_part_without_words():
+    hidden = Thinking(text="", opaque="x", maker=MAKER, redacted=True)
+    assert grown(Block("thinking", opaque="x", redacted=True))[0] == hidden
