@@ -87,11 +87,6 @@ class Floor:
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
-    def time_up(self, session: str) -> None:
-        """End the session's run as if its time were over; for replays."""
-        if running := self._running.get(session):
-            running.switch.time_up()
-
     def journal(self, lease: Lease, view: Session, clock: Clock | None = None) -> Journal:
         """The journal of a session under a lease; its times are those of the process's clock where none is given."""
         return Journal(self._store, lease, view, clock=clock or self._deck.clock, show=self.bus.publish, spawn=spawn)

@@ -71,12 +71,10 @@ class Hermes:
             created=now,
             updated=now,
         )
-        await self.adopt(record)
+        await self._create(record)
         return record
 
-    async def adopt(self, record: SessionRecord) -> None:
-        """Make a session as it is given, and its conversation's current one."""
-
+    async def _create(self, record: SessionRecord) -> None:
         async def change(tx: Transaction) -> None:
             await self.store.sessions.create(tx, record)
             await self.store.sessions.set_current(tx, record.conversation, record.id)
@@ -110,7 +108,8 @@ class Hermes:
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
-        self._deck.stopped(session, reason)
+        if self._floor.runs(session):
+            self._deck.stopped(session, reason)
         if ended := self._floor.stop(session, reason):
             await ended.wait()
             return True
@@ -123,10 +122,6 @@ class Hermes:
         if self._floor.runs(session):
             self._deck.stopped(session, "stopped")
         return self._floor.stop(session) is not None
-
-    def time_up(self, session: str) -> None:
-        """End the session's run in this process as if its time were over; for replays."""
-        self._floor.time_up(session)
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""
@@ -161,7 +156,7 @@ class Hermes:
         now = self._deck.clock.now()
         name = title or (f"{source.title} (branch)" if source.title else "")
         record = replace(source, id=self._deck.ids.session(now), title=name, created=now, updated=now, parent=source.id)
-        await self.adopt(record)
+        await self._create(record)
         lease = await self._hold(record.id)
         try:
             await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))

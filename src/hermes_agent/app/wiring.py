@@ -7,11 +7,14 @@ import getpass
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
@@ -20,6 +23,7 @@ from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.tool import Tool
@@ -29,10 +33,16 @@ from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
-from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
+
+if TYPE_CHECKING:
+    from hermes_agent.providers.cassette.playing import Player
+    from hermes_agent.providers.cassette.recording import Recorder
+
+TAPES = "hermes_agent.app.decks.tapes:inserted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +51,7 @@ class Options:
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added.
+    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays.
     """
 
     model: str = ""
@@ -52,6 +62,7 @@ class Options:
     toolsets: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
+    tape: Recorder | Player | None = None
 
 
 @asynccontextmanager
@@ -65,9 +76,12 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
     async with AsyncExitStack() as closing:
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
-        clock, ids, http = SystemClock(), RandomIds(), Http()
+        clock, http = SystemClock(), Http()
+        inserted = await closing.enter_async_context(inserted_tape(options, secrets, clock))
+        deck = inserted.deck
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
-        store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
+        url = inserted.database or loaded.value.store.url or str(home.database)
+        store = await open_store(url, clock=clock, ids=inserted.store_ids)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -77,12 +91,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             toolkit=toolkit,
             http=http,
             clock=clock,
-            ids=ids,
+            deck=deck,
             closing=closing,
         )
-        hermes = Hermes(
-            store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
-        )
+        hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
         closing.push_async_callback(http.close)
         closing.push_async_callback(hermes.close)
         yield Runtime(
@@ -93,11 +105,31 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             hermes=hermes,
             toolbox=toolkit.toolbox,
             quarantined=toolkit.quarantined,
-            clock=clock,
-            ids=ids,
+            clock=deck.clock,
+            ids=deck.ids,
             owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
             model=options.model,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inserted:
+    """What stands between the runs and the world, and where a replay keeps its rows (empty: as configured)."""
+
+    deck: Deck
+    database: str = ""
+    store_ids: Ids | None = None
+
+
+@asynccontextmanager
+async def inserted_tape(options: Options, secrets: Secrets, clock: Clock) -> AsyncIterator[Inserted]:
+    """The deck of a process, its recording open as long as the block. Raises `CassetteError`."""
+    if options.tape is None:
+        yield Inserted(deck=Playing(clock, RandomIds()))
+        return
+    how = {"queue": options.queue, "channel": options.channel, "attended": options.attended}
+    with late(TAPES)(options.tape, secrets.redact, clock, **how) as (deck, database, store_ids):
+        yield Inserted(deck=deck, database=database, store_ids=store_ids)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,16 +144,19 @@ class Builder:
     toolkit: Toolkit
     http: Http
     clock: Clock
-    ids: Ids
+    deck: Deck
     closing: AsyncExitStack
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
-        settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, record.model or self.options.model))
-        ledger = RunLedger(self.store, journal, self.clock, record.principal)
-        broker = Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+        settings, deck = self.loaded.value, self.deck
+        await deck.begin(record, self.store)
+        try:
+            model = await deck.model(record.id, "", self._ledger(record, journal), partial(self._broker, record.model))
+        except HermesError as error:
+            deck.refused(record.id, error)
+            raise
 
         async def look_around() -> Surroundings:
             return await asyncio.to_thread(
@@ -132,18 +167,28 @@ class Builder:
                 now=self.clock.now(),
             )
 
-        return Agent(
-            model=broker,
+        agent = Agent(
+            model=model,
             tools=self.toolkit.toolbox,
-            prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, look_around),
-            budget=Budget(limits=self._limits()),
-            clock=self.clock,
-            ids=self.ids,
+            prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, lambda: deck.look(record.id, look_around)),
+            budget=Budget(limits=self._limits(deck.clock_of(record.id))),
+            clock=deck.clock_of(record.id),
+            ids=deck.ids_of(record.id),
             hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
         )
+        return deck.outfit(record.id, agent)
+
+    def _ledger(self, record: SessionRecord, journal: Journal) -> RunLedger:
+        return RunLedger(self.store, journal, self.deck.clock_of(record.id), record.principal)
+
+    async def _broker(self, model: str, ledger: Ledger) -> Broker:
+        """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
+        settings = self.loaded.value
+        route = await self._reachable(route_of(settings, self.secrets, model or self.options.model))
+        return Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 
     async def _reachable(self, route: Route) -> Route:
         """The route with its address; a vendor that lives in this process is started when it is first asked."""
@@ -154,7 +199,7 @@ class Builder:
             self.started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
         return replace(route, base_url=self.started[vendor.name])
 
-    def _limits(self) -> Limits:
+    def _limits(self, clock: Clock) -> Limits:
         agent = self.loaded.value.agent
-        deadline = None if agent.max_seconds is None else self.clock.monotonic() + agent.max_seconds
+        deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
         return Limits(turns=agent.max_turns, deadline=deadline, money=agent.max_money, tokens=agent.max_tokens)

@@ -129,7 +129,8 @@ class Inbox:
     ) -> bool:
         """End mail, each row once, and give the lane back: True; or False where it has more, and the lease goes on.
 
-        `at` is when it ended; None: now. May be called again after its commit's acknowledgement was lost. Raises `LostLease`.
+        `at` is when it ended; None: now. May be called again after its commit's acknowledgement was lost. Raises
+        `LostLease`.
         """
         try:
             await fence(tx, lease)

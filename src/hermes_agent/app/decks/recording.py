@@ -8,10 +8,10 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.app.decks.deck import Live, Look
+from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
 from hermes_agent.core.tool import Answer
@@ -84,9 +84,7 @@ class RecordingDeck:
         """The agent, its calls recorded."""
         self._recorder.begun(session, agent.budget.limits, agent.effort)
         calls = self._recorder.calls(session)
-        return replace(
-            agent, tools=calls.toolbox(agent.tools), hooks=(RecordedHooks(hooks=agent.hooks, calls=calls),)
-        )
+        return replace(agent, tools=calls.toolbox(agent.tools), hooks=(RecordedHooks(hooks=agent.hooks, calls=calls),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

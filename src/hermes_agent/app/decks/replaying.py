@@ -91,9 +91,7 @@ class ReplayingDeck:
         begun, calls = self._begun[session], self._player.calls(session)
         return replace(
             agent,
-            tools=ReplayedToolbox(
-                cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools
-            ),
+            tools=ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools),
             hooks=(Permitted(calls=calls),),
             budget=Budget(limits=begun.limits),
             effort=begun.effort,
@@ -162,9 +160,7 @@ class LiveDeck:
             return self._player.how.runs_tools and isinstance(model, LiveFrom) and model.is_live
 
         calls = self._player.calls(session)
-        recorded = ReplayedToolbox(
-            cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools
-        )
+        recorded = ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools)
         switching = Switching(is_live=is_live, recorded=recorded, own=agent.tools)
         hooks = tuple(When(hook=hook, needed=is_live) for hook in agent.hooks)
         return replace(agent, tools=switching, hooks=hooks)

@@ -87,4 +87,6 @@ def _text(message: Message) -> str:
 def _between(what: str, then: str, now: str) -> str:
     place = next((i for i, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now)))
     start = max(0, place - SHOWN // 3)
-    return f"{what} at character {place + 1}: recorded {then[start : start + SHOWN]!r}, now {now[start : start + SHOWN]!r}"
+    return (
+        f"{what} at character {place + 1}: recorded {then[start : start + SHOWN]!r}, now {now[start : start + SHOWN]!r}"
+    )

@@ -12,7 +12,7 @@ from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, Called, RunBegun, SessionMade, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Arrived, Called, RunBegun, StopAsked, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -109,13 +109,13 @@ class Player:
         questions = Questions(self.cassette, redact)
         track = self.track(session, purpose)
         if self.how.is_live:
-            steps = [(asked, each) for asked, each in self.cassette.steps if each is not None and asked.track == track.name]
+            steps = [
+                (asked, each) for asked, each in self.cassette.steps if each is not None and asked.track == track.name
+            ]
             return LiveFrom(steps, questions, await live(ledger), self.how.first_live)
         if self.how.nearest:
             return NearestModel(self.cassette, self.clock_of(session), questions, ledger)
-        return StrictModel(
-            self.cassette, track, questions, ledger, drained=self._drain, cuts=self.how.driven
-        )
+        return StrictModel(self.cassette, track, questions, ledger, drained=self._drain, cuts=self.how.driven)
 
     def calls(self, session: str) -> Calls:
         """What answers instead of the tools."""

@@ -42,7 +42,7 @@ def noted(error: Exception) -> Raised:
 
 def raised(noted: Raised) -> HermesError:
     """The error of a model or a run again, of the class that it had where there still is one."""
-    kind = getattr(errors, noted.error, CassetteError)
+    kind: type[HermesError] = getattr(errors, noted.error, CassetteError)
     error: HermesError
     if issubclass(kind, ProviderError):
         error = kind(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
@@ -38,11 +37,12 @@ class Sheet:
         self._question: list[tuple[Message, str]] = []
         self._pieces: list[Piece] = []
         self._step = 0
+        self._asking = False
 
     def ask(self, request: ModelRequest, model: Model) -> None:
         """A question goes out."""
         at, t = self._track.tick()
-        self._pieces = []
+        self._pieces, self._asking = [], True
         kept, added = self._shown(request.messages)
         prefix = self._prefix(request.prefix)
         self._step = next(self._steps)
@@ -70,9 +70,16 @@ class Sheet:
         at, t = self._track.tick()
         self._pieces.append(Piece(at=at, t=t, item=item))
 
+    def cut(self) -> None:
+        """Whoever asked has gone away; nothing where all had come."""
+        if self._asking:
+            self._track.tick()
+            self.end(cut=True)
+
     def end(self, *, cut: bool = False) -> None:
         """Nothing more comes back."""
-        at, t = self._track.tick() if cut else (self._track.clock.now(), self._track.clock.monotonic())
+        self._asking = False
+        at, t = self._track.clock.now(), self._track.clock.monotonic()
         pieces = whole_words(self._pieces, self._file.redact)
         self._file.add(Answered(n=self._step, track=self._track.name, at=at, t=t, pieces=pieces, cut=cut))
 
@@ -139,16 +146,18 @@ class RecordedModel:
         try:
             async with aclosing(self._model.ask(request)) as items:
                 async for item in items:
-                    self._sheet.add(Whole(reply=item) if isinstance(item, Reply) else item)
-                    if isinstance(item, Reply):
-                        break
+                    self._came(item)
                     yield item
-            self._sheet.end()
         except HermesError as error:
             self._sheet.add(noted(error))
             self._sheet.end()
             raise
-        except (asyncio.CancelledError, GeneratorExit):
-            self._sheet.end(cut=True)
-            raise
-        yield item
+        finally:
+            self._sheet.cut()
+
+    def _came(self, item: Delta | Reply) -> None:
+        if isinstance(item, Reply):
+            self._sheet.add(Whole(reply=item))
+            self._sheet.end()
+        else:
+            self._sheet.add(item)

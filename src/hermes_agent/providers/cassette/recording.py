@@ -141,4 +141,4 @@ class Recorder:
 
     def calls(self, session: str) -> RecordedCalls:
         """What records the tool calls of a session."""
-        return RecordedCalls(self.file, self.track(session), session)
+        return RecordedCalls(self.file, self.track(session))

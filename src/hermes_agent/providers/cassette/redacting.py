@@ -47,7 +47,7 @@ def _moved(pieces: Sequence[Piece], kind: type[TextDelta | ThinkingDelta], told:
     moved: list[Piece] = []
     for piece in pieces:
         if isinstance(piece.item, kind):
-            piece = replace(piece, item=kind(text=told))  # noqa: PLW2901  the same piece with other words
+            piece = replace(piece, item=kind(text=told))
             told = ""
         moved.append(piece)
     return moved
