@@ -28,7 +28,7 @@ class Deck(Protocol):
       of what goes on beside it;
     - `made`, `arrived` and `stopped` are told what came from outside; `arrival` says when it came;
     - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
-      is told of that;
+      is told of that; `ended` closes it;
     - `look` finds out the surroundings; `outfit` gives the agent that runs.
     """
 
@@ -53,6 +53,8 @@ class Deck(Protocol):
     async def begin(self, session: Session, store: Store) -> None: ...
 
     def refused(self, session: str, error: HermesError) -> None: ...
+
+    async def ended(self, session: str) -> None: ...
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model: ...
 
@@ -94,6 +96,9 @@ class Playing:
 
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
+
+    async def ended(self, session: str) -> None:
+        """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  the Protocol's shape
         """The model itself."""

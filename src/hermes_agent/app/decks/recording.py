@@ -70,6 +70,10 @@ class RecordingDeck:
         """It cannot."""
         self._recorder.begun(session, Limits(), "", error)
 
+    async def ended(self, session: str) -> None:
+        """The run is over."""
+        self._recorder.over(session)
+
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded."""
         return await self._recorder.model(session, purpose, ledger, live)

@@ -77,6 +77,10 @@ class ReplayingDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
+    async def ended(self, session: str) -> None:
+        """The run is over, as it was then."""
+        await self._player.over(session)
+
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """What answers from the recording."""
         return await self._player.model(session, purpose, self._redact, ledger, live)
@@ -137,6 +141,9 @@ class LiveDeck:
 
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
+
+    async def ended(self, session: str) -> None:
+        """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The recording's steps, then the real model; for a session it is the same one in every run."""

@@ -25,6 +25,7 @@ class Questions:
         self._cassette = cassette
         self._redact = redact
         self._known: list[tuple[Message, str]] = []
+        self._prefixes: dict[str, str] = {}
 
     def ids(self, messages: Sequence[Message]) -> tuple[str, ...]:
         """The digests of the messages."""
@@ -61,7 +62,9 @@ class Questions:
         return float(0.45 * shared + 0.54 * words)
 
     def _prefix_difference(self, now: Prefix, then: str) -> str:
-        if digest([now.system, now.tools], self._redact) == then:
+        if now.hash not in self._prefixes:
+            self._prefixes[now.hash] = digest([now.system, now.tools], self._redact)
+        if self._prefixes[now.hash] == then:
             return ""
         was = self._cassette.prefixes[then]
         if self._redact(now.system) != was.system:

@@ -89,6 +89,14 @@ class RunBegun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunOver:
+    """The run has ended: what comes now is for the next one."""
+
+    track: str
+    kind: Literal["over"] = field(default="over", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """What was found out about the surroundings: text by name."""
 
@@ -251,6 +259,7 @@ Line = (
     | Arrived
     | StopAsked
     | RunBegun
+    | RunOver
     | Seen
     | PrefixShown
     | MessageShown
@@ -259,8 +268,27 @@ Line = (
     | Planned
     | Called
 )
-Turn = Arrived | StopAsked | RunBegun | Asked | Answered | Called
+Turn = Arrived | StopAsked | RunBegun | RunOver | Asked | Answered | Called
 """The lines whose order within a track is kept."""
+
+
+KINDS = frozenset(
+    {
+        "cassette",
+        "session",
+        "inbound",
+        "stop",
+        "run",
+        "over",
+        "surroundings",
+        "prefix",
+        "message",
+        "asked",
+        "answered",
+        "planned",
+        "call",
+    }
+)
 
 
 def plain_of(value: object) -> Any:  # noqa: ANN401  what JSON knows: objects, lists, texts, numbers
@@ -270,5 +298,7 @@ def plain_of(value: object) -> Any:  # noqa: ANN401  what JSON knows: objects, l
 
 def line_of(plain: Mapping[str, Any]) -> Line:
     """The line that was written so. Raises `ValueError` for what is none."""
+    if plain.get("kind") not in KINDS:
+        raise ValueError(f"there are no lines of kind {plain.get('kind')!r}")
     line: Line = revive(Line, plain)
     return line

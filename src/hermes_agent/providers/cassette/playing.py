@@ -12,7 +12,7 @@ from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, Called, RunBegun, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Arrived, RunBegun, RunOver, StopAsked, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -91,6 +91,11 @@ class Player:
         self.track(session)
         self._look_ahead()
 
+    def arrives(self, line: Arrived) -> None:
+        """This message is the next one that is taken in."""
+        self._arrivals.remove(line)
+        self._arrivals.insert(0, line)
+
     def arrival(self) -> float:
         """When the message came in that is taken in now; the process's clock goes on to the next one."""
         at = self._arrivals.pop(0).at if self._arrivals else self.clock.now()
@@ -103,6 +108,12 @@ class Player:
         if line.error is not None:
             raise raised(line.error)
         return line
+
+    async def over(self, session: str) -> None:
+        """A run is over; where the recording ends before that, nothing follows anyway."""
+        track = self.track(session)
+        if track.ahead(RunOver, lambda _line: True) is not None:
+            await track.turn(RunOver, lambda _line: True, f"a run of session {session} ends")
 
     async def model(self, session: str, purpose: str, redact: Redact, ledger: Ledger, live: Live) -> Model:
         """What answers instead of the model. Raises as `live` where something is live."""
@@ -145,8 +156,3 @@ class Player:
         """The process's clock says when the next message was received, for whoever is about to take it in."""
         if self._arrivals:
             self.clock.set(self._arrivals[0].inbound.received, self.clock.monotonic())
-
-
-def is_cut(line: Turn) -> bool:
-    """Whether the line is something that was cut short from outside."""
-    return getattr(line, "cut", False) or (isinstance(line, Called) and line.is_cut)

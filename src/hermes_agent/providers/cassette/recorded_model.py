@@ -36,6 +36,7 @@ class Sheet:
         self._written = shown
         self._question: list[tuple[Message, str]] = []
         self._pieces: list[Piece] = []
+        self._prefixes: dict[str, str] = {}
         self._step = 0
         self._asking = False
 
@@ -98,7 +99,9 @@ class Sheet:
         return kept, tuple(id_ for _, id_ in added)
 
     def _prefix(self, prefix: Prefix) -> str:
-        id_ = digest([prefix.system, prefix.tools], self._file.redact)
+        if prefix.hash in self._prefixes:
+            return self._prefixes[prefix.hash]
+        id_ = self._prefixes[prefix.hash] = digest([prefix.system, prefix.tools], self._file.redact)
         if id_ not in self._written:
             self._written.add(id_)
             self._file.add(PrefixShown(id=id_, prefix=prefix))

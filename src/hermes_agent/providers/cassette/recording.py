@@ -18,6 +18,7 @@ from hermes_agent.providers.cassette.lines import (
     Arrived,
     Header,
     RunBegun,
+    RunOver,
     Seen,
     SessionMade,
     StopAsked,
@@ -129,6 +130,10 @@ class Recorder:
         at, t = track.clock.now(), track.clock.monotonic()
         told = None if error is None else noted(error)
         self.file.add(RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, error=told))
+
+    def over(self, session: str) -> None:
+        """The run is over."""
+        self.file.add(RunOver(track=self.track(session).name))
 
     def surroundings(self, session: str, facts: Mapping[str, str]) -> None:
         """What was found out for a new prefix."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,17 +12,39 @@ from hermes_agent.providers.cassette.lines import Piece, plain_of
 from hermes_agent.store.bodies import written
 
 Redact = Callable[[str], str]
+BETWEEN = "\n\0\n"
+"""What stands between texts that are looked at together: no secret goes over it."""
 
 
 def without_secrets(plain: Any, redact: Redact) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
     """The JSON value with every text in it, keys too, redacted: as texts, since JSON's escapes would hide a secret."""
+    joined = BETWEEN.join(_texts(plain))
+    return plain if redact(joined) == joined else _redacted(plain, redact)
+
+
+def _texts(plain: Any) -> Iterator[str]:  # noqa: ANN401  any JSON value
+    match plain:
+        case str():
+            yield plain
+        case Mapping():
+            for key, value in plain.items():
+                yield key
+                yield from _texts(value)
+        case list() | tuple():
+            for value in plain:
+                yield from _texts(value)
+        case _:
+            return
+
+
+def _redacted(plain: Any, redact: Redact) -> Any:  # noqa: ANN401  any JSON value, and the same shape again
     match plain:
         case str():
             return redact(plain)
         case Mapping():
-            return {redact(key): without_secrets(value, redact) for key, value in plain.items()}
+            return {redact(key): _redacted(value, redact) for key, value in plain.items()}
         case list() | tuple():
-            return [without_secrets(value, redact) for value in plain]
+            return [_redacted(value, redact) for value in plain]
         case _:
             return plain
 

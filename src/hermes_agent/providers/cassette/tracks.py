@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.providers.cassette.lines import Answered, Asked, Called, RunBegun, Turn
+from hermes_agent.providers.cassette.lines import Answered, Arrived, Asked, Called, RunBegun, StopAsked, Turn
 
 PATIENCE = 20.0
 """Seconds of the machine after which a replay that waits for its turn says for what."""
@@ -18,6 +19,16 @@ PATIENCE = 20.0
 T = TypeVar("T", bound=Turn)
 Timed = RunBegun | Asked | Answered | Called
 """The lines that move the clock of their track."""
+
+
+def is_cut(line: Turn) -> bool:
+    """Whether the line tells of something that was cut short from outside."""
+    return (isinstance(line, Answered) and line.cut) or (isinstance(line, Called) and line.is_cut)
+
+
+def is_from_outside(line: Turn) -> bool:
+    """Whether the line tells of something that neither a model nor a tool did."""
+    return isinstance(line, Arrived | StopAsked) or is_cut(line)
 
 
 class TapeClock:
@@ -77,6 +88,7 @@ class ReplayedTrack:
         first = next((line for line in lines if isinstance(line, Timed)), None)
         self.clock = TapeClock(first.at, first.t) if first is not None else TapeClock(0.0, 0.0)
         self._lines = [line for line in lines if not isinstance(line, skipped)]
+        self._outside = deque(place for place, line in enumerate(self._lines) if is_from_outside(line))
         self._place = 0
         self._moved = asyncio.Event()
 
@@ -105,14 +117,16 @@ class ReplayedTrack:
                 return line
             await self._wait(what)
 
-    async def next_of(self, *kinds: type[Turn]) -> Turn | None:
-        """Wait until a line of these kinds comes next, without taking it; None where none comes any more."""
-        while True:
-            if all(not isinstance(line, kinds) for line in self._lines[self._place :]):
-                return None
-            if isinstance(self.coming, kinds):
-                return self.coming
+    async def next_from_outside(self) -> Turn | None:
+        """Wait until a message, a stop or something that is cut short comes next, without taking it; None where none
+        comes any more."""
+        while self._outside and self._outside[0] < self._place:
+            self._outside.popleft()
+        while self._outside:
+            if self._outside[0] == self._place:
+                return self._lines[self._place]
             await self._moved.wait()
+        return None
 
     def come(self, line: Turn) -> None:
         """This line is what comes now."""
