@@ -13,7 +13,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.cli.exits import MEANINGS
 from hermes_agent.cli.group import hermes
 from hermes_agent.host.config import OVERRIDES
-from hermes_agent.host.schema import Section, Setting, describe, walk
+from hermes_agent.host.schema import Section, Setting, Table, describe, walk
 
 DOCS = Path(__file__).parent.parent / "docs"
 MADE = "<!-- Written by .ci/manual.py; a change belongs into the program. -->\n"
@@ -58,14 +58,22 @@ def configuration_page() -> str:
         "from.\n"
     )
     parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
-    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section)]
+    top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]
     if top:
         parts.append(settings_table(top))
     for name, entry in describe(Settings).items():
-        if isinstance(entry.kind, Section):
-            leaves = [(f"{name}.{key}", leaf) for key, leaf in walk(entry.kind.schema)]
-            parts.append(f"## {name}\n\n{entry.doc}\n\n{settings_table(leaves)}")
+        if isinstance(entry.kind, Section | Table):
+            inside = f"{name}." if isinstance(entry.kind, Section) else f"{name}.NAME."
+            leaves = list(walk(entry.kind.schema, inside))
+            parts.append(f"## {name}\n\n{entry.doc}\n{inner_sections(name, entry.kind)}\n{settings_table(leaves)}")
     return "\n".join(parts)
+
+
+def inner_sections(name: str, kind: Section | Table) -> str:
+    """What each section inside of this one is about."""
+    inner = [(key, entry) for key, entry in describe(kind.schema).items() if isinstance(entry.kind, Section)]
+    lines = [f"- `{name}.{key}`: {entry.doc}" for key, entry in inner]
+    return "\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def settings_table(leaves: list[tuple[str, Setting]]) -> str:

@@ -19,8 +19,10 @@ from bench.figures import Figure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.core.spending import Grant, grant
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
+from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.route import choose
 from hermes_agent.providers.settings import ModelSettings
 
@@ -93,7 +95,10 @@ async def serve(count: int, pause: float) -> None:
 
 
 class NoBook:
-    async def open(self, call: CallOpened) -> None: ...
+    sizes = Sizes()
+
+    async def open(self, call: CallOpened) -> Grant:
+        return grant(call.bid, ())
 
     async def settle(self, call: CallSettled) -> None: ...
 

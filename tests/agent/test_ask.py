@@ -1,13 +1,11 @@
 """One request and its reply."""
 
 from hermes_agent.agent.ask import with_own_ids
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.events import Outcome, Replied
 from hermes_agent.core.messages import Message, Role, Text, ToolCall
 from hermes_agent.core.model import Retrying, TextDelta
-from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, tool
+from tests.agent.house import House
 
 
 class Mute(ScriptedModel):
@@ -63,11 +61,3 @@ async def test_words_of_a_failed_attempt_are_not_kept(tmp_path):
         partial = [entry.event for entry in await house.log() if isinstance(entry.event, Replied)]
         assert [(event.message.text, event.partial) for event in partial] == [("heard", True)]
         assert await house.transcript() == ["user: Go", "assistant: heard"]
-
-
-async def test_a_request_may_spend_what_is_left(tmp_path):
-    model = ScriptedModel([Call("look"), Say("Done.")])
-    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(money=2.0)).open() as house:
-        await house.say("Go")
-
-        assert [request.money for request in model.requests] == [2.0, 2.0]

@@ -8,6 +8,7 @@ import pytest
 
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import LimitReached
 from hermes_agent.core.events import Asked, MessageTaken, Outcome, Replied, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Busy
 from hermes_agent.core.tool import Question
@@ -199,12 +200,25 @@ async def test_the_time_limit_ends_a_run_that_hangs(tmp_path):
         assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "time limit")
 
 
-async def test_the_money_limit_stops_before_the_next_call(tmp_path):
-    model = ScriptedModel(lambda heard: Call("look"))
-    async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(tokens=1)).open() as house:
+class Poor(ScriptedModel):
+    """A model whose second question no limit pays for."""
+
+    async def ask(self, request):
+        if self.requests:
+            raise LimitReached("Stopped: the money limit was reached.", limit="money limit")
+        async for item in super().ask(request):
+            yield item
+
+
+async def test_a_call_that_no_limit_pays_for_ends_the_run_and_it_can_be_continued(tmp_path):
+    model = Poor(lambda heard: Call("look"))
+    async with House(tmp_path, model, (tool("look"),)).open() as house:
         ended = await house.say("Go")
 
-        assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "token limit")
+        assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "money limit")
+        assert len(model.requests) == 1
+        model.requests.clear()
+        assert (await house.say("", resumes=True)).reason == "money limit"
         assert len(model.requests) == 1
 
 

@@ -6,7 +6,7 @@ from hermes_agent.agent.loop import GO_ON, MAX_CONTINUATIONS, SUM_UP
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DiskFull, NoModel
-from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, RunStarted, ToolStarted
+from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, ToolStarted
 from hermes_agent.core.messages import Message, Role, Text, ToolResult
 from hermes_agent.core.model import StopReason
 from hermes_agent.providers.demo.script import Answer, Call, Say
@@ -72,34 +72,6 @@ async def test_a_run_that_died_between_its_reply_and_its_end_ends_with_the_reply
         ended = await house.ended()
 
         assert (ended.text, model.requests) == ("Here.", [])
-
-
-async def test_money_and_tokens_that_were_used_before_a_crash_count(tmp_path):
-    model = ScriptedModel([])
-    for limits in (Limits(money=1.0), Limits(tokens=15)):
-        house = House(tmp_path / str(limits.tokens), model, (tool("look"),), limits=lambda limits=limits: limits)
-        house.path.mkdir()
-        async with house.open():
-            async with house.hermes.holding(house.session) as journal:
-                call = Message(role=Role.USER, parts=(Text(text="Go"),))
-                await interrupted_with_cost(journal, call)
-            ended = await house.say("", resumes=True)
-
-            assert ended.outcome is Outcome.LIMIT
-    assert model.requests == []
-
-
-async def interrupted_with_cost(journal, message):
-    journal.session.run = "earlier"
-    reply = replied(Message(role=Role.ASSISTANT, parts=(Text(text="Hm."),)), cost=1.5)
-    await journal.commit(RunStarted(), MessageTaken(message=message), reply, MessageTaken(message=message))
-
-
-async def test_the_next_run_begins_with_the_whole_limit(tmp_path):
-    model = ScriptedModel(lambda heard: Say("Yes."))
-    async with House(tmp_path, model, limits=lambda: Limits(tokens=1)).open() as house:
-        assert (await house.say("One")).outcome is Outcome.ANSWERED
-        assert (await house.say("Two")).outcome is Outcome.ANSWERED
 
 
 async def test_a_summary_that_fails_is_not_what_the_model_is_asked_when_the_run_goes_on(tmp_path):

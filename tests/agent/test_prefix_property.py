@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
-from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.core.events import Outcome, ToolStarted
 from hermes_agent.core.inbound import Busy
@@ -67,7 +67,7 @@ class Wired(House):
 
     async def agent(self, record, journal):
         configured = ModelSettings(default=self.route, base_url=self.server.url)
-        ledger = RunLedger(self.store, journal, self.clock, record.principal)
+        ledger = RunLedger(Book(store=self.store, clock=self.clock), journal, record)
         broker = Broker(
             choose(configured, lambda _: KEY), ledger=ledger, http=self.http, clock=self.clock, settings=configured
         )

@@ -5,7 +5,7 @@ import sys
 
 from tests.architecture.source import ROOT
 
-HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "starlette", "asyncpg", "yaml", "ruamel"}
+HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "starlette", "asyncpg", "yaml", "ruamel", "tree_sitter"}
 
 
 def imports_of(*arguments: str) -> set[str]:

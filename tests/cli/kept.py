@@ -10,6 +10,7 @@ from hermes_agent.core.events import Durable, Entry, MessageTaken, Replied, Tool
 from hermes_agent.core.messages import Message, Origin, Role, Text, Thinking, ToolCall, ToolResult, said
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.core.section import Section, freeze
+from hermes_agent.core.spending import day_of
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.usage import UsageRow
@@ -66,6 +67,7 @@ def usage_row(number: int, model: str) -> UsageRow:
         prefix="",
         messages=1,
         at=LONG_AGO + 86_400 * number,
+        day=day_of(LONG_AGO + 86_400 * number),
         principal="cli:me",
         reserved=0.5,
     )
@@ -95,11 +97,12 @@ async def _fill(store: Store) -> None:
         await store.lanes.release(lease)
     await store.write(lambda tx: store.prefixes.put(tx, prefix, SECTIONS))
     for number, model in enumerate(["priced", "priced", "unpriced", "open"]):
-        await store.usage.open(usage_row(number, model))
+        row = usage_row(number, model)
+        await store.write(lambda tx, row=row: store.usage.open(tx, row))
     usage = Usage(input=1000, output=200, cached=500)
-    await store.usage.settle("u0", usage, 0.25, "ok", 1.0)
-    await store.usage.settle("u1", usage, 0.5, "ok", 1.0)
-    await store.usage.settle("u2", usage, None, "ok", 1.0)
+    await store.write(lambda tx: store.usage.settle(tx, "u0", usage, 0.25, "ok", 1.0))
+    await store.write(lambda tx: store.usage.settle(tx, "u1", usage, 0.5, "ok", 1.0))
+    await store.write(lambda tx: store.usage.settle(tx, "u2", usage, None, "ok", 1.0))
 
 
 def filled(home: Path) -> Path:

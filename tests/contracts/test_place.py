@@ -10,18 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.host.late import late
-from hermes_agent.host.process_table import row_of
-from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import PLACES, AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-
-
-def local(folder: Path) -> Place:
-    place: Place = late(PLACES["local"])(folder=folder / "exec", env=scrubbed({**os.environ, "COLOUR": "blue"}))
-    return place
-
-
-MAKERS: dict[str, Callable[[Path], Place]] = {"local": local}
+from tests.contracts.places import MAKERS
 
 
 def test_every_place_is_held_to_the_contract() -> None:
@@ -323,13 +313,15 @@ async def test_a_kill_leaves_nothing_within_two_seconds(
 
 
 async def test_a_kill_reaches_children_that_hide_their_environment(place: Place, plain: Command) -> None:
-    running = await place.start("g/a", replace(plain, text="env -i sleep 60 & echo $!; sleep 61"))
-    await until_written(running, b"\n")
-    child = int(await running.read(0, 20))
+    pipe = Path(plain.folder, "held")
+    os.mkfifo(pipe)
+    running = await place.start("g/a", replace(plain, text="env -i sleep 60 <>held & echo ready; sleep 61"))
+    await until_written(running, b"ready")
 
     assert await running.kill()
 
-    assert row_of(child) is None
+    with pytest.raises(OSError, match="No such device or address"):  # nobody holds its other end
+        os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
 
 
 async def test_a_process_that_only_attached_kills_as_well(

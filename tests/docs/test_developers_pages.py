@@ -92,7 +92,8 @@ def test_every_kind_of_extension_says_how_one_is_added():
 def test_every_extension_is_named_on_a_page_for_readers():
     assert set(VENDORS) | set(DIALECTS) <= set(code(page("models.md")))
     assert {f"/{name}" for name in SLASH} <= {each.split()[0] for each in code(page("chat.md"))}
-    assert set(TOOLSETS) | set(PLACES) <= set(code(page("tools.md")))
+    assert set(TOOLSETS) <= set(code(page("tools.md")))
+    assert set(PLACES) <= set(code(page("places.md")))
     assert all(f"hermes {name}" in page("cli.md") for name in SUBCOMMANDS)
     assert all(f"{name.value}" in page("postgresql.md").lower() for name in DATABASES)
 

@@ -2,14 +2,21 @@
 
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.effects import Capability
-from hermes_agent.tools.danger import ASKS, BLOCKS
+from hermes_agent.tools.danger import code as held
+from hermes_agent.tools.danger.blocks import BLOCKS
+from hermes_agent.tools.danger.judging import ASKS
 from hermes_agent.tools.files import guard
 from hermes_agent.tools.permission import CHOICES
 from hermes_agent.tools.schema import CAPABILITY_WORDS
 from tests.docs.pages import code, out_of_step, page, table
 
 FORK_BOMB = "it is a fork bomb"
-BESIDES = {"it writes outside the workspace", "it cannot be read as shell words"}
+BESIDES = {
+    "it writes outside the workspace",
+    "it cannot be read as a command",
+    "it starts processes without end",
+    *(held.RUNS, held.DELETES, held.SENDS, held.UNREADABLE),
+}
 
 
 def told_reasons(text: str, column: str) -> list[str]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.messages import Image, Message, Role, Text, ToolResult, said
 from hermes_agent.core.model import Delta, ModelRequest, Prefix, Reply, Retrying, ToolSchema
+from hermes_agent.core.spending import Grant, Limit, Scope, Standing, grant, nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
+from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.route import Route, choose
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
@@ -40,13 +42,20 @@ DIALECTS = (
 
 @dataclass(slots=True)
 class Book:
-    """A ledger in memory."""
+    """A ledger in memory, which grants what its limit leaves: `money` in US dollars for all calls together."""
 
     opened: list[CallOpened] = field(default_factory=list)
     settled: list[CallSettled] = field(default_factory=list)
+    sizes: Sizes = field(default_factory=Sizes)
+    money: float | None = None
+    granted: list[Grant] = field(default_factory=list)
 
-    async def open(self, call: CallOpened) -> None:
+    async def open(self, call: CallOpened) -> Grant:
+        money = None if self.money is None else nanos(self.money)
+        granted = grant(call.bid, [Standing(limit=Limit(scope=Scope.CALL, money=money))])
         self.opened.append(call)
+        self.granted.append(granted)
+        return granted
 
     async def settle(self, call: CallSettled) -> None:
         self.settled.append(call)

@@ -10,6 +10,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import LimitReached, Unreachable
 from hermes_agent.core.messages import Message, Role, Text, said
 from hermes_agent.core.model import Usage
+from hermes_agent.core.spending import nanos
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import KEPT_CONVERSATIONS, Broker
 from hermes_agent.providers.demo.script import Answer, Say
@@ -47,7 +48,7 @@ class WatchedBook(Book):
 
     async def open(self, call):
         self.seen.append(self._look())
-        await super().open(call)
+        return await super().open(call)
 
 
 async def test_the_row_is_in_the_book_before_the_request_is_on_the_wire():
@@ -66,41 +67,49 @@ async def test_the_book_agrees_with_the_reply():
     (row,) = talk.book.settled
     assert (row.outcome, row.usage, row.cost) == ("ok", reply.usage, reply.cost)
     assert row.cost == pytest.approx((500 * 1.75 + 500 * 0.175 + 100 * 14) / 1e6)
-    assert talk.book.opened[0].reserved > row.cost
+    assert talk.book.granted[0].money > nanos(row.cost)
 
 
 async def test_money_caps_the_reply_and_stops_what_cannot_be_paid():
     async with talking(CHAT, [Say("Hi")]) as talk:
-        await talk.ask(money=0.01)
+        talk.book.money = 0.01
+        await talk.ask()
+        talk.book.money = 0.00001
         with pytest.raises(LimitReached, match="money limit"):
-            await talk.ask(money=0.00001)
+            await talk.ask()
     assert len(talk.server.exchanges) == 1
     assert 0 < talk.server.exchanges[0].body["max_completion_tokens"] < 0.01 / 14 * 1e6
-    assert talk.book.opened[0].reserved <= 0.01
+    assert talk.book.granted[0].money <= nanos(0.01)
 
 
-async def test_an_attempt_that_broke_is_paid_out_of_the_same_purse():
-    async with talking(CHAT, lambda _: tries(Reset(), Say("Hi"))) as talk:
-        await talk.ask(money=0.01)
-    first, second = (exchange.body["max_completion_tokens"] for exchange in talk.server.exchanges)
-    assert second < first
+async def test_each_attempt_is_reserved_and_settled_by_itself():
+    async with talking(CHAT, lambda _: tries(Reset(), Status(503), Say("Hi"))) as talk:
+        await talk.ask()
+    assert [call.call_id for call in talk.book.opened] == ["call1", "call1.2", "call1.3"]
+    broken, refused, answered = talk.book.settled
+    assert (broken.usage.known, broken.cost) == (False, None)
+    assert (refused.usage, refused.cost) == (Usage(), 0.0)
+    assert answered.cost > 0
 
 
-async def test_an_attempt_that_was_refused_costs_nothing():
-    async with talking(CHAT, lambda _: tries(Status(503), Say("Hi"))) as talk:
-        await talk.ask(money=0.01)
-    first, second = (exchange.body["max_completion_tokens"] for exchange in talk.server.exchanges)
-    assert second == first
+async def test_what_never_left_this_machine_costs_nothing():
+    book, http = Book(), Http()
+    route = route_to("openai/gpt-5.2", "http://127.0.0.1:9/v1")
+    broker = Broker(route, ledger=book, http=http, clock=SystemClock(), settings=ModelSettings(max_retries=0))
+    with pytest.raises(Unreachable):
+        await Talk(broker=broker, server=_Nobody(), book=book).ask()
+    assert [(call.outcome, call.usage, call.cost) for call in book.settled] == [("Unreachable", Usage(), 0.0)]
+    await http.close()
 
 
-async def test_a_tokenizer_that_counts_more_makes_the_next_estimate_larger():
-    doubled = Answer(pieces=(Say("Hi"),), usage=Usage(input=400, output=1))
-    async with talking(CHAT, [doubled, doubled]) as talk:
+async def test_what_the_provider_counted_is_what_the_next_question_is_taken_for():
+    counted = Answer(pieces=(Say("Hi"),), usage=Usage(input=400, output=1))
+    async with talking(CHAT, [counted, counted]) as talk:
         await talk.ask()
         talk.say("x")
         await talk.ask()
-    first, second = (row.reserved for row in talk.book.opened)
-    assert second > first * 1.00001
+    first, second = (call.bid.tokens for call in talk.book.opened)
+    assert first < 400 < second < 400 + 4 * 100
 
 
 async def test_earlier_messages_are_not_compiled_again():

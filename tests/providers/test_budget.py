@@ -1,56 +1,86 @@
 """What a call may cost is known before it is sent."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from hermes_agent.core.errors import LimitReached
 from hermes_agent.core.messages import said
-from hermes_agent.core.model import ModelRequest
-from hermes_agent.providers.budget import allow
-from hermes_agent.providers.catalog import FREE, ModelFacts, Price
-from tests.providers.asking import PREFIX
+from hermes_agent.core.model import ModelRequest, Prefix, Usage
+from hermes_agent.core.spending import nanos
+from hermes_agent.providers.budget import KEPT_SIZES, Sizes, bid_of
+from hermes_agent.providers.route import DEFAULT_OUTPUT
+from tests.providers.asking import PREFIX, route_to
 
-PRICE = Price(input=2.0, output=10.0, cached=0.2, cache_write=2.5)
-FACTS = ModelFacts(window=100_000, output=8_000, price=PRICE)
+GPT = route_to("openai/gpt-5.2")  # $1.75 and $14 per million tokens, 128,000 tokens of reply
+STRANGE = route_to("custom/strange")
 
 
-def request(money: float | None = None, max_output: int | None = None) -> ModelRequest:
+def request(max_output: int | None = None, session: str = "s", prefix: Prefix = PREFIX) -> ModelRequest:
     return ModelRequest(
         call_id="c",
-        session="s",
+        session=session,
         run="r",
         turn=1,
         purpose="chat",
-        prefix=PREFIX,
+        prefix=prefix,
         messages=[said("hi")],
-        money=money,
         max_output=max_output,
     )
 
 
-def test_without_a_limit_of_money_only_the_caps_count():
-    assert allow(FACTS, request(), tokens=1_000, configured=None).max_output is None
-    assert allow(FACTS, request(max_output=500), tokens=1_000, configured=300).max_output == 300
-    assert allow(FACTS, request(), tokens=1_000, configured=None).dollars == pytest.approx(0.0825)
+def test_a_bid_is_for_the_whole_question_and_the_longest_reply():
+    bid = bid_of(GPT, request(), tokens=1_000, configured=None)
+
+    assert (bid.tokens, bid.longest, bid.cap, bid.sure) == (1_000, 128_000, None, True)
+    assert bid.question == nanos(1_000 * 1.75 / 1e6)
+    assert bid.price(100) == nanos((1_000 * 1.75 + 100 * 14) / 1e6)
 
 
-@given(st.floats(0, 1), st.integers(0, 100_000), st.none() | st.integers(1, 9_000))
-def test_the_worst_case_never_costs_more_than_there_is(money: float, tokens: int, cap: int | None):
-    try:
-        allowance = allow(FACTS, request(money=money, max_output=cap), tokens=tokens, configured=None)
-    except LimitReached:
-        return
-    assert allowance.dollars is not None
-    assert allowance.dollars <= money + 1e-9
+@pytest.mark.parametrize(
+    ("wanted", "configured", "cap"), [(500, None, 500), (None, 300, 300), (500, 300, 300), (300, 500, 300)]
+)
+def test_the_smaller_cap_counts(wanted: int | None, configured: int | None, cap: int):
+    bid = bid_of(GPT, request(wanted), tokens=1, configured=configured)
+
+    assert (bid.longest, bid.cap) == (cap, cap)
 
 
-def test_a_question_that_is_too_dear_is_not_sent():
-    with pytest.raises(LimitReached, match=r"agent\.max_money") as caught:
-        allow(FACTS, request(money=0.001), tokens=10_000, configured=None)
-    assert caught.value.limit == "money limit"
+def test_what_is_not_known_of_a_model_is_not_made_up():
+    bid = bid_of(STRANGE, request(), tokens=10, configured=None)
+
+    assert (bid.question, bid.rate, bid.price(5)) == (None, None, None)
+    assert (bid.longest, bid.sure) == (DEFAULT_OUTPUT, False)
+    assert bid_of(STRANGE, request(), tokens=10, configured=50_000).longest == 50_000
 
 
-def test_an_unknown_price_is_unknown_and_no_price_is_no_limit():
-    assert allow(ModelFacts(), request(money=0.01), tokens=10**6, configured=None).dollars is None
-    assert allow(ModelFacts(price=FREE), request(money=0.0), tokens=10**6, configured=None).dollars == 0.0
+def test_of_a_conversation_that_nobody_counted_each_byte_may_be_a_token():
+    sizes = Sizes()
+
+    assert sizes.most("m", request(), 1_000) > 3_700
+    assert sizes.most("m", request(prefix=Prefix(system="x" * 4_000, tools=(), hash="long")), 1_000) == 2_000
+
+
+def test_what_the_provider_counted_counts_and_the_rest_may_be_a_token_a_byte():
+    sizes = Sizes()
+    sizes.learn("m", request(), 1_000, Usage(input=1_300, output=1))
+
+    assert sizes.most("m", request(), 1_010) == 1_340
+    assert sizes.most("another", request(), 1_000) > 3_700
+
+
+def test_a_conversation_that_became_shorter_is_not_the_one_that_was_counted():
+    sizes = Sizes()
+    sizes.learn("m", request(), 1_000, Usage(input=1_300, output=1))
+
+    assert sizes.most("m", request(), 500) > 1_700
+
+
+def test_a_count_that_is_unknown_teaches_nothing_and_old_conversations_are_forgotten():
+    sizes = Sizes()
+    sizes.learn("m", request(), 1_000, Usage(known=False))
+    sizes.learn("m", request(session="first"), 1_000, Usage(input=1_000))
+    for number in range(KEPT_SIZES):
+        sizes.learn("m", request(session=str(number)), 1_000, Usage(input=1_000))
+        sizes.most("m", request(session="never", prefix=Prefix(system="", tools=(), hash=str(number))), 1)
+
+    assert sizes.most("m", request(), 1_000) > 3_700
+    assert sizes.most("m", request(session="first"), 1_000) > 3_700
+    assert sizes.most("m", request(session="0"), 1_000) == 1_000

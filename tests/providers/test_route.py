@@ -3,12 +3,9 @@
 import pytest
 
 from hermes_agent.core.errors import NoModel
-from hermes_agent.host.late import late
-from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.route import choose, load_vendor, output_limit
-from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.providers.vendor import Vendor
-from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.providers.catalog import Price
+from hermes_agent.providers.route import choose, output_limit
+from hermes_agent.providers.settings import ModelOverride, ModelSettings, PriceOverride
 from tests.providers.asking import route_to
 
 
@@ -28,7 +25,7 @@ def chosen(default: str = "", *, secrets=None, **settings: object):
         ("anthropic/claude-opus-5-5", "anthropic/claude-opus-5-5", "k2"),
         ("openrouter/anthropic/claude-opus-5.5", "openrouter/anthropic/claude-opus-5.5", "k3"),
         ("openai", "openai/gpt-5.2", "k1"),
-        ("deepseek/deepseek-v4.1-flash", "openrouter/deepseek/deepseek-v4.1-flash", "k3"),
+        ("moonshotai/kimi-k3", "openrouter/moonshotai/kimi-k3", "k3"),
         ("gpt-5.2", "openai/gpt-5.2", "k1"),
         ("claude-haiku-4-5", "anthropic/claude-haiku-4-5", "k2"),
         ("", "anthropic/claude-opus-5-5", "k2"),
@@ -108,12 +105,41 @@ def test_the_output_limit_is_the_model_s_or_what_is_asked_for():
     )
 
 
-@pytest.mark.parametrize("name", VENDORS)
-def test_every_vendor_of_the_table_is_complete(name: str):
-    vendor = load_vendor(name)
-    assert isinstance(vendor, Vendor)
-    assert vendor.name == name
-    assert vendor.dialect in DIALECTS
-    assert not vendor.base_url.endswith("/")
-    assert not vendor.needs_key or vendor.key_names
-    assert not vendor.window_probe or callable(late(vendor.window_probe))
+def test_a_query_of_the_address_stays_behind_the_path():
+    deployment = "https://me.openai.azure.com/openai/deployments/d?api-version=2024-10-21"
+    route = chosen("azure/d", secrets=keys(AZURE_OPENAI_API_KEY="k"), base_url=deployment)
+    assert route.url("/chat/completions") == (
+        "https://me.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    )
+    assert chosen("openai/gpt-5.2").url("/chat/completions") == "https://api.openai.com/v1/chat/completions"
+
+
+def test_the_key_stands_in_the_header_that_the_vendor_wants():
+    assert chosen("openai/gpt-5.2").key_header("authorization") == {"authorization": "Bearer k1"}
+    assert chosen("anthropic/x").key_header("x-api-key") == {"x-api-key": "k2"}
+    azure = chosen("azure/d", secrets=keys(AZURE_OPENAI_API_KEY="k"), base_url="https://me/openai/v1")
+    assert azure.key_header("authorization") == {"api-key": "k"}
+    assert chosen("ollama/x").key_header("authorization") == {}
+
+
+def test_a_short_name_gets_the_vendor_s_prefix_and_a_long_one_stays():
+    fireworks = keys(FIREWORKS_API_KEY="k")
+    short, long = (chosen(f"fireworks/{name}", secrets=fireworks) for name in ("glm-5p3", "accounts/me/models/own"))
+    assert (short.model, short.facts.window) == ("accounts/fireworks/models/glm-5p3", 1_048_576)
+    assert long.model == "accounts/me/models/own"
+
+
+def test_models_of_another_vendor_are_known_where_they_are_served():
+    azure = chosen("azure/gpt-5.2", secrets=keys(AZURE_OPENAI_API_KEY="k"), base_url="https://me/openai/v1")
+    assert azure.facts == chosen("openai/gpt-5.2").facts
+
+
+def test_what_a_person_knows_of_a_model_comes_before_the_catalogue():
+    models = {
+        "openai/gpt-5.2": ModelOverride(window=9_000, images=False, efforts=("high", "low", "odd")),
+        "openai/mine": ModelOverride(price=PriceOverride(input=1.0, output=2.0)),
+    }
+    known = choose(ModelSettings(default="openai/gpt-5.2"), keys(OPENAI_API_KEY="k"), models).facts
+    mine = choose(ModelSettings(default="openai/mine"), keys(OPENAI_API_KEY="k"), models).facts
+    assert (known.window, known.images, known.efforts, known.output) == (9_000, False, ("low", "high"), 128_000)
+    assert mine.price == Price(input=1.0, output=2.0, cached=1.0, cache_write=1.0)

@@ -28,7 +28,6 @@ async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bo
         prefix=await agent.prompt.prefix(session, journal),
         messages=session.messages,
         deadline=agent.budget.limits.deadline,
-        money=None if agent.budget.limits.money is None else agent.budget.limits.money - agent.budget.money,
         effort=agent.effort,
         use_tools=use_tools,
     )
@@ -36,7 +35,6 @@ async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bo
     began = agent.clock.monotonic()
     reply = await _listen(agent, session, journal, request)
     message = with_own_ids(reply.message, session.calls, request.call_id)
-    agent.budget.used(money=reply.cost or 0.0, tokens=reply.usage.input + reply.usage.output)
     session.draft.clear()
     journal.post(
         Replied(

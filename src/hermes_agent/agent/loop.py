@@ -64,7 +64,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
 async def begin(agent: Agent, session: Session, journal: Journal) -> None:
     """Open the run in the log, or take up the one that a crash left open."""
     if session.running:
-        agent.budget.turns, agent.budget.money, agent.budget.tokens = session.turn, session.money, session.tokens
+        agent.budget.turns = session.turn
         await journal.commit(Notice(text="The run was interrupted and goes on from its last committed step."))
     else:
         session.run = agent.ids.short()
@@ -112,9 +112,14 @@ def spoken(session: Session) -> list[str]:
     for message in reversed(session.messages):
         if message.role is Role.ASSISTANT and not message.tool_calls:
             pieces.insert(0, message.text)
-        elif message != CUT_OFF:
+        elif not _is_aside(message):
             break
     return pieces
+
+
+def _is_aside(message: Message) -> bool:
+    """Whether the runtime said this between two pieces of a reply: to go on, or that a limit is near."""
+    return message.text != SUM_UP and all(isinstance(p, Text) and p.origin is Origin.RUNTIME for p in message.parts)
 
 
 async def at_limit(agent: Agent, session: Session, journal: Journal, limit: LimitReached) -> RunEnded:

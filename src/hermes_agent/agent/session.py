@@ -27,9 +27,8 @@ class Session:
     """What a run knows of its conversation.
 
     `messages` is what a model is shown; within a run it only grows. `number` is the log's last event. `turn` counts the
-    model calls of the run, `money` and `tokens` what they used. `calls` are the ids of all tool calls ever, also of
-    those that were taken back. `started` maps the calls whose intent is in the log and whose result is not to their
-    effect.
+    model calls of the run. `calls` are the ids of all tool calls ever, also of those that were taken back. `started`
+    maps the calls whose intent is in the log and whose result is not to their effect.
     """
 
     id: str
@@ -37,8 +36,6 @@ class Session:
     messages: list[Message] = field(default_factory=list)
     number: int = 0
     turn: int = 0
-    money: float = 0.0
-    tokens: int = 0
     calls: set[str] = field(default_factory=set)
     prefix_hash: str = ""
     run: str = ""
@@ -67,10 +64,8 @@ class Session:
         match entry.event:
             case MessageTaken(message=message):
                 self._say(entry.number, message)
-            case Replied(message=message, turn=turn, usage=usage, cost=cost):
+            case Replied(message=message, turn=turn):
                 self.turn = turn
-                self.money += cost or 0.0
-                self.tokens += usage.input + usage.output
                 self._say(entry.number, message)
                 self._waiting = list(message.tool_calls)
                 self.calls.update(call.id for call in message.tool_calls)
@@ -86,7 +81,6 @@ class Session:
         match entry.event:
             case RunStarted():
                 self.run, self.running, self.turn = entry.run, True, 0
-                self.money, self.tokens = 0.0, 0
             case RunEnded():
                 self.running = False
                 self.started.clear()

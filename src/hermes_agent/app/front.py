@@ -55,9 +55,17 @@ class Hermes:
         self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only)
 
     async def open_session(
-        self, conversation: Conversation, principal: Principal, *, workspace: str, model: str = "", new: bool = False
+        self,
+        conversation: Conversation,
+        principal: Principal,
+        *,
+        workspace: str,
+        model: str = "",
+        job: str = "",
+        new: bool = False,
     ) -> SessionRecord:
-        """The conversation's current session, made where there is none or where a `new` one is wanted."""
+        """The conversation's current session, made where there is none or where a `new` one is wanted, for the runs of
+        a `job` or for none."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
         now = self._deck.clock.now()
@@ -68,6 +76,7 @@ class Hermes:
             surface=conversation.platform,
             model=model,
             workspace=workspace,
+            job=job,
             created=now,
             updated=now,
         )

@@ -12,8 +12,8 @@ from hermes_agent.core.inbound import Principal
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.route import Route, choose, load_vendor
-from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.providers.route import Route, choose, has_own_address, vendor_of
+from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.store.database import Store
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
@@ -43,28 +43,25 @@ class Runtime:
 
     def route(self, model: str = "") -> Route:
         """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
-        return route_of(self.settings, self.secrets, model or self.model)
+        return route_of(self.loaded, self.secrets, model or self.model)
 
 
-def route_of(settings: Settings, secrets: Secrets, model: str = "") -> Route:
-    """The route that a name, or the settings, lead to. Raises `NoModel`.
+def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
+    """The route that a name, or the settings, lead to. Raises `NoModel`."""
+    return choose(model_settings(loaded, model), secrets.get, loaded.value.models)
 
-    `model.base_url` is where the configured model is: another vendor that has an address of its own is asked there, so
-    that its key goes nowhere else.
+
+def model_settings(loaded: Loaded[Settings], model: str = "") -> ModelSettings:
+    """The settings with which a model is asked: the one named, else the one in force. Raises `NoModel`.
+
+    `model.base_url` is where the model is that config.yaml names: another vendor that has an address of its own, be it
+    named here or in HERMES_MODEL, is asked there, so that its key goes nowhere else.
     """
-    chosen = settings.model
-    if model:
-        elsewhere = _has_own_address(model) and _vendor(model) != _vendor(chosen.default)
-        chosen = replace(chosen, default=model, base_url="" if elsewhere else chosen.base_url)
-    return choose(chosen, secrets.get)
-
-
-def _vendor(model: str) -> str:
-    return model.partition("/")[0]
-
-
-def _has_own_address(model: str) -> bool:
-    if _vendor(model) not in VENDORS:
-        return False
-    vendor = load_vendor(_vendor(model))
-    return bool(vendor.base_url or vendor.server)
+    chosen = loaded.value.model
+    written = loaded.overridden.get("model.default", chosen.default) or ""
+    asked = replace(chosen, default=model or chosen.default)
+    if not chosen.base_url or asked.default == written or not asked.default:
+        return asked
+    vendor = vendor_of(asked)
+    elsewhere = has_own_address(vendor) and vendor != vendor_of(replace(chosen, default=str(written)))
+    return replace(asked, base_url="") if elsewhere else asked

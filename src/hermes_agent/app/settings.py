@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hermes_agent.agent.settings import AgentSettings
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
+from hermes_agent.host.schema import about
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 
 
@@ -22,11 +24,60 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    """The most that may be used within one scope."""
+
+    money: float | None = field(default=None, metadata=about("US dollars; empty means no limit.", least=0))
+    tokens: int | None = field(default=None, metadata=about("Tokens, in and out; empty means no limit.", least=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetSettings:
+    """What models may cost."""
+
+    call: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "One model call."})
+    run: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "One run, from a message to its reply."})
+    job: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "All runs of one job."})
+    principal: LimitSettings = field(
+        default_factory=LimitSettings, metadata={"doc": "One person, each calendar day of this machine's time zone."}
+    )
+    day: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "Everybody together, each such day."})
+    unknown_price: UnknownPrice = field(
+        default=UnknownPrice.REFUSE,
+        metadata={
+            "doc": "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted."
+        },
+    )
+
+    @property
+    def rules(self) -> Rules:
+        """The limits that are set."""
+        set_ = {scope: getattr(self, scope) for scope in Scope}
+        return Rules(
+            limits=tuple(limit for scope, given in set_.items() if (limit := _limit(scope, given)) is not None),
+            unknown_price=self.unknown_price,
+        )
+
+
+def _limit(scope: Scope, given: LimitSettings) -> Limit | None:
+    if given.money is None and given.tokens is None:
+        return None
+    return Limit(
+        scope=scope, money=None if given.money is None else int(round(given.money * NANO, 3)), tokens=given.tokens
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
-    agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Limits and habits of a run."})
+    models: dict[str, ModelOverride] = field(
+        default_factory=dict,
+        metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
+    )
+    agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Turns, time and habits of a run."})
+    budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}

@@ -17,8 +17,7 @@ from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.sandbox.chosen import ChosenPlace
-from hermes_agent.sandbox.environment import scrubbed
-from hermes_agent.sandbox.place import PLACES, Place
+from hermes_agent.sandbox.place import Place
 from hermes_agent.tools.clarify import ClarifyTools
 from hermes_agent.tools.excerpt import Caps
 from hermes_agent.tools.files.guard import Guard
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
 DECIDES = "hermes_agent.tools.permission:Permission"
+PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "todo", "clarify")
@@ -96,9 +96,8 @@ class Toolkit:
 
     def _place(self) -> ChosenPlace:
         def make() -> Place:
-            variables = scrubbed(environment(), self._settings.terminal.env_passthrough)
-            place: Place = late(PLACES["local"])(folder=self._home.cache / "exec", env=variables)
-            return place
+            made: Place = late(PLACE)(self._home, self._settings.terminal, environment())
+            return made
 
         return ChosenPlace("local", make)
 

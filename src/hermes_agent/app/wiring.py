@@ -16,7 +16,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.ledger import RunLedger
+from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime, route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
@@ -26,6 +26,7 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from hermes_agent.providers.cassette.recording import Recorder
 
 TAPES = "hermes_agent.app.decks.tapes:inserted"
+PROCESS = "hermes_agent.providers.cassette.lines:Process"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, http = SystemClock(), Http()
-        inserted = await closing.enter_async_context(inserted_tape(options, secrets, clock))
+        inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
         url = inserted.database or loaded.value.store.url or str(home.database)
@@ -93,6 +95,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             deck=deck,
             closing=closing,
+            book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
         )
         hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
         closing.push_async_callback(http.close)
@@ -114,22 +117,28 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inserted:
-    """What stands between the runs and the world, and where a replay keeps its rows (empty: as configured)."""
+    """What stands between the runs and the world; of a replay also where it keeps its rows (empty: as configured), and
+    the limits that were in force."""
 
     deck: Deck
     database: str = ""
     store_ids: Ids | None = None
+    rules: Rules | None = None
 
 
 @asynccontextmanager
-async def inserted_tape(options: Options, secrets: Secrets, clock: Clock) -> AsyncIterator[Inserted]:
+async def inserted_tape(
+    options: Options, settings: Settings, secrets: Secrets, clock: Clock
+) -> AsyncIterator[Inserted]:
     """The deck of a process, its recording open as long as the block. Raises `CassetteError`."""
     if options.tape is None:
         yield Inserted(deck=Playing(clock, RandomIds()))
         return
-    how = {"queue": options.queue, "channel": options.channel, "attended": options.attended}
-    with late(TAPES)(options.tape, secrets.redact, clock, **how) as (deck, database, store_ids):
-        yield Inserted(deck=deck, database=database, store_ids=store_ids)
+    process = late(PROCESS)(
+        queue=options.queue, channel=options.channel, attended=options.attended, rules=settings.budget.rules
+    )
+    with late(TAPES)(options.tape, secrets.redact, clock, process) as (deck, database, store_ids, rules):
+        yield Inserted(deck=deck, database=database, store_ids=store_ids, rules=rules)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,6 +155,7 @@ class Builder:
     clock: Clock
     deck: Deck
     closing: AsyncExitStack
+    book: Book
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
@@ -182,12 +192,12 @@ class Builder:
         return deck.outfit(record.id, agent)
 
     def _ledger(self, record: SessionRecord, journal: Journal) -> RunLedger:
-        return RunLedger(self.store, journal, self.deck.clock_of(record.id), record.principal)
+        return RunLedger(replace(self.book, clock=self.deck.clock_of(record.id)), journal, record)
 
     async def _broker(self, model: str, ledger: Ledger) -> Broker:
         """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
         settings = self.loaded.value
-        route = await self._reachable(route_of(settings, self.secrets, model or self.options.model))
+        route = await self._reachable(route_of(self.loaded, self.secrets, model or self.options.model))
         return Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 
     async def _reachable(self, route: Route) -> Route:
@@ -202,4 +212,4 @@ class Builder:
     def _limits(self, clock: Clock) -> Limits:
         agent = self.loaded.value.agent
         deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
-        return Limits(turns=agent.max_turns, deadline=deadline, money=agent.max_money, tokens=agent.max_tokens)
+        return Limits(turns=agent.max_turns, deadline=deadline)

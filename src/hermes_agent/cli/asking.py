@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
-from hermes_agent.app.ledger import StoredLedger
+from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.ids import RandomIds
@@ -41,7 +41,7 @@ async def ask_once(surface: Surface, store: Store, route: Route, principal: str 
             route = replace(route, base_url=await closing.enter_async_context(late(route.vendor.server)()))
         http = Http()
         closing.push_async_callback(http.close)
-        ledger = StoredLedger(store, clock, principal)
+        ledger = StoredLedger(Book(store=store, clock=clock, rules=surface.loaded.value.budget.rules), principal)
         broker = Broker(route, ledger=ledger, http=http, clock=clock, settings=surface.loaded.value.model)
         began = clock.monotonic()
         request = _request(f"test-{RandomIds().short()}", began + PATIENCE)

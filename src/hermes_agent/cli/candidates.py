@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hermes_agent.app.runtime import model_settings
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
 from hermes_agent.host.http import Http
@@ -35,20 +36,20 @@ class Candidate:
         def secret(name: str) -> str:
             return self.key if self.key and name == self.key_name else surface.secrets.get(name)
 
-        return choose(self.settings(surface), secret)
+        return choose(self.settings(surface), secret, surface.loaded.value.models)
 
     def settings(self, surface: Surface) -> ModelSettings:
         """The model settings with this candidate chosen."""
-        now: ModelSettings = surface.loaded.value.model
         if self.why == CONFIGURED:
-            return now
-        return replace(now, default=self.model, base_url=self.base_url, provider="")
+            return model_settings(surface.loaded)
+        written: ModelSettings = surface.loaded.value.model
+        return replace(written, default=self.model, base_url=self.base_url, provider="")
 
 
 async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidate]:
     """What is there: the configured model, vendors with a key, servers on this machine, and what is built in."""
     found = []
-    configured: ModelSettings = surface.loaded.value.model
+    configured = model_settings(surface.loaded)
     if configured.default:
         found.append(Candidate(model=configured.default, why=CONFIGURED, base_url=configured.base_url))
     for vendor in vendors():

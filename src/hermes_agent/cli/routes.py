@@ -10,7 +10,7 @@ from hermes_agent.providers.vendor import Vendor
 
 def route_to(surface: Surface, name: str = "") -> Route:
     """The route to the named model, otherwise to the configured one. Raises `NoModel`."""
-    return route_of(surface.loaded.value, surface.secrets, name)
+    return route_of(surface.loaded, surface.secrets, name)
 
 
 def key_name(surface: Surface, vendor: Vendor) -> str:

@@ -10,6 +10,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
     "model": "hermes_agent.cli.commands.model:model",
     "prompt": "hermes_agent.cli.commands.prompt:prompt",
+    "replay": "hermes_agent.cli.commands.replay:replay",
     "sessions": "hermes_agent.cli.commands.sessions:sessions",
     "setup": "hermes_agent.cli.commands.setup:setup",
 }
@@ -22,6 +23,7 @@ SUMMARIES: dict[str, str] = {
     "doctor": "Check this installation and say what to do.",
     "model": "Show, choose and test the model.",
     "prompt": "Show the prompt by section, in bytes and tokens.",
+    "replay": "Play a recording, and say what differs.",
     "sessions": "List, read, find, export and delete conversations.",
     "setup": "Find or choose a model, and see that it answers.",
 }

@@ -189,7 +189,8 @@ class RequestDiffers(CassetteError):
 
 
 class LimitReached(HermesError):
-    """A limit ended the run, which can be continued. `limit` names the setting, e.g. `agent.max_turns`."""
+    """A limit ended the run, which can be continued. `limit` names its kind, e.g. `money limit`; the text names the
+    setting."""
 
     def __init__(self, message: str, *, limit: str) -> None:
         super().__init__(message)

@@ -110,9 +110,8 @@ class ModelRequest:
     `call_id` names the call in the usage ledger, whose row the broker commits before this request is sent; `session`,
     `run`, `turn` and `purpose` (`chat`, `title`, `compression`, ...) say whose and what for. `messages` is a sequence
     that only grows within a run, so that what was compiled of it for the last request can be kept. `deadline` is a
-    moment of `Clock.monotonic`; `money` is what may still be spent, in US dollars; None means no limit. `max_output`
-    caps the reply in tokens; None leaves it to the model's own limit. `use_tools` False offers the tools but forbids
-    their use, so that the prefix stays byte-identical.
+    moment of `Clock.monotonic`, None: no limit. `max_output` caps the reply in tokens; None leaves it to the model's
+    own limit. `use_tools` False offers the tools but forbids their use, so that the prefix stays byte-identical.
     """
 
     call_id: str
@@ -123,7 +122,6 @@ class ModelRequest:
     prefix: Prefix
     messages: Sequence[Message]
     deadline: float | None = None
-    money: float | None = None
     max_output: int | None = None
     effort: str = "medium"
     use_tools: bool = True
@@ -131,7 +129,7 @@ class ModelRequest:
 
 class Model(Protocol):
     """- `ask` yields any number of deltas, then exactly one `Reply`, then stops;
-    - raises only `ProviderError` (or `LimitReached`, where `money` does not even pay for the question), before or
+    - raises only `ProviderError` (or `LimitReached`, where a limit does not even pay for the question), before or
       instead of the `Reply`, and never after its deadline by more than a second;
     - closing the iterator early closes the connection;
     - after `Retrying`, the words streamed before it do not count.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from hermes_agent.core.errors import ConfigError, HomeError
@@ -27,7 +27,7 @@ class Loaded(Generic[S]):
 
     `sources` names where each value that is no default comes from (`config.yaml:12`). `basis` says what `value` is made
     of: the file as it stands, the last one that was right, or the defaults. With `problems` every surface shows
-    `notice`.
+    `notice`. `overridden` holds, by key, what stood where the environment now says something else (None: nothing).
     """
 
     value: S
@@ -35,6 +35,7 @@ class Loaded(Generic[S]):
     problems: tuple[Problem, ...]
     basis: Basis
     plain: PlainMap
+    overridden: Mapping[str, Plain] = field(default_factory=dict)
 
     @property
     def notice(self) -> str:
@@ -107,12 +108,21 @@ def _loaded(schema: type[S], checked: Checked, basis: Basis, variables: Mapping[
     values, sources = checked.values, {key: f"config.yaml:{line}" for key, line in checked.lines.items()}
     if basis == "last good":
         sources = dict.fromkeys(_leaves(values), "the last good config.yaml")
+    overridden: dict[str, Plain] = {}
     for name, key in OVERRIDES.items():
         said = (environment() if variables is None else variables).get(name, "")
         if said and find(schema, key) is not None:
+            overridden[key] = _at(values, key)
             values = with_value(values, key, said)
             sources[key] = f"environment ({name})"
-    return Loaded(value=build(schema, values), sources=sources, problems=checked.problems, basis=basis, plain=values)
+    return Loaded(
+        value=build(schema, values),
+        sources=sources,
+        problems=checked.problems,
+        basis=basis,
+        plain=values,
+        overridden=overridden,
+    )
 
 
 def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
@@ -122,6 +132,13 @@ def with_value(values: PlainMap, key: str, value: Plain) -> PlainMap:
         return {**values, name: value}
     below = values.get(name)
     return {**values, name: with_value(below if isinstance(below, dict) else {}, rest, value)}
+
+
+def _at(values: PlainMap, key: str) -> Plain:
+    found: Plain = values
+    for name in key.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
 
 
 def _leaves(values: PlainMap, prefix: str = "") -> list[str]:

@@ -52,6 +52,12 @@ class Http:
         module = late("httpx2")
         return (module.TransportError, module.DecodingError, module.StreamError, module.InvalidURL)
 
+    @property
+    def unsent(self) -> tuple[type[Exception], ...]:
+        """Those of `failures` after which nothing was sent: no connection was made."""
+        module = late("httpx2")
+        return (module.ConnectError, module.ConnectTimeout, module.InvalidURL, module.UnsupportedProtocol)
+
     async def close(self) -> None:
         """Close the running loop's connections."""
         for client in self._clients.pop(asyncio.get_running_loop(), {}).values():

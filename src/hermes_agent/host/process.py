@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hermes_agent.host.process_table import PROC, Identity, family, identify, is_alive
+from hermes_agent.host.process_table import PROC, Identity, family, group_below, identify, is_alive
 from hermes_agent.host.tasks import spawn
 
 GRACE = 0.8  # seconds between SIGTERM and SIGKILL; with the rest, a stop stays under two
@@ -98,10 +98,15 @@ class Child:
             os.close(watch)
         return not self.is_alive
 
-    def signal(self, number: int) -> None:
-        """Send a signal to the process group; a group that is gone is no error."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.identity.pid, number)
+    def signal(self, number: int, *, spared: int = 0) -> None:
+        """Send a signal to the process group, but for its first `spared` generations; a group that is gone is no
+        error. Looks at every process where some are spared: for use in a thread then."""
+        if not spared:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.identity.pid, number)
+        for pid in group_below(self.identity.pid, spared) if spared else ():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
 
     @property
     def has_group(self) -> bool:

@@ -80,6 +80,16 @@ def family(leader: int, mark: bytes) -> list[Row]:
     return [row for pid, row in rows.items() if pid != os.getpid() and (pid in kin or _carries(pid, mark))]
 
 
+def group_below(leader: int, generations: int) -> set[int]:
+    """The processes of `leader`'s group without the leader, its children, and so on for so many generations. Blocks."""
+    rows = [row for row in _rows() if row.group == leader]
+    spared, last = set[int](), {leader}
+    for _ in range(generations):
+        spared |= last
+        last = {row.pid for row in rows if row.parent in last}
+    return {row.pid for row in rows} - spared
+
+
 def _rows() -> list[Row]:
     try:
         numbers = [int(name) for name in os.listdir(PROC) if name.isdecimal()]  # noqa: PTH208 - many names, no paths

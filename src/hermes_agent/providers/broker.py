@@ -13,12 +13,12 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ProviderError, ThinkingRefused, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
-from hermes_agent.core.section import estimate_tokens
+from hermes_agent.core.spending import Bid, Grant
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.providers.budget import Allowance, allow
-from hermes_agent.providers.catalog import PER_MILLION, cost
-from hermes_agent.providers.dialect import Compiler, Dialect, Finished, Wire
+from hermes_agent.providers.budget import Sizes, bid_of
+from hermes_agent.providers.catalog import cost
+from hermes_agent.providers.dialect import Compiler, Dialect, Finished
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.exchange import Exchange, Patience
 from hermes_agent.providers.outcomes import failure
@@ -29,15 +29,13 @@ from hermes_agent.providers.settings import ModelSettings
 # Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
 KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
-MOST_UNDERESTIMATED = 4.0
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOpened:
-    """A request that is about to be sent. A further attempt has `call_id` + `.2`, `.3`, ...; `reserved` is the most
-    that it may cost in US dollars, None where the price is unknown."""
+    """A request that is about to be sent, and what it asks for. A further attempt has `call_id` + `.2`, `.3`, ..."""
 
     call_id: str
     session: str
@@ -48,7 +46,7 @@ class CallOpened:
     model: str
     prefix: str
     messages: int
-    reserved: float | None
+    bid: Bid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,23 +64,27 @@ class CallSettled:
 class Ledger(Protocol):
     """The book of all calls.
 
-    - `open` returns when the row is committed;
-    - `settle` completes it; a row that is never settled stays "unknown", never zero.
+    - `open` returns when the row is committed, with what is reserved for the call; raises `LimitReached`, without a
+      row, where a limit does not pay for it;
+    - `settle` completes it; a row that is never settled stays "unknown", never zero: it counts as what was reserved;
+    - `sizes` remembers, beyond one run, what providers have counted of each conversation.
     """
 
-    async def open(self, call: CallOpened) -> None: ...
+    @property
+    def sizes(self) -> Sizes: ...
+
+    async def open(self, call: CallOpened) -> Grant: ...
 
     async def settle(self, call: CallSettled) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """A request ready to be sent: `tokens` is the estimated size of its input."""
+    """A request ready to be paid: `tokens` is the estimated size of its input."""
 
     compiler: Compiler
     tokens: int
-    allowance: Allowance
-    wire: Wire
+    bid: Bid
 
 
 class Broker:
@@ -106,7 +108,6 @@ class Broker:
         self._chance = chance
         self._dialect: Dialect = late(DIALECTS[route.dialect])
         self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
-        self._underestimated = 1.0
         self._probes = MOST_PROBES if route.vendor.window_probe and settings.window is None else 0
 
     @property
@@ -130,8 +131,7 @@ class Broker:
             self._compilers.clear()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
-        """See `core.model.Model`; also raises `LimitReached` where `request.money` does not even pay for the
-        question."""
+        """See `core.model.Model`; also raises `LimitReached` where a limit does not even pay for the question."""
         await self.prepare()
         plan = self._plan(request)
         made = 0
@@ -144,7 +144,6 @@ class Broker:
             except ProviderError as error:
                 made += 1
                 again = self._again(error, request, made)
-                request = self._without_lost(request, plan, error)
                 if isinstance(error, ThinkingRefused):
                     plan.compiler.forget()
             finally:
@@ -162,21 +161,12 @@ class Broker:
             raise error
         return Retrying(reason=str(error), attempt=made, delay=decision.delay)
 
-    def _without_lost(self, request: ModelRequest, plan: _Plan, error: ProviderError) -> ModelRequest:
-        """The request with less money: a broken stream was paid for, at least the question and the words that came."""
-        if request.money is None or plan.allowance.question is None or _used_nothing(error):
-            return request
-        assert self._route.facts.price is not None  # the question has a price
-        words = estimate_tokens(error.partial) * self._route.facts.price.at(plan.tokens).output / PER_MILLION
-        return replace(request, money=request.money - plan.allowance.question - words)
-
     def _plan(self, request: ModelRequest) -> _Plan:
         compiler = self._compiler(request)
         compiler.take(request)
-        tokens = round(compiler.tokens * self._underestimated)
-        allowance = allow(self._route.facts, request, tokens=tokens, configured=self._settings.max_output)
-        wire = compiler.write(request, allowance.max_output)
-        return _Plan(compiler=compiler, tokens=compiler.tokens, allowance=allowance, wire=wire)
+        tokens = self._ledger.sizes.most(self.name, request, compiler.tokens)
+        bid = bid_of(self._route, request, tokens=tokens, configured=self._settings.max_output)
+        return _Plan(compiler=compiler, tokens=compiler.tokens, bid=bid)
 
     def _compiler(self, request: ModelRequest) -> Compiler:
         key = (request.session, request.purpose)
@@ -191,12 +181,13 @@ class Broker:
         if left is not None and left <= 0:
             raise failure(self._route, TimedOut, "was not asked: the deadline has passed.")
         call_id = f"{request.call_id}.{made + 1}" if made else request.call_id
-        await self._ledger.open(self._opened(request, call_id, plan.allowance))
+        granted = await self._ledger.open(self._opened(request, call_id, plan.bid))
         started = self._clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
         decoder = self._dialect.decoder(self._route, plan.compiler.call_ids)
+        wire = plan.compiler.write(request, granted.max_output)
         exchange = Exchange(self._http, self._route, self._dialect)
-        items = exchange.stream(plan.wire, decoder, self._patience(request, left))
+        items = exchange.stream(wire, decoder, self._patience(request, left))
         try:
             async for item in items:
                 if not isinstance(item, Finished):
@@ -204,16 +195,16 @@ class Broker:
                     continue
                 reply = self._reply(item)
                 settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
-                self._learn_size(plan.tokens, reply.usage)
+                self._ledger.sizes.learn(self.name, request, plan.tokens, reply.usage)
         except ProviderError as error:
-            settled = _failed(settled, error)
+            settled = self._failed(settled, error)
             raise
         finally:
             await items.aclose()
             await self._ledger.settle(replace(settled, seconds=self._clock.monotonic() - started))
         yield reply
 
-    def _opened(self, request: ModelRequest, call_id: str, allowance: Allowance) -> CallOpened:
+    def _opened(self, request: ModelRequest, call_id: str, bid: Bid) -> CallOpened:
         return CallOpened(
             call_id=call_id,
             session=request.session,
@@ -224,7 +215,7 @@ class Broker:
             model=self._route.model,
             prefix=request.prefix.hash,
             messages=len(request.messages),
-            reserved=allowance.dollars,
+            bid=bid,
         )
 
     def _reply(self, finished: Finished) -> Reply:
@@ -245,20 +236,10 @@ class Broker:
     def _left(self, request: ModelRequest) -> float | None:
         return None if request.deadline is None else request.deadline - self._clock.monotonic()
 
-    def _learn_size(self, estimated: int, usage: Usage) -> None:
-        """Bytes / 4 is too little for some scripts and tokenizers: the next estimate for money grows by what was
-        missing."""
-        if usage.known and estimated > 0:
-            ratio = usage.input / estimated
-            self._underestimated = min(MOST_UNDERESTIMATED, max(1.0, ratio))
-
-
-def _used_nothing(error: ProviderError) -> bool:
-    """Whether the request was refused with an HTTP status; what a broken stream used is unknown."""
-    return error.status >= HTTPStatus.BAD_REQUEST and not error.partial
-
-
-def _failed(settled: CallSettled, error: ProviderError) -> CallSettled:
-    if _used_nothing(error):
-        return replace(settled, outcome=type(error).__name__, usage=Usage(), cost=0.0)
-    return replace(settled, outcome=type(error).__name__)
+    def _failed(self, settled: CallSettled, error: ProviderError) -> CallSettled:
+        """A request that was refused with an HTTP status, or never left, used nothing; what a broken stream used is
+        unknown."""
+        refused = error.status >= HTTPStatus.BAD_REQUEST and not error.partial
+        if refused or isinstance(error.__cause__, self._http.unsent):
+            settled = replace(settled, usage=Usage(), cost=0.0)
+        return replace(settled, outcome=type(error).__name__)

@@ -1,49 +1,89 @@
-"""What a call may cost, settled before it is sent."""
+"""What a call may cost, known before it is sent: the size of its question, its price, the longest reply."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
-from hermes_agent.core.errors import LimitReached
-from hermes_agent.core.model import ModelRequest
-from hermes_agent.providers.catalog import PER_MILLION, ModelFacts
-from hermes_agent.providers.route import DEFAULT_OUTPUT
+from hermes_agent.core.model import ModelRequest, Prefix, Usage
+from hermes_agent.core.section import estimate_tokens, tools_text
+from hermes_agent.core.spending import NANO, Bid, nanos
+from hermes_agent.providers.catalog import PER_MILLION
+from hermes_agent.providers.route import DEFAULT_OUTPUT, Route
 
-LEAST_REPLY = 16
+# No tokenizer makes more than a token of a byte; the estimate takes four bytes for one.
+MOST_UNDERESTIMATED = 4
+# The prefix is our own words and JSON, which tokenizers know.
+PREFIX_UNDERESTIMATED = 2
+KEPT_SIZES = 256
+
+
+def bid_of(route: Route, request: ModelRequest, *, tokens: int, configured: int | None) -> Bid:
+    """What this request asks for: `tokens` is the most that its input can have, `configured` the setting's longest
+    reply."""
+    facts = route.facts
+    cap = min((cap for cap in (request.max_output, configured) if cap is not None), default=None)
+    known = facts.output or (DEFAULT_OUTPUT if cap is None else cap)
+    longest = known if cap is None else min(known, cap)
+    question: int | None = None
+    rate: float | None = None
+    if facts.price is not None:
+        price = facts.price.at(tokens)
+        question = nanos(tokens * max(price.input, price.cache_write) / PER_MILLION)
+        rate = price.output * NANO / PER_MILLION
+    return Bid(
+        model=route.name,
+        tokens=tokens,
+        longest=longest,
+        cap=cap,
+        sure=facts.output is not None,
+        question=question,
+        rate=rate,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """The most that a reply may have in tokens (None: the model's own limit); in US dollars what the question costs
-    and the most that the whole call may cost (None: the price is unknown)."""
+class _Counted:
+    """A request as it was estimated, and as the provider counted it."""
 
-    max_output: int | None
-    question: float | None = None
-    dollars: float | None = None
+    estimated: int
+    counted: int
 
 
-def allow(facts: ModelFacts, request: ModelRequest, *, tokens: int, configured: int | None) -> Allowance:
-    """What this request may use: `tokens` is the estimated size of its input, `configured` the setting's longest reply.
+class Sizes:
+    """The most tokens that a request can have.
 
-    Where money is limited, the reply is capped so that the worst case fits; `LimitReached` where not even the question
-    does. A model of unknown price cannot be held to a limit of money.
+    Bytes / 4 is too little for some scripts and tokenizers, and bytes is far too much for most. So what the provider
+    has counted of a conversation counts as it said, and only what came since as bytes.
     """
-    caps = [cap for cap in (request.max_output, configured) if cap is not None]
-    if facts.price is None:
-        return Allowance(max_output=min(caps, default=None))
-    rate = facts.price.at(tokens)
-    question = tokens * max(rate.input, rate.cache_write) / PER_MILLION
-    longest = min([*caps, facts.output or DEFAULT_OUTPUT])
-    if request.money is not None and rate.output > 0:
-        affordable = int((request.money - question) * PER_MILLION / rate.output)
-        if affordable < min(LEAST_REPLY, longest):
-            raise LimitReached(
-                f"Stopped: the money limit (`agent.max_money`) was reached: ${max(0.0, request.money):.4f} is left and "
-                f"the next question alone costs about ${question:.4f}.",
-                limit="money limit",
-            )
-        if affordable < longest:
-            longest = affordable
-            caps.append(affordable)
-    most = question + longest * rate.output / PER_MILLION
-    return Allowance(max_output=min(caps, default=None), question=question, dollars=most)
+
+    def __init__(self) -> None:
+        self._conversations: OrderedDict[tuple[str, str, str], _Counted] = OrderedDict()
+        self._prefixes: OrderedDict[str, int] = OrderedDict()
+
+    def most(self, model: str, request: ModelRequest, estimated: int) -> int:
+        """At most so many tokens has this request to that model, which bytes / 4 takes for `estimated`."""
+        known = self._conversations.get((model, request.session, request.purpose))
+        if known is not None and known.estimated <= estimated:
+            return known.counted + MOST_UNDERESTIMATED * (estimated - known.estimated)
+        prefix = min(estimated, self._prefix(request.prefix))
+        return PREFIX_UNDERESTIMATED * prefix + MOST_UNDERESTIMATED * (estimated - prefix)
+
+    def learn(self, model: str, request: ModelRequest, estimated: int, usage: Usage) -> None:
+        """The provider has counted the request."""
+        if not usage.known or not usage.input:
+            return
+        key = (model, request.session, request.purpose)
+        self._conversations.pop(key, None)
+        self._conversations[key] = _Counted(estimated=estimated, counted=usage.input)
+        if len(self._conversations) > KEPT_SIZES:
+            self._conversations.popitem(last=False)
+
+    def _prefix(self, prefix: Prefix) -> int:
+        size = self._prefixes.get(prefix.hash)
+        if size is None:
+            size = estimate_tokens(prefix.system) + estimate_tokens(tools_text(prefix.tools))
+            self._prefixes[prefix.hash] = size
+            if len(self._prefixes) > KEPT_SIZES:
+                self._prefixes.popitem(last=False)
+        return size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -11,7 +11,8 @@ from typing import Literal
 import msgspec
 
 from hermes_agent.core.model import Usage
-from hermes_agent.providers.vendor import LEVELS, Level
+from hermes_agent.providers.settings import ModelOverride, PriceOverride
+from hermes_agent.providers.vendor import LEVELS, Level, Vendor
 
 UNKNOWN_WINDOW = 128_000
 PER_MILLION = 1_000_000
@@ -44,29 +45,38 @@ class ModelFacts:
 
     `dialect` is the protocol that it wants to be asked in, where that is not its vendor's.
     `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
-    reasoning is steered: `effort` (a level by name), `adaptive` (Anthropic's, with a level), `budget` (Anthropic's, in
-    tokens), or empty: not at all. `efforts` are its levels, `tool_efforts` those that it takes in a request with tools
-    where they are fewer; `thinking_off` is the type that turns adaptive thinking off.
+    reasoning is steered: `effort` (a level by name), `switch` (on, or off at the level `none`), `adaptive`
+    (Anthropic's, with a level), `budget` (Anthropic's, in tokens), or empty: not at all. `efforts` are its levels,
+    `tool_efforts` those that it takes in a request with tools where they are fewer; `thinking_off` is the type that
+    turns adaptive thinking off. `parallel` False: it asks for one tool at a time.
     """
 
     dialect: str = ""
     window: int = UNKNOWN_WINDOW
     output: int | None = None
     price: Price | None = None
-    thinking: Literal["", "effort", "adaptive", "budget"] = ""
+    thinking: Literal["", "effort", "switch", "adaptive", "budget"] = ""
     efforts: tuple[Level, ...] = ()
     tool_efforts: tuple[Level, ...] | None = None
     thinking_off: Literal["", "disabled", "between_tools"] = ""
     images: bool = False
+    files: bool = False
     tools: bool = True
+    parallel: bool = True
 
 
 class _Catalogue(msgspec.Struct):
     as_of: str
+    sources: dict[str, str]
     models: dict[str, ModelFacts]
 
 
-UNKNOWN = ModelFacts(images=True)
+UNKNOWN = ModelFacts(images=True, files=True)
+
+
+def catalogue_date() -> str:
+    """The day on which the catalogue was compared with its sources, as `YYYY-MM-DD`."""
+    return _catalogue().as_of
 
 
 def known_models() -> dict[str, ModelFacts]:
@@ -74,13 +84,16 @@ def known_models() -> dict[str, ModelFacts]:
     return _catalogue().models
 
 
-def find(vendor: str, model: str) -> ModelFacts | None:
-    """What is known of a vendor's model; a date at the end of the name and a `:variant` are looked past."""
-    plain = model.partition(":")[0]
-    for name in (model, plain, _DATE.sub("", plain)):
-        facts = known_models().get(f"{vendor}/{name}")
-        if facts is not None:
-            return facts
+def find(vendor: Vendor, model: str) -> ModelFacts | None:
+    """What is known of a vendor's model; a date at the end of the name, a `:variant` and the vendor's own prefix are
+    looked past. Where a vendor serves another's models, what is known there."""
+    short = model.removeprefix(vendor.model_prefix)
+    plain = short.partition(":")[0]
+    for maker in (vendor.name, vendor.catalogue):
+        for name in (short, plain, _DATE.sub("", plain)):
+            facts = known_models().get(f"{maker}/{name}")
+            if facts is not None:
+                return facts
     return None
 
 
@@ -97,6 +110,38 @@ def cost(price: Price | None, usage: Usage) -> float | None:
         + usage.output * rate.output
     )
     return dollars / PER_MILLION
+
+
+def overridden(facts: ModelFacts, known: ModelOverride) -> ModelFacts:
+    """The facts with what a person knows better; a level of reasoning that is none is left out."""
+    said = {each.name: getattr(known, each.name) for each in fields(known) if getattr(known, each.name) is not None}
+    for name in ("efforts", "tool_efforts"):
+        if name in said:
+            said[name] = tuple(level for level in LEVELS if level in said[name])
+    if known.price is not None:
+        said["price"] = _price(facts.price, known.price)
+    return replace(facts, **said)
+
+
+def _price(before: Price | None, said: PriceOverride) -> Price | None:
+    """The price as far as it is known: without both input and output there is none; a cache costs as the input does
+    where nobody says otherwise."""
+    paid = said.input if said.input is not None else before.input if before else None
+    written = said.output if said.output is not None else before.output if before else None
+    if paid is None or written is None:
+        return None
+    tier = said.long
+    long = None if tier is None else _rate(tier.input, tier.output, tier.cached, tier.cache_write)
+    return replace(_rate(paid, written, said.cached, said.cache_write), long_from=said.long_from, long=long)
+
+
+def _rate(paid: float, written: float, cached: float | None, cache_write: float | None) -> Price:
+    return Price(
+        input=paid,
+        output=written,
+        cached=paid if cached is None else cached,
+        cache_write=paid if cache_write is None else cache_write,
+    )
 
 
 def nearest(level: str, supported: tuple[Level, ...]) -> Level:

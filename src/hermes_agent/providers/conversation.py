@@ -77,7 +77,7 @@ class ConversationCompiler(ABC):
     def _path(self) -> str: ...
 
     def _headers(self, body: bytes) -> dict[str, str]:  # noqa: ARG002 - for those that sign what they send
-        return {"authorization": f"Bearer {self._route.key}"} if self._route.key else {}
+        return self._route.key_header("authorization")
 
     def _shown(self, fragments: list[bytes]) -> list[bytes]:
         return fragments

@@ -74,7 +74,7 @@ class Exchange:
         yield finished
 
     async def _send(self, wire: Wire) -> httpx2.Response:
-        url = self._route.base_url + wire.path
+        url = self._route.url(wire.path)
         client = self._http.client(url)
         request = client.build_request("POST", url, headers=dict(wire.headers), content=wire.body)
         return await client.send(request, stream=True)

@@ -32,9 +32,9 @@ class LocalServer:
 
 USUAL_PLACES = (
     Place(title="Ollama", vendor="ollama", base_url="http://127.0.0.1:11434/v1"),
-    Place(title="llama.cpp", vendor="custom", base_url="http://127.0.0.1:8080/v1"),
-    Place(title="vLLM", vendor="custom", base_url="http://127.0.0.1:8000/v1"),
-    Place(title="LM Studio", vendor="custom", base_url="http://127.0.0.1:1234/v1"),
+    Place(title="llama.cpp", vendor="llamacpp", base_url="http://127.0.0.1:8080/v1"),
+    Place(title="vLLM", vendor="vllm", base_url="http://127.0.0.1:8000/v1"),
+    Place(title="LM Studio", vendor="lmstudio", base_url="http://127.0.0.1:1234/v1"),
 )
 
 

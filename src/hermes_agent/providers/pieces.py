@@ -23,6 +23,7 @@ IMAGE_TOKENS = 1_600
 BYTES_PER_TOKEN = 4
 SHOWN_BROKEN = 4_000
 _SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
 _encoder = msgspec.json.Encoder()
 
 
@@ -50,6 +51,14 @@ def safe_id(call_id: str) -> str:
     if _SAFE.fullmatch(call_id):
         return call_id
     return "call_" + hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def nine_id(call_id: str) -> str:
+    """The id as nine letters and digits, which is all that some providers take; another one becomes a hash of
+    itself."""
+    if _NINE.fullmatch(call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
 
 
 class CallIds:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal
 from urllib.parse import urlsplit
 
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late
-from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, find, known_models, nearest
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.catalog import (
+    FREE,
+    UNKNOWN,
+    ModelFacts,
+    Price,
+    find,
+    known_models,
+    nearest,
+    overridden,
+)
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import LEVELS, Level, Vendor
 from hermes_agent.providers.vendors import VENDORS
 
@@ -19,6 +30,7 @@ DEFAULT_VENDOR = "openrouter"
 DEFAULT_OUTPUT = 32_000
 # Of a server that must be asked for its window, before it was asked.
 LOCAL_WINDOW = 8_192
+NOTHING: Mapping[str, ModelOverride] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +58,18 @@ class Route:
         """The machine that is asked."""
         return urlsplit(self.base_url).netloc
 
+    def url(self, path: str) -> str:
+        """The address of a path of the dialect's; a query in the base URL (`?api-version=...`) stays behind it."""
+        base, mark, query = self.base_url.partition("?")
+        return f"{base.rstrip('/')}{path}{mark}{query}"
+
+    def key_header(self, usual: Literal["authorization", "x-api-key"]) -> dict[str, str]:
+        """The header that carries the key, where the dialect usually has it in `usual`; none without a key."""
+        if not self.key:
+            return {}
+        name = self.vendor.key_header or usual
+        return {name: f"Bearer {self.key}" if name == "authorization" else self.key}
+
     def effort(self, wanted: str, *, tools: bool) -> Level | None:
         """The reasoning level to ask for: the nearest one that the model has; None where it has none to choose.
 
@@ -69,47 +93,59 @@ def load_vendor(name: str) -> Vendor:
     return vendor
 
 
-def choose(settings: ModelSettings, secrets: Secrets) -> Route:
+def choose(settings: ModelSettings, secrets: Secrets, models: Mapping[str, ModelOverride] = NOTHING) -> Route:
     """The route that the settings name; where they name none, the first vendor of the table that has a key.
 
-    `secrets` gives the value of a name like `OPENAI_API_KEY`, or None. Raises `NoModel` with a sentence that says
-    what is missing and what to do.
+    `secrets` gives the value of a name like `OPENAI_API_KEY`, or None; `models` is what a person knows better than the
+    catalogue. Raises `NoModel` with a sentence that says what is missing and what to do.
     """
     vendor, model = _named(settings, secrets) if settings.default else _first_with_key(settings, secrets)
-    base_url = settings.base_url or _secret(secrets, vendor.base_url_env) or vendor.base_url
+    base_url = _address(vendor, settings, secrets)
     if not base_url and not vendor.server:
-        raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. http://127.0.0.1:8000/v1.")
+        raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. {vendor.address}.")
     if not model:
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
-    key = _key(vendor, secrets)
-    if not (key.isascii() and key.isprintable() and " " not in key):
-        raise NoModel(
-            f"The key for {vendor.title} ({vendor.key_names[0]}) holds characters that no key has: enter it anew."
-        )
-    if vendor.needs_key and not key:
-        raise NoModel(
-            f"{vendor.title} needs a key: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
-        )
+    if vendor.model_prefix and "/" not in model:
+        model = vendor.model_prefix + model
     return Route(
-        vendor=vendor, base_url=base_url.rstrip("/"), key=key, model=model, facts=_facts(vendor, model, settings)
+        vendor=vendor,
+        base_url=base_url.rstrip("/"),
+        key=_needed_key(vendor, secrets),
+        model=model,
+        facts=_facts(vendor, model, settings, models),
     )
+
+
+def vendor_of(settings: ModelSettings) -> str:
+    """The name of the vendor whose model `settings.default` is; empty where it says nothing."""
+    first, slash, _ = settings.default.partition("/")
+    if first in VENDORS:
+        return first
+    if settings.provider:
+        return settings.provider
+    if settings.base_url:
+        return "custom"
+    if settings.default and not slash:
+        return _only_vendor_of(settings.default)
+    return DEFAULT_VENDOR if slash else ""
+
+
+def has_own_address(vendor: str) -> bool:
+    """Whether the vendor can be asked where `model.base_url` is not set."""
+    if vendor not in VENDORS:
+        return False
+    facts = load_vendor(vendor)
+    return bool(facts.base_url or facts.server)
 
 
 def _named(settings: ModelSettings, secrets: Secrets) -> tuple[Vendor, str]:
     first, slash, rest = settings.default.partition("/")
-    if first in VENDORS:
-        vendor = load_vendor(first)
+    vendor = load_vendor(vendor_of(settings))
+    if first == vendor.name:
         return vendor, rest or vendor.default_model
-    if settings.provider:
-        return load_vendor(settings.provider), settings.default
-    if settings.base_url:
-        return load_vendor("custom"), settings.default
-    if not slash:
-        return load_vendor(_only_vendor_of(settings.default)), settings.default
-    fallback = load_vendor(DEFAULT_VENDOR)
-    if not _key(fallback, secrets):
+    if slash and not settings.provider and not settings.base_url and not find_key(vendor, secrets)[1]:
         load_vendor(first)  # names the nearest vendor
-    return fallback, settings.default
+    return vendor, settings.default
 
 
 def _only_vendor_of(model: str) -> str:
@@ -127,25 +163,55 @@ def _first_with_key(settings: ModelSettings, secrets: Secrets) -> tuple[Vendor, 
         return vendor, vendor.default_model
     for name in VENDORS:
         vendor = load_vendor(name)
-        if vendor.default_model and vendor.needs_key and _key(vendor, secrets):
+        if vendor.default_model and vendor.needs_key and find_key(vendor, secrets)[1]:
             return vendor, vendor.default_model
     raise NoModel(f"There is no model to ask: no key was found and none is configured. {WAYS_ON}")
 
 
-def _key(vendor: Vendor, secrets: Secrets) -> str:
-    return next((key for key in (_secret(secrets, name) for name in vendor.key_names) if key), "")
+def _address(vendor: Vendor, settings: ModelSettings, secrets: Secrets) -> str:
+    if settings.base_url:
+        return settings.base_url
+    said = (secrets(vendor.base_url_env) or "").strip() if vendor.base_url_env else ""
+    if said or not settings.region or not vendor.regions:
+        return said or vendor.base_url
+    if settings.region in vendor.regions:
+        return vendor.regions[settings.region]
+    near = late("difflib").get_close_matches(settings.region, vendor.regions, n=1)
+    guess = f" Did you mean `{near[0]}`?" if near else ""
+    raise NoModel(
+        f"{vendor.title} has no region `{settings.region}` (`model.region`).{guess} Known: {', '.join(vendor.regions)}."
+    )
 
 
-def _secret(secrets: Secrets, name: str) -> str:
-    return (secrets(name) or "").strip() if name else ""
+def find_key(vendor: Vendor, secrets: Secrets) -> tuple[str, str]:
+    """The name under which this vendor's key is there, and the key; both empty where there is none."""
+    found = ((name, (secrets(name) or "").strip()) for name in vendor.key_names)
+    return next(((name, key) for name, key in found if key), ("", ""))
 
 
-def _facts(vendor: Vendor, model: str, settings: ModelSettings) -> ModelFacts:
-    facts = find(vendor.name, model) or UNKNOWN
-    if vendor.window_probe and facts is UNKNOWN:
+def _needed_key(vendor: Vendor, secrets: Secrets) -> str:
+    name, key = find_key(vendor, secrets)
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise NoModel(f"The key for {vendor.title} ({name}) holds characters that no key has: enter it anew.")
+    if vendor.needs_key and not key:
+        where = f" (you get one at {vendor.keys_at})" if vendor.keys_at else ""
+        raise NoModel(
+            f"{vendor.title} needs a key{where}: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
+        )
+    return key
+
+
+def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:
+    known = find(vendor, model)
+    facts = known or UNKNOWN
+    if vendor.window_probe and vendor.free and known is None:
         facts = replace(facts, window=LOCAL_WINDOW)
     if vendor.free:
         facts = replace(facts, price=FREE)
+    for name in (f"{vendor.name}/{model}", f"{vendor.name}/{model.removeprefix(vendor.model_prefix)}"):
+        if name in models:
+            facts = overridden(facts, models[name])
+            break
     if settings.window is not None:
         facts = replace(facts, window=settings.window)
     if settings.price_input is not None and settings.price_output is not None:

@@ -1,8 +1,11 @@
-"""The `model` section of the configuration."""
+"""The `model` and `models` sections of the configuration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
+
+from hermes_agent.host.schema import about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,12 @@ class ModelSettings:
     )
     base_url: str = field(
         default="", metadata={"doc": "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own."}
+    )
+    region: str = field(
+        default="",
+        metadata={
+            "doc": "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."
+        },
     )
     max_retries: int = field(default=3, metadata={"doc": "How often one failed model request is tried again."})
     stall_seconds: float = field(
@@ -43,3 +52,53 @@ class ModelSettings:
     price_output: float | None = field(
         default=None, metadata={"doc": "US dollars per million output tokens, where the catalogue does not know them."}
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierOverride:
+    """US dollars per million tokens of a long request."""
+
+    input: float = field(default=0.0, metadata=about("US dollars per million input tokens.", least=0))
+    output: float = field(default=0.0, metadata=about("US dollars per million output tokens.", least=0))
+    cached: float | None = field(default=None, metadata=about("Those read from a cache. Not set: as input.", least=0))
+    cache_write: float | None = field(
+        default=None, metadata=about("Those written to a cache. Not set: as input.", least=0)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceOverride:
+    """What a model costs, where a person knows better than the catalogue."""
+
+    input: float | None = field(default=None, metadata=about("US dollars per million input tokens.", least=0))
+    output: float | None = field(default=None, metadata=about("US dollars per million output tokens.", least=0))
+    cached: float | None = field(default=None, metadata=about("Those read from a cache. Not set: as input.", least=0))
+    cache_write: float | None = field(
+        default=None, metadata=about("Those written to a cache. Not set: as input.", least=0)
+    )
+    long_from: int = field(
+        default=0, metadata=about("A request with more input tokens than this has the price `long`.", least=0)
+    )
+    long: TierOverride | None = field(default=None, metadata={"doc": "The price of such a request."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOverride:
+    """What a person knows better than the catalogue of one model, which is named `vendor/model`."""
+
+    window: int | None = field(default=None, metadata=about("Context window in tokens, input and output.", least=256))
+    output: int | None = field(default=None, metadata=about("Longest reply in tokens.", least=16))
+    price: PriceOverride | None = field(default=None, metadata={"doc": "What it costs."})
+    thinking: Literal["", "effort", "switch", "adaptive", "budget"] | None = field(
+        default=None, metadata={"doc": "How its reasoning is steered; empty: not at all."}
+    )
+    efforts: tuple[str, ...] | None = field(
+        default=None, metadata={"doc": "Its levels of reasoning, of none, minimal, low, medium, high, xhigh, max."}
+    )
+    tool_efforts: tuple[str, ...] | None = field(
+        default=None, metadata={"doc": "Those that it takes in a request with tools, where they are fewer."}
+    )
+    images: bool | None = field(default=None, metadata={"doc": "Whether it sees pictures."})
+    files: bool | None = field(default=None, metadata={"doc": "Whether it reads documents such as PDF."})
+    tools: bool | None = field(default=None, metadata={"doc": "Whether it calls tools."})
+    parallel: bool | None = field(default=None, metadata={"doc": "Whether it asks for several tools at a time."})

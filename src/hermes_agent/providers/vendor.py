@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 Level = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 LEVELS: tuple[Level, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-ReasoningField = Literal["", "reasoning", "reasoning_content", "reasoning_details"]
+ReasoningField = Literal["", "reasoning", "reasoning_content", "reasoning_details", "thinking_parts"]
+Body = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirks:
     """Where a vendor departs from its dialect.
 
-    `reasoning_field` names the field in which a model's own reasoning goes back to it; empty: it is not sent back.
-    `effort_field` is where the reasoning level is written: `reasoning_effort` as text, `reasoning` as an object, empty
-    where the vendor takes none. `stream_usage` False: `stream_options` is refused. `cache_key` True: a key per
-    session steers requests to the machine that has the prefix. `reports_cost` True: the usage holds US dollars.
+    `reasoning_field` names the field in which a model's own reasoning goes back to it (`thinking_parts`: as parts of
+    the content); empty: it is not sent back. `effort_field` is where the reasoning level is written:
+    `reasoning_effort` as text, `reasoning` as an object, empty where the vendor takes none. `thinking_on` and
+    `thinking_off` are what a request for a model that thinks holds besides, `thinking_off` in place of a level.
+    `stream_usage` False: `stream_options` is refused. `tool_choice` False: `tool_choice: none` is refused, so that
+    tools are left out where they may not be used. `call_ids` `nine`: the id of a call is nine letters and digits.
+    `reply_after_results` True: a user's message may follow a tool's only after the assistant has said something.
+    `cache_key` True: a key per session steers requests to the machine that has the prefix. `reports_cost` True: the
+    usage holds US dollars. `also` is part of every request.
     """
 
     reasoning_field: ReasoningField = ""
     effort_field: Literal["", "reasoning_effort", "reasoning"] = ""
+    thinking_on: Body = field(default_factory=dict)
+    thinking_off: Body = field(default_factory=dict)
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     system_role: Literal["system", "developer"] = "system"
     stream_usage: bool = True
+    tool_choice: bool = True
+    call_ids: Literal["", "nine"] = ""
+    reply_after_results: bool = False
     cache_key: bool = False
     reports_cost: bool = False
+    also: Body = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +47,32 @@ class Vendor:
     """One place that answers model requests.
 
     `base_url` ends before the dialect's path (`/chat/completions`, `/v1/messages`) and has no slash at its end;
-    empty: it must be configured. `key_names` are the names under which a key is looked for, in order; `base_url_env`
-    the name under which another address is. `default_model` is asked where a person named none; empty: one must be
-    named. `window_probe` names a coroutine (`module:attribute`) that asks the server for the model's real window.
-    `free` says that requests cost nothing.
+    empty: it must be configured, and `address` shows what one looks like. `regions` are further addresses by the name
+    of a region (`model.region`). `key_names` are the names under which a key is looked for, in order; `keys_at` is
+    where a person gets one; `key_header` is the header that holds it, empty for the dialect's own. `base_url_env` is
+    the name under which another address is. `sign_in` names the way to sign in instead of a key (`module:attribute`).
+
+    `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
+    that have no slash. `catalogue` names a vendor whose models these are, where this one's are not known.
+    `window_probe` names a coroutine (`module:attribute`) that asks the server for the model's real window. `free` says
+    that requests cost nothing.
     """
 
     name: str
     title: str
     dialect: str
     base_url: str = ""
+    address: str = "http://127.0.0.1:8000/v1"
+    regions: Mapping[str, str] = field(default_factory=dict)
     key_names: tuple[str, ...] = ()
+    keys_at: str = ""
+    key_header: Literal["", "api-key"] = ""
     base_url_env: str = ""
+    sign_in: str = ""
     needs_key: bool = True
     default_model: str = ""
+    model_prefix: str = ""
+    catalogue: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     quirks: Quirks = field(default_factory=Quirks)
     window_probe: str = ""

@@ -15,7 +15,7 @@ _TAKES_OVER = re.compile(r"\b(exec|trap)\b")
 _OUTLIVE = "trap : HUP INT QUIT TERM USR1 USR2 ALRM"
 # With noclobber the shell opens `pid` with O_EXCL: whoever creates it decides whether the command ever runs. It is a
 # relative name on purpose: the shell begins in the folder that was claimed for it, even if that was moved meanwhile.
-_CLAIM = """\
+CLAIM = """\
 set -C; { IFS= read -r _h </proc/$$/stat || _h=$$; } 2>/dev/null; echo "$_h" >pid || exit 125; set +C; unset _h"""
 
 
@@ -23,13 +23,12 @@ INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_AR
 
 
 def script(*, folder: str, exec_id: str, cwd: str, kept: str, keeps_as: str, text: str) -> str:
-    """The script for `text` (from `folder`/command where it is longer than `INLINE`).
+    """The script for `text` (from `folder`/command where it is longer than `INLINE`), to come after a `CLAIM`.
 
     `kept` is the file of the kept shell to begin with, or empty. Where the command leaves its own, `keeps_as` is the
     directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise it is empty.
     """
     lines = [
-        _CLAIM,
         f". {quote(kept)}" if kept else "",
         f"export {MARK}={quote(exec_id)}",
         f"cd {quote(cwd)} || exit 126",

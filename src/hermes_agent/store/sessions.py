@@ -11,9 +11,10 @@ from hermes_agent.core.errors import UnknownSession
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
 
-FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix"
+FIELDS = "id, principal, conversation, surface, title, model, workspace, created, updated, parent, prefix, job"
 CREATE = (
-    f"INSERT INTO session ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING"
+    f"INSERT INTO session ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
+    "ON CONFLICT (id) DO NOTHING"
 )
 GET = f"SELECT {FIELDS} FROM session WHERE id = $1 AND deleted IS NULL"
 CURRENT = (
@@ -76,7 +77,8 @@ LAST_TIME = 1e300
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """One conversation's row. `principal` and `conversation` are their keys; times are seconds since 1970; `parent`
-    is the session that it was branched from; `prefix` the hash of what its requests begin with."""
+    is the session that it was branched from; `prefix` the hash of what its requests begin with; `job` what its runs
+    belong to (empty: nothing), whose limits they share."""
 
     id: str
     principal: str
@@ -89,6 +91,7 @@ class Session:
     workspace: str = ""
     parent: str = ""
     prefix: str = ""
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ class Sessions:
         """Add the row; an id that exists keeps its row."""
         place = (session.id, session.principal, session.conversation, session.surface)
         facts = (storable(session.title), session.model, session.workspace, session.created, session.updated)
-        await tx.run(CREATE, *place, *facts, session.parent, session.prefix)
+        await tx.run(CREATE, *place, *facts, session.parent, session.prefix, session.job)
 
     async def get(self, session: str) -> Session | None:
         """The session of that id."""

@@ -3,24 +3,30 @@ counted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from hermes_agent.core.errors import LimitReached
 from hermes_agent.core.model import Usage
+from hermes_agent.core.spending import NANO, NOTHING, Bid, Grant, Rules, Scope, Spent, grant, nanos, warning
+from hermes_agent.store import accounts
+from hermes_agent.store.accounts import Account, Owner
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Row, Transaction
 
 FIELDS = (
     "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, outcome, "
-    "seconds, known, input, output, cached, cache_write, reasoning, cost"
+    "seconds, known, input, output, cached, cache_write, reasoning, cost, job, day, reserved_tokens"
 )
 OPEN = (
     f"INSERT INTO usage ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-    "'', NULL, 0, 0, 0, 0, 0, 0, NULL) ON CONFLICT (call_id) DO NOTHING"
+    "'', NULL, 0, 0, 0, 0, 0, 0, NULL, $13, $14, $15) ON CONFLICT (call_id) DO NOTHING"
 )
 SETTLE = (
     "UPDATE usage SET outcome = $2, seconds = $3, known = $4, input = $5, output = $6, cached = $7, cache_write = $8, "
-    "reasoning = $9, cost = $10 WHERE call_id = $1"
+    "reasoning = $9, cost = $10 WHERE call_id = $1 AND outcome = '' "
+    "RETURNING reserved, reserved_tokens, session, run, job, principal, day"
 )
 ROWS = f"SELECT {FIELDS} FROM usage WHERE session = $1 ORDER BY at, call_id"
 TOTALS = """
@@ -29,18 +35,20 @@ SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint
     coalesce(sum(CASE WHEN outcome = '' THEN reserved END), 0.0),
     count(CASE WHEN outcome = '' THEN 1 END), count(CASE WHEN outcome <> '' AND known = 0 THEN 1 END),
     count(CASE WHEN outcome <> '' AND cost IS NULL THEN 1 END)
-FROM usage WHERE at >= $1 AND (CAST($2 AS TEXT) = '' OR session = $2)
+FROM usage WHERE at >= $1 AND at < $2 AND (CAST($3 AS TEXT) = '' OR session = $3)
 GROUP BY 1 ORDER BY 1
 """
-DAY = {
-    Dialect.SQLITE: "strftime('%Y-%m-%d', at, 'unixepoch')",
-    Dialect.POSTGRES: "to_char(to_timestamp(at) AT TIME ZONE 'UTC', 'YYYY-MM-DD')",
+LATEST = {
+    Scope.RUN: "SELECT session, run FROM usage WHERE run <> '' GROUP BY session, run ORDER BY max(at) DESC LIMIT $1",
+    Scope.JOB: "SELECT job FROM usage WHERE job <> '' GROUP BY job ORDER BY max(at) DESC LIMIT $1",
+    Scope.PRINCIPAL: "SELECT DISTINCT day, principal FROM usage WHERE day = $2 ORDER BY principal LIMIT $1",
 }
+LAST_TIME = 1e300
 UNKNOWN = Usage(known=False)
 
 
 class GroupBy(StrEnum):
-    """What a total is made over; a day is one of UTC."""
+    """What a total is made over; a day is one of the owner's calendar."""
 
     DAY = "day"
     SESSION = "session"
@@ -48,12 +56,14 @@ class GroupBy(StrEnum):
     MODEL = "model"
     PROVIDER = "provider"
     PRINCIPAL = "principal"
+    JOB = "job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
     """One call. `reserved` and `cost` are US dollars, None where the price is unknown; `messages` is how many
-    followed the prefix; `outcome` is "" until the call is settled and stays so when its process died."""
+    followed the prefix; `day` is the owner's calendar day; `job` is what the run belongs to; `outcome` is "" until the
+    call is settled and stays so when its process died."""
 
     call_id: str
     session: str
@@ -66,11 +76,19 @@ class UsageRow:
     messages: int
     at: float
     principal: str
+    job: str = ""
+    day: str = ""
     reserved: float | None = None
+    reserved_tokens: int = 0
     outcome: str = ""
     seconds: float | None = None
     usage: Usage = UNKNOWN
     cost: float | None = None
+
+    @property
+    def owner(self) -> Owner:
+        """Whose accounts it is entered in."""
+        return Owner(session=self.session, run=self.run, job=self.job, principal=self.principal, day=self.day)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,45 +109,63 @@ class Total:
     unpriced: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What became of a call that asked to be opened: its grant, or the limit that refused it; `warnings` are sentences
+    that nobody was told yet."""
+
+    granted: Grant | LimitReached
+    warnings: tuple[str, ...] = ()
+
+
 class Ledger:
     """Rows are opened once and settled once; they outlive their session."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def open(self, row: UsageRow, tx: Transaction | None = None) -> None:
-        """Commit the row of a call that is about to be made (within `tx` where one is given)."""
+    async def reserve(self, tx: Transaction, row: UsageRow, bid: Bid, rules: Rules) -> Opened:
+        """Write the row of a call that is about to be made, with what the limits grant it; no row where they refuse.
+
+        What is reserved counts as used from the moment of the commit, for every process, until it is settled.
+        """
+        found = await accounts.accounts(tx, row.owner, rules.limits, row.at)
+        try:
+            granted = grant(bid, [account.standing for account in found], rules.unknown_price)
+        except LimitReached as limit:
+            return Opened(granted=limit)
+        money = None if granted.money is None else granted.money / NANO
+        await self.open(tx, replace(row, reserved=money, reserved_tokens=granted.tokens))
+        return Opened(granted=granted, warnings=tuple([text async for text in _warn(tx, found)]))
+
+    async def open(self, tx: Transaction, row: UsageRow) -> None:
+        """Write the row of a call that is about to be made."""
         whose = (row.call_id, row.session, row.run, row.turn, row.purpose)
         route = (row.provider, row.model, row.prefix, row.messages, row.reserved, row.at, row.principal)
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(OPEN, *whose, *route)
-
-        await (self._engine.write(change) if tx is None else change(tx))
+        if await tx.run(OPEN, *whose, *route, row.job, row.day, row.reserved_tokens):
+            await accounts.hold(tx, row.owner, row.reserved, row.reserved_tokens)
 
     async def settle(
-        self,
-        call_id: str,
-        usage: Usage,
-        cost: float | None,
-        outcome: str,
-        seconds: float,
-        tx: Transaction | None = None,
+        self, tx: Transaction, call_id: str, usage: Usage, cost: float | None, outcome: str, seconds: float
     ) -> None:
-        """Enter what the call used (within `tx` where one is given); `outcome` is "answered" or the error's class."""
+        """Enter what the call used; `outcome` is "ok", "stopped" or the error's class. What is unknown counts as what
+        was reserved."""
         counts = (usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning)
+        row = await tx.row(SETTLE, call_id, storable(outcome), seconds, int(usage.known), *counts, cost)
+        if row is None:
+            return
+        reserved, reserved_tokens, session, run, job, principal, day = row
+        held = (nanos(reserved or 0.0), reserved_tokens)
+        money = held[0] if cost is None else nanos(cost)
+        tokens = usage.input + usage.output if usage.known else reserved_tokens
+        owner = Owner(session=session, run=run, job=job, principal=principal, day=day)
+        await accounts.settle(tx, owner, held, (money, tokens))
 
-        async def change(tx: Transaction) -> None:
-            await tx.run(SETTLE, call_id, storable(outcome), seconds, int(usage.known), *counts, cost)
-
-        await (self._engine.write(change) if tx is None else change(tx))
-
-    async def totals(self, by: GroupBy, since: float = 0.0, session: str = "") -> list[Total]:
-        """Sums over the calls since that time (of one session, where it is named), ordered by key."""
+    async def totals(self, by: GroupBy, since: float = 0.0, until: float = LAST_TIME, session: str = "") -> list[Total]:
+        """Sums over the calls of that time (of one session, where it is named), ordered by key."""
 
         async def query(tx: Transaction) -> list[Row]:
-            group = DAY[tx.dialect] if by is GroupBy.DAY else by.value
-            return await tx.rows(TOTALS.format(group=group), since, session)
+            return await tx.rows(TOTALS.format(group=by.value), since, until, session)
 
         return [_total(row) for row in await self._engine.read(query)]
 
@@ -140,6 +176,30 @@ class Ledger:
             return await tx.rows(ROWS, session)
 
         return [_row(row) for row in await self._engine.read(query)]
+
+    async def spent(self, scope: Scope, keys: Sequence[str]) -> Spent:
+        """What was used within a scope, by its keys (see `Owner.keys`)."""
+
+        async def query(tx: Transaction) -> Spent:
+            return await accounts.spent(tx, scope, keys)
+
+        return await self._engine.read(query) if keys else NOTHING
+
+    async def latest(self, scope: Scope, day: str, count: int) -> list[tuple[str, ...]]:
+        """The keys of the runs or jobs that were last at work, the newest first, or of the persons of a day."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(LATEST[scope], count, *([day] if scope is Scope.PRINCIPAL else []))
+
+        return await self._engine.read(query)
+
+
+async def _warn(tx: Transaction, found: Sequence[Account]) -> AsyncIterator[str]:
+    """The sentence of each limit that is nearly used up and of which nobody was told."""
+    for account in found:
+        for unit in account.untold():
+            await accounts.note_told(tx, account, unit)
+            yield warning(account.standing, unit)
 
 
 def _total(row: Row) -> Total:
@@ -194,4 +254,7 @@ def _row(row: Row) -> UsageRow:
         seconds=row[13],
         usage=_usage(row[15:20], known=bool(row[14])),
         cost=row[20],
+        job=row[21],
+        day=row[22],
+        reserved_tokens=row[23],
     )

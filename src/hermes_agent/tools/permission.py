@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os.path
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,9 +16,12 @@ import msgspec
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import CallFacts, Question
-from hermes_agent.tools.commands import Unreadable, read
-from hermes_agent.tools.danger import Verdict, Where, judge
+from hermes_agent.tools.danger.judging import judge
+from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.settings import ApprovalSettings
+from hermes_agent.tools.syntax.reading import read
+from hermes_agent.tools.syntax.simple import is_known
+from hermes_agent.tools.syntax.tree import Unreadable
 
 CHOICES = ("once", "session", "always", "deny")
 COMMAND = "command"
@@ -146,7 +150,7 @@ class Permission:
         if isinstance(command, str):
             names.append(" ".join(command.split()))
             with suppress(Unreadable):
-                names += [" ".join(simple.words) for simple in read(command)]
+                names += [" ".join(simple.words) for simple in read(command, folder_of(request)).simples]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
 
 
@@ -164,14 +168,23 @@ def folder_of(request: Request) -> str:
 
 
 def binding(request: Request) -> str:
-    """The hash that an approval is bound to: tool, command as words (or every argument) and folder. Another command,
-    folder or tool is another hash; spaces between words are not."""
+    """The hash that an approval is bound to: tool, command (or every argument) and folder. Another command, folder or
+    tool is another hash; of a single program, spaces and quotes between its words are not."""
     command = request.arguments.get(COMMAND)
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
-        try:
-            about = [[list(simple.words), list(simple.writes), simple.fed_by] for simple in read(command)]
-        except Unreadable:
-            about = command
+        about = _words_of(command) or command.strip()
     text = msgspec.json.encode([request.tool, about, folder_of(request)], order="sorted", enc_hook=repr)
     return hashlib.sha256(text).hexdigest()
+
+
+def _words_of(command: str) -> list[str]:
+    """The words of a command that is one program with words that are written out; empty for any other."""
+    try:
+        simples = read(command).simples
+    except Unreadable:
+        return []
+    if len(simples) != 1 or simples[0].writes or simples[0].variables or not all(map(is_known, simples[0].words)):
+        return []
+    plain = not re.search(r"[$`*?~{}<>&|;()\n\\]", command)
+    return list(simples[0].words) if plain and not simples[0].prefixes else []

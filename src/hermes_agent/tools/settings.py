@@ -10,6 +10,19 @@ from typing import Literal
 class TerminalSettings:
     """Commands (section `terminal`)."""
 
+    jail: Literal["none", "any", "bubblewrap", "landlock"] = field(
+        default="none",
+        metadata={
+            "doc": "Not none: commands see a read-only system, write to the workspace alone and have no"
+            " network. any: by bubblewrap, else by Landlock."
+        },
+    )
+    network: bool = field(
+        default=False, metadata={"doc": "Whether commands in a jail or a container reach the network."}
+    )
+    writable: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Folders beside the workspace that commands in a jail may write to."}
+    )
     timeout: int = field(default=180, metadata={"doc": "Seconds that a command may take where it does not say."})
     max_timeout: int = field(default=600, metadata={"doc": "Seconds that a command in the foreground may ask for."})
     max_output_mb: int = field(

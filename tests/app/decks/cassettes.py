@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3  # noqa: TID251 - reads what the program wrote, without the program
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path

@@ -35,12 +35,12 @@ class Played:
 @asynccontextmanager
 async def played(home: Home, player: Player, watch: Watch = lambda _seen: None) -> AsyncIterator[tuple[Played, ...]]:
     """Play all sessions of a recording; the store is open as long as the block. Raises `HermesError`."""
-    header = player.cassette.header
+    process = player.cassette.header.process
     options = Options(
         model=player.how.model,
-        queue=header.queue,
-        channel=header.channel,
-        attended=header.attended and not player.how.is_live,
+        queue=process.queue,
+        channel=process.channel,
+        attended=process.attended and not player.how.is_live,
         tape=player,
     )
     async with open_runtime(home, options) as runtime:
@@ -82,7 +82,7 @@ class Driver:
 
         await store.write(change)
         if made.entries:
-            lease = await store.lanes.hold(record.id, self._player.cassette.header.queue)
+            lease = await store.lanes.hold(record.id, self._player.cassette.header.process.queue)
             if lease is None:
                 raise HermesError(f"Session {record.id} is busy.")
             await store.write(lambda tx: store.history.append(tx, lease, made.entries))

@@ -100,7 +100,7 @@ class ReplayingDeck:
             budget=Budget(limits=begun.limits),
             effort=begun.effort,
             max_parallel=SIDE_BY_SIDE,
-            attended=self._player.cassette.header.attended,
+            attended=self._player.cassette.header.process.attended,
         )
 
 

@@ -13,13 +13,15 @@ from hermes_agent.app.decks.replaying import LiveDeck, ReplayingDeck
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.spending import Rules
+from hermes_agent.providers.cassette.lines import Process
 from hermes_agent.providers.cassette.playing import Player, Replay
 from hermes_agent.providers.cassette.reading import read_cassette
 from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.providers.cassette.redacting import Redact
 
-Inserted = tuple[Deck, str, Ids | None]
-"""The deck, where the rows are kept (empty: as configured), and the ids of the store."""
+Inserted = tuple[Deck, str, Ids | None, Rules | None]
+"""The deck, where the rows are kept (empty: as configured), the ids of the store, and the limits."""
 
 
 def tape(
@@ -41,20 +43,23 @@ def tape(
 
 
 @contextmanager
-def inserted(
-    tape: Recorder | Player, redact: Redact, clock: Clock, *, queue: str, channel: str, attended: bool
-) -> Iterator[Inserted]:
+def inserted(tape: Recorder | Player, redact: Redact, clock: Clock, process: Process) -> Iterator[Inserted]:
     """Record or replay within the block. Raises `CassetteError`."""
     if isinstance(tape, Recorder):
-        tape.start(redact, queue=queue, channel=channel, attended=attended)
+        tape.start(redact, process)
         try:
-            yield RecordingDeck(tape), "", tape.store_ids
+            yield RecordingDeck(tape), "", tape.store_ids, None
         finally:
             tape.close()
     elif tape.how.is_live:
-        yield LiveDeck(tape, redact, clock, RandomIds()), "", None
+        yield LiveDeck(tape, redact, clock, RandomIds()), "", None, None
     elif tape.how.database:
-        yield ReplayingDeck(tape, redact), tape.how.database, tape.store_ids
+        yield ReplayingDeck(tape, redact), tape.how.database, tape.store_ids, tape.cassette.header.process.rules
     else:
         with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
-            yield ReplayingDeck(tape, redact), str(Path(folder) / "hermes.db"), tape.store_ids
+            yield (
+                ReplayingDeck(tape, redact),
+                str(Path(folder) / "hermes.db"),
+                tape.store_ids,
+                tape.cassette.header.process.rules,
+            )

@@ -20,6 +20,7 @@ from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import CallDelta, Prefix, Reply, Retrying, TextDelta, ThinkingDelta
 from hermes_agent.core.records import revive
+from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Answer, Question
 from hermes_agent.providers.broker import CallOpened, CallSettled
 from hermes_agent.store.prefixes import FrozenPrefix
@@ -29,18 +30,25 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """How the process that is recorded takes part (see `Options`), and the limits that hold in it."""
+
+    queue: str
+    channel: str
+    attended: bool
+    rules: Rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The first line. All ids and random numbers of the recording come from `seed`; `queue`, `channel` and `attended`
-    are how the process took part."""
+    """The first line. All ids and random numbers of the recording come from `seed`."""
 
     version: int
     seed: str
     at: float
     t: float
     program: str
-    queue: str
-    channel: str
-    attended: bool
+    process: Process
     kind: Literal["cassette"] = field(default="cassette", init=False)
 
 

@@ -8,7 +8,9 @@ from contextlib import aclosing
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply
+from hermes_agent.core.spending import Grant
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
+from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.cassette.lines import (
     Answered,
     Asked,
@@ -115,10 +117,15 @@ class RecordedLedger:
         self._ledger = ledger
         self._sheet = sheet
 
-    async def open(self, call: CallOpened) -> None:
+    @property
+    def sizes(self) -> Sizes:
+        """As the book itself."""
+        return self._ledger.sizes
+
+    async def open(self, call: CallOpened) -> Grant:
         """As the book itself."""
         self._sheet.add(RowOpened(call=call))
-        await self._ledger.open(call)
+        return await self._ledger.open(call)
 
     async def settle(self, call: CallSettled) -> None:
         """As the book itself."""

@@ -17,6 +17,7 @@ from hermes_agent.providers.cassette.lines import (
     VERSION,
     Arrived,
     Header,
+    Process,
     RunBegun,
     RunOver,
     Seen,
@@ -52,7 +53,7 @@ class Recorder:
         self._steps = count(1)
         self._written: set[str] = set()
 
-    def start(self, redact: Redact, *, queue: str, channel: str, attended: bool) -> None:
+    def start(self, redact: Redact, process: Process) -> None:
         """Open the file. Raises `CassetteError`."""
         if self._file is not None:
             self._file.redact = redact
@@ -68,9 +69,7 @@ class Recorder:
                 at=self.clock.now(),
                 t=self.clock.monotonic(),
                 program=PROGRAM,
-                queue=queue,
-                channel=channel,
-                attended=attended,
+                process=process,
             )
         )
 

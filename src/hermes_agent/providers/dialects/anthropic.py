@@ -72,10 +72,7 @@ class MessagesCompiler(ConversationCompiler):
         return "/v1/messages"
 
     def _headers(self, body: bytes) -> dict[str, str]:  # noqa: ARG002 - see the base
-        headers = {"anthropic-version": API_VERSION}
-        if self._route.key:
-            headers["x-api-key"] = self._route.key
-        return headers
+        return {"anthropic-version": API_VERSION, **self._route.key_header("x-api-key")}
 
     def _head(self, prefix: Prefix) -> bytes:
         head: dict[str, Any] = {"model": self._route.model}

@@ -22,9 +22,13 @@ from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, 
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect, Table
-from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, safe_id, written
+from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, nine_id, safe_id, written
 from hermes_agent.providers.replies.openai_chat import ChatDecoder
+from hermes_agent.providers.route import Route
+from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
+
+SEEN = "(I have the results.)"
 
 ERRORS: Table = {
     "billing_hard_limit_reached": OutOfCredit,
@@ -45,6 +49,19 @@ ERRORS: Table = {
 
 class ChatCompiler(ConversationCompiler):
     """Writes chat completion requests: model, tools and messages first, what may change from one to the next last."""
+
+    def __init__(self, route: Route) -> None:
+        super().__init__(route)
+        self._offered = True
+
+    def take(self, request: ModelRequest) -> None:
+        offered = request.use_tools or self._route.vendor.quirks.tool_choice
+        if offered is not self._offered:
+            self._offered, self._prefix = offered, None
+        super().take(request)
+
+    def has_tools(self, prefix: Prefix) -> bool:
+        return self._offered and super().has_tools(prefix)
 
     def _path(self) -> str:
         return "/chat/completions"
@@ -67,25 +84,37 @@ class ChatCompiler(ConversationCompiler):
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         quirks = self._route.vendor.quirks
         has_tools = self.has_tools(request.prefix)
-        tail: dict[str, Any] = {"stream": True}
+        tail: dict[str, Any] = {"stream": True, **quirks.also}
         if quirks.stream_usage:
             tail["stream_options"] = {"include_usage": True}
-        if has_tools and not request.use_tools:
+        if has_tools and not request.use_tools and quirks.tool_choice:
             tail["tool_choice"] = "none"
         if max_output is not None:
             tail[quirks.max_tokens_field] = max_output
         level = self._route.effort(request.effort, tools=has_tools)
-        if level is not None and quirks.effort_field:
-            tail[quirks.effort_field] = {"effort": level} if quirks.effort_field == "reasoning" else level
+        if level is not None:
+            tail.update(self._thinking(level))
         if quirks.cache_key and request.session:
             tail["prompt_cache_key"] = request.session
         return tail
 
+    def _thinking(self, level: Level) -> dict[str, Any]:
+        """The fields that ask for this level of reasoning."""
+        quirks = self._route.vendor.quirks
+        if level == "none" and quirks.thinking_off:
+            return dict(quirks.thinking_off)
+        fields: dict[str, Any] = dict(quirks.thinking_on)
+        if quirks.effort_field and self._route.facts.thinking == "effort":
+            fields[quirks.effort_field] = {"effort": level} if quirks.effort_field == "reasoning" else level
+        return fields
+
     def _turn(self, turn: Turn) -> bytes:
         if turn.role is Role.ASSISTANT:
             return json_bytes(self._assistant(turn))
-        messages = [_result(result) for result in turn.results]
-        content = [*_attached(turn.results), *(block for part in turn.parts for block in _blocks(part))]
+        messages = [self._result(result) for result in turn.results]
+        content = [*self._attached(turn.results), *(block for part in turn.parts for block in _blocks(part))]
+        if content and messages and self._route.vendor.quirks.reply_after_results:
+            messages.append({"role": "assistant", "content": SEEN})
         if content or not messages:
             messages.append({"role": "user", "content": _plain(content)})
         return b",".join(json_bytes(message) for message in messages)
@@ -94,11 +123,11 @@ class ChatCompiler(ConversationCompiler):
         words = "".join(part.text for part in turn.parts if isinstance(part, Text))
         calls = [part for part in turn.parts if isinstance(part, ToolCall)]
         message: dict[str, Any] = {"role": "assistant", "content": words or (None if calls else "")}
-        message.update(self._reasoning([part for part in turn.parts if isinstance(part, Thinking)]))
+        message.update(self._reasoning([part for part in turn.parts if isinstance(part, Thinking)], words))
         if calls:
             message["tool_calls"] = [
                 {
-                    "id": safe_id(call.id),
+                    "id": self._id(call.id),
                     "type": "function",
                     "function": {"name": call.name, "arguments": json_bytes(arguments_of(call)).decode()},
                 }
@@ -106,26 +135,43 @@ class ChatCompiler(ConversationCompiler):
             ]
         return message
 
-    def _reasoning(self, thoughts: list[Thinking]) -> dict[str, Any]:
+    def _reasoning(self, thoughts: list[Thinking], said: str) -> dict[str, Any]:
         name = self._route.vendor.quirks.reasoning_field
         if name == "reasoning_details":
             details = [entry for thought in thoughts if thought.opaque for entry in _details(thought.opaque)]
             return {name: details} if details else {}
         words = "".join(thought.text for thought in thoughts)
+        if name == "thinking_parts" and words:
+            thinking = {"type": "thinking", "thinking": [{"type": "text", "text": words}]}
+            return {"content": [thinking, *([{"type": "text", "text": said}] if said else [])]}
         return {name: words} if name and words else {}
+
+    def _id(self, call_id: str) -> str:
+        return nine_id(call_id) if self._route.vendor.quirks.call_ids == "nine" else safe_id(call_id)
+
+    def _result(self, result: ToolResult) -> dict[str, Any]:
+        words = "\n\n".join(_words(part) for part in result.parts if _words(part))
+        if not words and any(isinstance(part, (Image, File)) for part in result.parts):
+            words = "(see the attachment in the next message)"
+        if result.is_error and not words.startswith(("{", "Error")):
+            words = f"Error: {words}" if words else "Error"
+        return {"role": "tool", "tool_call_id": self._id(result.call_id), "content": words}
+
+    def _attached(self, results: list[ToolResult]) -> Iterator[dict[str, Any]]:
+        """A tool message holds words only: what else a tool answered follows as the user's."""
+        for result in results:
+            attached = [part for part in result.parts if isinstance(part, (Image, File)) and not _words(part)]
+            if attached:
+                yield {
+                    "type": "text",
+                    "text": f"(Attachment of the result of {result.name}, call {self._id(result.call_id)}:)",
+                }
+            for part in attached:
+                yield from _blocks(part)
 
 
 def _details(opaque: str) -> list[msgspec.Raw]:
     return msgspec.json.decode(opaque, type=list[msgspec.Raw])
-
-
-def _result(result: ToolResult) -> dict[str, Any]:
-    words = "\n\n".join(_words(part) for part in result.parts if _words(part))
-    if not words and any(isinstance(part, (Image, File)) for part in result.parts):
-        words = "(see the attachment in the next message)"
-    if result.is_error and not words.startswith(("{", "Error")):
-        words = f"Error: {words}" if words else "Error"
-    return {"role": "tool", "tool_call_id": safe_id(result.call_id), "content": words}
 
 
 def _words(part: Part) -> str:
@@ -136,19 +182,6 @@ def _words(part: Part) -> str:
             return written(part) or ""
         case _:
             return ""
-
-
-def _attached(results: list[ToolResult]) -> Iterator[dict[str, Any]]:
-    """A tool message holds words only: what else a tool answered follows as the user's."""
-    for result in results:
-        attached = [part for part in result.parts if isinstance(part, (Image, File)) and not _words(part)]
-        if attached:
-            yield {
-                "type": "text",
-                "text": f"(Attachment of the result of {result.name}, call {safe_id(result.call_id)}:)",
-            }
-        for part in attached:
-            yield from _blocks(part)
 
 
 def _blocks(part: Part) -> Iterator[dict[str, Any]]:

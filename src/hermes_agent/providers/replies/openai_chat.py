@@ -35,8 +35,15 @@ class _Call(msgspec.Struct):
     function: _Function | None = None
 
 
+class _Piece(msgspec.Struct):
+    """A part of a content that is a list: words, or (Mistral) thinking with parts of its own."""
+
+    text: str = ""
+    thinking: list[_Piece] = []
+
+
 class _Delta(msgspec.Struct):
-    content: str | None = None
+    content: str | list[_Piece] | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
     reasoning_details: list[dict[str, Any]] | None = None
@@ -106,16 +113,20 @@ class ChatDecoder(ReplyReader[_Chunk]):
         return deltas
 
     def _take(self, delta: _Delta, deltas: list[Delta]) -> None:
+        words = delta.content
         thought = delta.reasoning or delta.reasoning_content
+        if isinstance(words, list):
+            thought = thought or "".join(inner.text for piece in words for inner in piece.thinking)
+            words = "".join(piece.text for piece in words)
         if delta.reasoning_details:
             self._add_details(delta.reasoning_details)
             thought = thought or "".join(_readable(entry) for entry in delta.reasoning_details)
         if thought:
             self.content += 1
             deltas += self._thought.grow(thought)
-        if delta.content:
+        if words:
             self.content += 1
-            deltas += self._text.grow(delta.content)
+            deltas += self._text.grow(words)
         if delta.refusal:
             self.content += 1
             self._refusal += delta.refusal

@@ -10,6 +10,7 @@ VENDOR = Vendor(
     dialect="anthropic",
     base_url="https://api.anthropic.com",
     key_names=("ANTHROPIC_API_KEY",),
+    keys_at="https://platform.claude.com/settings/keys",
     base_url_env="ANTHROPIC_BASE_URL",
     default_model="claude-opus-5-5",
 )

@@ -14,6 +14,7 @@ VENDOR = Vendor(
     dialect="openai_chat",
     base_url="https://api.openai.com/v1",
     key_names=("OPENAI_API_KEY",),
+    keys_at="https://platform.openai.com/api-keys",
     base_url_env="OPENAI_BASE_URL",
     default_model="gpt-5.2",
     quirks=Quirks(

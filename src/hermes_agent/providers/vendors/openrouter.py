@@ -10,6 +10,7 @@ VENDOR = Vendor(
     dialect="openai_chat",
     base_url="https://openrouter.ai/api/v1",
     key_names=("OPENROUTER_API_KEY",),
+    keys_at="https://openrouter.ai/settings/keys",
     base_url_env="OPENROUTER_BASE_URL",
     default_model="anthropic/claude-sonnet-5.5",
     headers=(("X-Title", "Hermes"),),

@@ -1,67 +1,82 @@
-"""This machine as a place: each command in a session of its own, its life written down in a folder of its own.
-
-exec/<group>/<name>/     made atomically: whoever makes it may start the command
-    meta.json            the command and where it runs
-    command              its text, where that is long
-    pid                  made by the shell when it begins: its line of /proc/PID/stat
-    out                  both outputs, whole
-    in                   a pipe to its input (background only)
-    exit                 the exit code and a newline, when it has ended
-    env                  what it leaves to the kept shell: the directory in a comment, then the exported variables
-    listed               there for commands that `list` names
-exec/<group>/.kept       the kept shell: `env` of the last command whose end was seen
-"""
+"""This machine as a place: each command in a session of its own, jailed where that is asked for."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 
 import msgspec
 
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.host.process_table import Identity, family, parse_stat
+from hermes_agent.host.process_table import family
+from hermes_agent.sandbox.executions import (
+    EXEC_ID,
+    KEPT,
+    NOBODY,
+    Meta,
+    check_text,
+    claim,
+    get_file,
+    identity_in,
+    is_beginning,
+    make_input,
+    put_file,
+    read_part,
+    read_text,
+    send,
+    this_boot,
+    void,
+)
+from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import INLINE, MARK, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, kept_directory, script
 
-EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
-KEPT = ".kept"
-MOST_MOVED = 64 << 20
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
 # A command that ends within this time is finished in the thread that started it, without another round over the loop.
 QUICK_SECONDS = 0.01
-NOBODY = Identity(pid=0)
+JAILED_QUICK_SECONDS = 0.03
 _GLANCE = 0.01
-
-
-class Meta(msgspec.Struct, frozen=True):
-    """What `meta.json` holds; `boot` tells this boot of the machine from another, where process numbers begin anew."""
-
-    command: Command
-    cwd: str
-    boot: str
+# What a jailed command writes of its own record, made before it starts: it may write into these and replace nothing.
+OWN_FILES = ("exit", "env")
 
 
 class LocalPlace:
-    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them. A shell that
-    was just started may take `begin_seconds` until it says that it runs."""
+    """Commands on this machine. `folder` keeps their records, `env` is what they see, `shell` runs them, `jail` makes
+    the walls around them, once, when the first one starts. A shell that was just started may take `begin_seconds` until
+    it says that it runs.
+
+    Commands of a jail and others must not share a `folder`: what a jailed one left for the next would be read outside.
+    """
 
     name = "local"
 
-    def __init__(self, *, folder: Path, env: Mapping[str, str], shell: str = "", begin_seconds: float = 1.0) -> None:
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        env: Mapping[str, str],
+        shell: str = "",
+        begin_seconds: float = 1.0,
+        jail: Callable[[], Jail] | None = None,
+    ) -> None:
         self._folder = folder
+        self._make_jail = jail
         self._env = dict(env)
-        self._boot = _boot()
+        self._boot = this_boot()
         self._begin_seconds = begin_seconds
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
+
+    @cached_property
+    def _jail(self) -> Jail | None:
+        return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
         return await asyncio.to_thread(self._start, exec_id, command)
@@ -69,7 +84,7 @@ class LocalPlace:
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
         for _ in range(int(self._begin_seconds / _GLANCE)):
-            if not await asyncio.to_thread(_is_beginning, folder):
+            if not await asyncio.to_thread(is_beginning, folder):
                 break
             await asyncio.sleep(_GLANCE)
         return await asyncio.to_thread(self._attach, exec_id, folder)
@@ -78,13 +93,13 @@ class LocalPlace:
         return await asyncio.to_thread(self._list, group)
 
     async def get(self, path: str) -> bytes:
-        return await asyncio.to_thread(_get, Path(path))
+        return await asyncio.to_thread(get_file, Path(path))
 
     async def put(self, path: str, content: bytes) -> None:
-        await asyncio.to_thread(_put, Path(path), content)
+        await asyncio.to_thread(put_file, Path(path), content)
 
     async def directory(self, shell: str) -> str:
-        return await asyncio.to_thread(lambda: kept_directory(_read_text(self._folder / shell / KEPT)))
+        return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
 
     async def prune(self, before: float) -> int:
         """Forget commands that ended before this moment (seconds since 1970); how many those were."""
@@ -92,9 +107,11 @@ class LocalPlace:
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
-        _check(command.text)
+        check_text(command.text)
+        if self._jail is not None:
+            check_workspace(command.folder)
         kept = self._kept(command)
-        before = _read_text(kept) if kept else ""
+        before = read_text(kept) if kept else ""
         base = kept_directory(before)
         base = base if base and Path(base).is_dir() else command.folder
         cwd = os.path.normpath(os.path.join(base, command.workdir))  # noqa: PTH118 - this runs before every command
@@ -109,15 +126,19 @@ class LocalPlace:
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
             text=command.text,
         )
+        said = CLAIM if self._jail is None else self._jail.claim
+        text = f"{said}\n{text}" if said else text
         try:
-            _claim(folder)
+            claim(folder)
         except FileExistsError as error:
             raise AlreadyStarted(f"{exec_id} was started before.") from error
         except OSError as error:
             raise PlaceFailed(f"The command could not be started: {error.strerror}.") from error
         try:
             env = {} if before else self._env  # a kept shell holds the whole environment, also what it unset
-            return self._begin(folder, exec_id, Meta(command=command, cwd=cwd, boot=self._boot), text, env)
+            layers = self._jail.layers if self._jail else 0
+            meta = Meta(command=command, cwd=cwd, boot=self._boot, layers=layers)
+            return self._begin(folder, exec_id, meta, text, env)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise PlaceFailed(f"The command could not be started: {error.strerror or error}.") from error
@@ -128,27 +149,38 @@ class LocalPlace:
         if len(command.text) >= INLINE:
             (folder / "command").write_text(f"{command.text}\n")
         out = os.open(folder / "out", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        given = _input(folder) if command.background else None
+        given = make_input(folder) if command.background else None
         try:
-            argv = [self._shell, "-c", text]
-            child = start_detached(argv, cwd=str(folder), env={**env, MARK: exec_id}, stdin=given, out=out)
+            child = self._launch(
+                folder, meta, [self._shell, "-c", text], env={**env, MARK: exec_id}, stdin=given, out=out
+            )
         finally:
             os.close(out)
             if given is not None:
                 os.close(given)
         running = LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=child, kept=self._kept(command))
-        if not command.background and child.ends_within(QUICK_SECONDS):
+        if not command.background and child.ends_within(JAILED_QUICK_SECONDS if self._jail else QUICK_SECONDS):
             running.settle()
         return running
+
+    def _launch(
+        self, folder: Path, meta: Meta, argv: Sequence[str], *, env: Mapping[str, str], stdin: int | None, out: int
+    ) -> Child:
+        if self._jail is None:
+            return start_detached(argv, cwd=str(folder), env=env, stdin=stdin, out=out)
+        for name in OWN_FILES:
+            (folder / name).touch(mode=0o600)
+        cell = Cell(folder=folder, files=OWN_FILES, kept=self._kept(meta.command), workspace=meta.command.folder)
+        return self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
 
     def _attach(self, exec_id: str, folder: Path) -> Running | None:
         if not folder.is_dir():
             return None
-        if _void(folder):
+        if void(folder):
             shutil.rmtree(folder, ignore_errors=True)
             return None
         meta = msgspec.json.decode((folder / "meta.json").read_bytes(), type=Meta)
-        identity = _identity(_read_text(folder / "pid")) if meta.boot == self._boot else NOBODY
+        identity = identity_in(read_text(folder / "pid")) if meta.boot == self._boot else NOBODY
         kept = self._kept(meta.command)
         return LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=Child(identity), kept=kept)
 
@@ -158,7 +190,8 @@ class LocalPlace:
         return tuple(f"{group}/{path.name}" for path in found)
 
     def _prune(self, before: float) -> int:
-        old = [path.parent for path in self._folder.glob("*/*/exit") if path.stat().st_mtime < before]
+        ended = [path for path in self._folder.glob("*/*/exit") if path.stat().st_size]
+        old = [path.parent for path in ended if path.stat().st_mtime < before]
         for folder in old:
             shutil.rmtree(folder, ignore_errors=True)
         return len(old)
@@ -179,6 +212,7 @@ class LocalRunning:
         self.exec_id = exec_id
         self.command = meta.command
         self.cwd = meta.cwd
+        self._layers = meta.layers
         self.output_path = str(folder / "out")
         self._folder = folder
         self._child = child
@@ -204,16 +238,16 @@ class LocalRunning:
     async def read(self, start: int, limit: int) -> bytes:
         if self._output is not None and not self._has_children:
             return self._output[start : start + limit]
-        return await asyncio.to_thread(_read_part, self._folder / "out", start, limit)
+        return await asyncio.to_thread(read_part, self._folder / "out", start, limit)
 
     async def write(self, data: bytes) -> None:
         if not self.command.background or not self._child.is_alive:
             raise PlaceFailed("It takes no input: it has ended or does not run in the background.")
-        await asyncio.to_thread(_send, self._folder / "in", data)
+        await asyncio.to_thread(send, self._folder / "in", data)
 
     async def signal(self, number: int) -> None:
         if self._child.is_alive:
-            self._child.signal(number)
+            await asyncio.to_thread(self._child.signal, number, spared=self._layers)
 
     async def kill(self) -> bool:
         was_running = self._child.is_alive
@@ -243,7 +277,7 @@ class LocalRunning:
 
     def _read_end(self) -> Ended:
         self._keep()
-        text = _read_text(self._folder / "exit")
+        text = read_text(self._folder / "exit")
         seen = self._child.code  # what the kernel says; the shell's trap does not know the signal that ended the shell
         code = seen if seen is not None else int(text) if text.endswith("\n") else None
         begun = (self._folder / "meta.json").stat().st_mtime
@@ -255,108 +289,15 @@ class LocalRunning:
     def _keep(self) -> None:
         if self._kept is None or not self.command.keeps:
             return
+        left = self._folder / "env"
         with suppress(FileNotFoundError):
-            (self._folder / "env").replace(self._kept)
+            if left.stat().st_size:
+                left.replace(self._kept)
 
     def _note_kill(self) -> None:
         """Write the code down for those who attach later."""
-        noted = _read_text(self._folder / "exit").strip()
+        noted = read_text(self._folder / "exit").strip()
         code = self._child.code
         if code is None:
             code = (int(noted) or SIGTERMED) if noted else SIGKILLED
         (self._folder / "exit").write_text(f"{code}\n")
-
-
-def _check(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise PlaceFailed("The command holds half of a surrogate pair, which no shell can read.") from error
-    if "\0" in text:
-        raise PlaceFailed("The command holds a NUL character, which no shell can read.")
-
-
-def _identity(written: str) -> Identity:
-    """Who wrote this line; a machine without /proc gives the number alone."""
-    row = parse_stat(written)
-    if row is None:
-        return Identity(pid=int(written)) if written.strip().isdecimal() else NOBODY
-    return Identity(pid=row.pid, started=row.started)
-
-
-def _claim(folder: Path) -> None:
-    """Make the folder, or fail because somebody made it before."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileNotFoundError:
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.mkdir(mode=0o700)
-
-
-def _is_beginning(folder: Path) -> bool:
-    """Whether the id is claimed but its shell has not yet said that it runs, or is about to say it."""
-    return folder.is_dir() and not _read_text(folder / "pid")
-
-
-def _void(folder: Path) -> bool:
-    """Make sure that a command whose shell never began never will: True where that is so."""
-    try:
-        os.close(os.open(folder / "pid", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-    except FileExistsError:
-        return False
-    return True
-
-
-def _input(folder: Path) -> int:
-    """A pipe whose both ends the command holds: it never sees an end of input while it waits for what is written."""
-    os.mkfifo(folder / "in", 0o600)
-    return os.open(folder / "in", os.O_RDWR | os.O_CLOEXEC)
-
-
-def _send(pipe: Path, data: bytes) -> None:
-    try:
-        handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            sent = os.write(handle, data)
-        finally:
-            os.close(handle)
-    except BlockingIOError as error:
-        raise PlaceFailed("It does not read its input; nothing was sent.") from error
-    except OSError as error:
-        raise PlaceFailed("It takes no input any more.") from error
-    if sent < len(data):
-        raise PlaceFailed(f"It stopped reading its input: only {sent} of {len(data)} bytes were sent.")
-
-
-def _read_part(path: Path, start: int, limit: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(limit)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(errors="surrogateescape")
-    except OSError:
-        return ""
-
-
-def _boot() -> str:
-    return _read_text(Path("/proc/sys/kernel/random/boot_id")).strip()
-
-
-def _get(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MOST_MOVED:
-            raise PlaceFailed(f"{path} is larger than {MOST_MOVED:,} bytes.")
-        return path.read_bytes()
-    except OSError as error:
-        raise PlaceFailed(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _put(path: Path, content: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise PlaceFailed(f"{path} cannot be written: {error.strerror}.") from error

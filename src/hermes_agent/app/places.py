@@ -1,0 +1,46 @@
+"""The place that the settings ask for, with the walls that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import Home
+from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.jail import Jail, Walls
+from hermes_agent.sandbox.place import PLACES, Place
+from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
+from hermes_agent.tools.settings import TerminalSettings
+
+JAIL_OF = "hermes_agent.sandbox.jail:jail_of"
+
+
+def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
+    """The place; nothing is started yet. `variables` is this process's environment."""
+    return _local(home, settings, scrubbed(variables, settings.env_passthrough))
+
+
+def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:
+    """Jailed commands and others keep their records apart: what a jailed one left is never read outside."""
+    jailed = settings.jail != "none"
+
+    def jail() -> Jail:
+        made: Jail = late(JAIL_OF)(settings.jail, walls(home, settings))
+        return made
+
+    folder = home.cache / ("jailed" if jailed else "exec")
+    place: Place = late(PLACES["local"])(folder=folder, env=env, jail=jail if jailed else None)
+    return place
+
+
+def walls(home: Home, settings: TerminalSettings) -> Walls:
+    """What jailed commands may touch: the homes of this program and whatever holds credentials are not even seen."""
+    person = Path.home()
+    credentials = [person / name for name in (*CREDENTIAL_FOLDERS, *CREDENTIAL_FILES)]
+    hidden = [home.root, home.base, *credentials, *SYSTEM_CREDENTIALS]
+    return Walls(
+        writable=tuple(str(Path(path).expanduser().absolute()) for path in settings.writable),
+        hidden=tuple(dict.fromkeys(map(str, hidden))),
+        network=settings.network,
+    )

@@ -1,0 +1,259 @@
+"""Limits of money and tokens: what a call asks for, where each limit stands, and what the call is granted; no state.
+
+Money is counted in whole nanodollars (10^-9 US dollars), always rounded up, so that sums are exact and never too small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+
+from hermes_agent.core.errors import LimitReached
+
+NANO = 1_000_000_000
+LEAST_REPLY = 16
+"""Tokens; a reply that may not even be so long is not asked for."""
+WARN_AT = 0.8
+"""The share of a limit from which on the person and the agent are told."""
+
+
+class Scope(StrEnum):
+    """What a limit is counted over; `principal` is one person's day, `day` everybody's."""
+
+    CALL = "call"
+    RUN = "run"
+    JOB = "job"
+    PRINCIPAL = "principal"
+    DAY = "day"
+
+
+class UnknownPrice(StrEnum):
+    """What happens to a call of unknown price where money is limited."""
+
+    REFUSE = "refuse"
+    ALLOW = "allow"
+
+
+class Unit(StrEnum):
+    """What a limit counts."""
+
+    MONEY = "money"
+    TOKENS = "tokens"
+
+
+WHOSE = {
+    Scope.CALL: "of one call",
+    Scope.RUN: "of this run",
+    Scope.JOB: "of this job",
+    Scope.PRINCIPAL: "of this person for today",
+    Scope.DAY: "of today",
+}
+RAISE = "`hermes config set {setting} AMOUNT` raises it from the next start on"
+WAY_ON = {
+    Scope.CALL: f"{RAISE}; then `/continue`.",
+    Scope.RUN: "`/continue` goes on with the whole limit once more.",
+    Scope.JOB: f"{RAISE}; then `/continue`.",
+    Scope.PRINCIPAL: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
+    Scope.DAY: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """The most that may be used within a scope: nanodollars and tokens; None means no limit."""
+
+    scope: Scope
+    money: int | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The limits in force, each scope at most once."""
+
+    limits: tuple[Limit, ...] = ()
+    unknown_price: UnknownPrice = UnknownPrice.REFUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What was used: nanodollars and tokens. `held` is reserved for calls that are not settled, also for those of dead
+    processes: what they used is unknown, and unknown is not zero."""
+
+    money: int = 0
+    tokens: int = 0
+    held_money: int = 0
+    held_tokens: int = 0
+
+    def of(self, unit: Unit) -> tuple[int, int]:
+        """Used and held."""
+        return (self.money, self.held_money) if unit is Unit.MONEY else (self.tokens, self.held_tokens)
+
+
+NOTHING = Spent()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A limit and what was used of it."""
+
+    limit: Limit
+    spent: Spent = NOTHING
+
+    def most(self, unit: Unit) -> int | None:
+        """The limit in that unit."""
+        return self.limit.money if unit is Unit.MONEY else self.limit.tokens
+
+    def left(self, unit: Unit) -> int | None:
+        """What may still be reserved, at least 0; None without a limit."""
+        most = self.most(unit)
+        return None if most is None else max(0, most - sum(self.spent.of(unit)))
+
+    def warns(self, unit: Unit) -> bool:
+        """Whether so much is used (reservations apart) that it should be said."""
+        most = self.most(unit)
+        return most is not None and self.spent.of(unit)[0] >= most * WARN_AT
+
+    def setting(self, unit: Unit) -> str:
+        """The dotted key of the limit."""
+        return f"budget.{self.limit.scope}.{unit}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bid:
+    """What a call asks for.
+
+    `tokens` is the most that its question can have, `longest` the most that its reply can have: the wanted `cap` (None:
+    none) or the model's own limit, which is `sure` where it is known. `question` is the most that the question can
+    cost and `rate` what a token of the reply costs, in nanodollars; None: the price is unknown. `model` is for the
+    sentences.
+    """
+
+    model: str
+    tokens: int
+    longest: int
+    cap: int | None = None
+    sure: bool = True
+    question: int | None = None
+    rate: float | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it is known to cost nothing."""
+        return not self.question and self.rate == 0
+
+    def price(self, length: int) -> int | None:
+        """The most that it costs with a reply of so many tokens."""
+        if self.question is None or self.rate is None:
+            return None
+        return self.question + math.ceil(length * self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a call may use. `max_output` is what the reply is to be capped at (None: at nothing); `money` and `tokens`
+    are the most that the whole call can use, `money` None: unknown."""
+
+    max_output: int | None
+    money: int | None
+    tokens: int
+
+
+def grant(bid: Bid, standings: Sequence[Standing], unknown: UnknownPrice = UnknownPrice.REFUSE) -> Grant:
+    """The longest reply that every limit pays for. Raises `LimitReached` where not even the question can be paid."""
+    least, length = min(LEAST_REPLY, bid.longest), bid.longest
+    for standing, unit, left in _lefts(standings):
+        affordable = _affordable(bid, unit, left)
+        if affordable is None:
+            if unknown is UnknownPrice.REFUSE:
+                raise _unpriced(bid, standing)
+            continue
+        if affordable < least:
+            raise _reached(bid, standing, unit)
+        length = min(length, affordable)
+    certain = bid.sure or bid.cap is not None or not standings
+    capped = bid.cap if length == bid.longest and certain else length
+    return Grant(max_output=capped, money=bid.price(length), tokens=bid.tokens + length)
+
+
+def _lefts(standings: Sequence[Standing]) -> Iterator[tuple[Standing, Unit, int]]:
+    for standing in standings:
+        for unit in Unit:
+            left = standing.left(unit)
+            if left is not None:
+                yield standing, unit, left
+
+
+def _affordable(bid: Bid, unit: Unit, left: int) -> int | None:
+    """Tokens of reply that what is left pays for, below zero where the question is too dear; None: the price is
+    unknown."""
+    if unit is Unit.TOKENS:
+        return min(bid.longest, left - bid.tokens)
+    if bid.question is None or bid.rate is None:
+        return None
+    if bid.is_free:
+        return bid.longest
+    left -= bid.question
+    if left < 0:
+        return -1
+    if math.ceil(bid.longest * bid.rate) <= left:
+        return bid.longest
+    length = int(left / bid.rate)
+    while length >= 0 and math.ceil(length * bid.rate) > left:  # the division may have been rounded up
+        length -= 1
+    return length
+
+
+def _reached(bid: Bid, standing: Standing, unit: Unit) -> LimitReached:
+    used, held = standing.spent.of(unit)
+    needs = amount(unit, (bid.question or 0) if unit is Unit.MONEY else bid.tokens)
+    reserved = f", {amount(unit, held)} is reserved for calls that have no end yet" if held else ""
+    stand = "" if standing.limit.scope is Scope.CALL else f"{amount(unit, used)} is used{reserved}; "
+    setting = standing.setting(unit)
+    return LimitReached(
+        f"Stopped: the {unit.removesuffix('s')} limit {WHOSE[standing.limit.scope]} "
+        f"({amount(unit, standing.most(unit) or 0)}, `{setting}`) was reached: {stand}the next question alone may "
+        f"need {needs}. {WAY_ON[standing.limit.scope].format(setting=setting)}",
+        limit=f"{unit.removesuffix('s')} limit",
+    )
+
+
+def _unpriced(bid: Bid, standing: Standing) -> LimitReached:
+    return LimitReached(
+        f"Stopped: money is limited (`{standing.setting(Unit.MONEY)}`) and the price of {bid.model} is unknown. Set "
+        "`model.price_input` and `model.price_output` (0 where it is free), or `budget.unknown_price` to `allow`, "
+        "which does not count what it costs.",
+        limit="money limit",
+    )
+
+
+def warning(standing: Standing, unit: Unit) -> str:
+    """The sentence that tells of a limit that is nearly used up."""
+    most, used = standing.most(unit) or 0, standing.spent.of(unit)[0]
+    share = min(100, 100 * used // most) if most else 100
+    return (
+        f"{share} % of the {unit.removesuffix('s')} limit {WHOSE[standing.limit.scope]} is used: "
+        f"{amount(unit, used)} of {amount(unit, most)} (`{standing.setting(unit)}`)."
+    )
+
+
+def amount(unit: Unit, count: int) -> str:
+    """An amount as a person reads it: `$0.0412`, `12,000 tokens`."""
+    if unit is Unit.TOKENS:
+        return f"{count:,} tokens"
+    digits = 2 if count % (NANO // 100) == 0 else 4
+    return f"${count / NANO:,.{digits}f}"
+
+
+def nanos(dollars: float) -> int:
+    """US dollars in nanodollars, rounded up."""
+    return math.ceil(dollars * NANO)
+
+
+def day_of(at: float, zone: tzinfo | None = None) -> str:
+    """The day (`2026-11-21`) that a moment (seconds since 1970) belongs to: the calendar's, in that time zone, None:
+    this machine's. A day of 23 or 25 hours is one day."""
+    return datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()

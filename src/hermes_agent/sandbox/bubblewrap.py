@@ -1,0 +1,123 @@
+"""The jail of bubblewrap: a read-only system, private /tmp, /run and process table, and a network of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+from hermes_agent.host.process import Child, start_detached
+from hermes_agent.sandbox.cgroup import processes_at_most
+from hermes_agent.sandbox.jail import CannotJail, Cell, Walls
+from hermes_agent.sandbox.wrapper import CLAIM
+
+# Where a service may listen, or others leave what is theirs; the jail has its own, bounded ones.
+PRIVATE = ("/tmp", "/var/tmp", "/run")
+SMALL = 1 << 20
+TRY_SECONDS = 5.0
+
+
+def build(walls: Walls) -> Bubblewrap:
+    """The jail, after one trial. Raises `CannotJail`."""
+    program = shutil.which("bwrap")
+    if program is None:
+        raise CannotJail("`bwrap` is not installed (apt install bubblewrap).")
+    jail = Bubblewrap(program, walls)
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    trial = start_detached([*jail.arguments(), "--", "/bin/sh", "-c", ":"], cwd="/", env={}, stdin=None, out=nowhere)
+    os.close(nowhere)
+    if not trial.ends_within(TRY_SECONDS) or trial.code != 0:
+        trial.signal(9)
+        raise CannotJail("`bwrap` is here, but the kernel does not let it make namespaces.")
+    return jail
+
+
+class Bubblewrap:
+    """See `Jail`. `program` is bwrap's path."""
+
+    name = "bubblewrap"
+    claim = None
+    layers = 2  # bwrap, and the first process of its process table
+
+    def __init__(self, program: str, walls: Walls) -> None:
+        self._program = program
+        self._walls = walls
+        self._shell = shutil.which("sh") or "/bin/sh"
+        self._cgroup = processes_at_most(walls.processes) if os.geteuid() == 0 else ""
+
+    def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
+        """See `Jail`. The claim is made, and the limit set, by a shell that stands outside and becomes bwrap."""
+        inner = ["--", *self._limited(argv)]
+        line = " ".join(map(quote, [*self.arguments(cell), *inner]))
+        steps = [CLAIM, f"echo $$ >{quote(self._cgroup)} || exit 125" if self._cgroup else "", f"exec {line}"]
+        script = "\n".join(filter(None, steps))
+        if len(script) < 120_000:
+            return start_detached([self._shell, "-c", script], cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+        (cell.folder / "launch").write_text(script)
+        return start_detached([self._shell, "./launch"], cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+
+    def arguments(self, cell: Cell | None = None) -> list[str]:
+        """bwrap's call, up to the program."""
+        walls = self._walls
+        spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts"] + ([] if walls.network else ["--unshare-net"])
+        private = [word for path in PRIVATE for word in _tmpfs(path, walls.tmp_mb << 20)]
+        # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.
+        kernel = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+        for path in ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus"):
+            kernel += ["--ro-bind-try", path, path]
+        devices = ["--dev", "/dev", *_tmpfs("/dev/shm", walls.tmp_mb << 20), "--remount-ro", "/dev"]
+        return [
+            self._program,
+            *spaces,
+            *("--cap-drop", "ALL", "--ro-bind", "/", "/"),
+            *kernel,
+            *devices,
+            *private,
+            *self._mounts(cell),
+        ]
+
+    def _mounts(self, cell: Cell | None) -> Iterator[str]:
+        """Parents before what is in them; where a path is both, it is hidden."""
+        walls = self._walls
+        open_ = [*walls.writable, *([cell.workspace] if cell else [])]
+        wanted = {os.path.realpath(path): "--bind" for path in open_}
+        wanted |= {os.path.realpath(path): "hide" for path in walls.hidden}
+        for path in sorted(wanted, key=lambda path: path.count("/")):
+            if wanted[path] == "hide":
+                yield from _hide(path)
+            elif Path(path).exists():
+                yield from ("--bind", path, path)
+        if cell is not None:
+            yield from _record(cell)
+        if walls.network:
+            names = os.path.realpath("/etc/resolv.conf")
+            yield from ("--ro-bind-try", names, names)
+
+    def _limited(self, argv: Sequence[str]) -> list[str]:
+        """Inside of its own user namespace a limit counts the processes of the jail alone; root has no such limit."""
+        if os.geteuid() == 0:
+            return list(argv)
+        return [self._shell, "-c", f'ulimit -u {self._walls.processes}; exec "$@"', "sh", *argv]
+
+
+def _tmpfs(path: str, size: int) -> list[str]:
+    return ["--perms", "1777", "--size", str(size), "--tmpfs", path] if Path(path).is_dir() else []
+
+
+def _hide(path: str) -> Iterator[str]:
+    if Path(path).is_dir():
+        yield from ("--perms", "0755", "--size", str(SMALL), "--tmpfs", path)
+    elif Path(path).exists():
+        yield from ("--ro-bind", "/dev/null", path)
+
+
+def _record(cell: Cell) -> Iterator[str]:
+    """The command's own record, which is among what is hidden: files that can be written and not replaced."""
+    for name in cell.files:
+        yield from ("--bind", str(cell.folder / name), str(cell.folder / name))
+    long = cell.folder / "command"
+    for path in (cell.kept, long):
+        if path is not None and path.exists():
+            yield from ("--ro-bind", str(path), str(path))

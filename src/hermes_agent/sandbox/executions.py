@@ -1,0 +1,134 @@
+"""The record of one command on this machine: a folder of small files.
+
+exec/<group>/<name>/     made atomically: whoever makes it may start the command
+    meta.json            the command and where it runs
+    command              its text, where that is long
+    pid                  made by the shell when it begins: its line of /proc/PID/stat
+    out                  both outputs, whole
+    in                   a pipe to its input (background only)
+    exit                 the exit code and a newline, when it has ended
+    env                  what it leaves to the kept shell: the directory in a comment, then the exported variables
+    listed               there for commands that `list` names
+exec/<group>/.kept       the kept shell: `env` of the last command whose end was seen
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.host.process_table import Identity, parse_stat
+from hermes_agent.sandbox.place import Command, PlaceFailed
+
+EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
+KEPT = ".kept"
+MOST_MOVED = 64 << 20
+NOBODY = Identity(pid=0)
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """What `meta.json` holds; `boot` tells this boot of the machine from another, where process numbers begin anew.
+    `layers` counts the processes of a jail between the one in `pid` and the shell."""
+
+    command: Command
+    cwd: str
+    boot: str
+    layers: int = 0
+
+
+def check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise PlaceFailed("The command holds half of a surrogate pair, which no shell can read.") from error
+    if "\0" in text:
+        raise PlaceFailed("The command holds a NUL character, which no shell can read.")
+
+
+def identity_in(written: str) -> Identity:
+    """Who wrote this line; a machine without /proc gives the number alone."""
+    row = parse_stat(written)
+    if row is None:
+        return Identity(pid=int(written)) if written.strip().isdecimal() else NOBODY
+    return Identity(pid=row.pid, started=row.started)
+
+
+def claim(folder: Path) -> None:
+    """Make the folder, or fail because somebody made it before."""
+    try:
+        folder.mkdir(mode=0o700)
+    except FileNotFoundError:
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(mode=0o700)
+
+
+def is_beginning(folder: Path) -> bool:
+    """Whether the id is claimed but its shell has not yet said that it runs, or is about to say it."""
+    return folder.is_dir() and not read_text(folder / "pid")
+
+
+def void(folder: Path) -> bool:
+    """Make sure that a command whose shell never began never will: True where that is so."""
+    try:
+        os.close(os.open(folder / "pid", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        return False
+    return True
+
+
+def make_input(folder: Path) -> int:
+    """A pipe whose both ends the command holds: it never sees an end of input while it waits for what is written."""
+    os.mkfifo(folder / "in", 0o600)
+    return os.open(folder / "in", os.O_RDWR | os.O_CLOEXEC)
+
+
+def send(pipe: Path, data: bytes) -> None:
+    try:
+        handle = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            sent = os.write(handle, data)
+        finally:
+            os.close(handle)
+    except BlockingIOError as error:
+        raise PlaceFailed("It does not read its input; nothing was sent.") from error
+    except OSError as error:
+        raise PlaceFailed("It takes no input any more.") from error
+    if sent < len(data):
+        raise PlaceFailed(f"It stopped reading its input: only {sent} of {len(data)} bytes were sent.")
+
+
+def read_part(path: Path, start: int, limit: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(start)
+        return file.read(limit)
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(errors="surrogateescape")
+    except OSError:
+        return ""
+
+
+def this_boot() -> str:
+    return read_text(Path("/proc/sys/kernel/random/boot_id")).strip()
+
+
+def get_file(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MOST_MOVED:
+            raise PlaceFailed(f"{path} is larger than {MOST_MOVED:,} bytes.")
+        return path.read_bytes()
+    except OSError as error:
+        raise PlaceFailed(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def put_file(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise PlaceFailed(f"{path} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,94 @@
+"""Walls around commands on this machine: what they may write, what they do not see, whether they reach the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hermes_agent.host.late import late
+from hermes_agent.host.process import Child
+from hermes_agent.sandbox.place import PlaceFailed
+
+# Each kind of jail and what builds it; the first that works on this machine is taken where none is named.
+JAILS: dict[str, str] = {
+    "bubblewrap": "hermes_agent.sandbox.bubblewrap:build",
+    "landlock": "hermes_agent.sandbox.landlock:build",
+}
+UNBOUNDED = ("/", "/dev", "/etc", "/proc", "/run", "/sys", "/usr", "/var")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walls:
+    """What holds for every command of a jailed place.
+
+    `writable` are absolute paths that may be changed (beside the folder where the command's session works), `hidden`
+    ones that are not even seen. `processes` and `tmp_mb` bound how many processes run and how much `/tmp` holds, where
+    the kind of jail can.
+    """
+
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    network: bool = False
+    processes: int = 512
+    tmp_mb: int = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What one command may touch beside that: `folder` (its record; only `files` in it, by name, may be written, and
+    nothing replaced), the kept shell that it begins with, and the folder where its session works."""
+
+    folder: Path
+    files: tuple[str, ...]
+    kept: Path | None
+    workspace: str
+
+
+class Jail(Protocol):
+    """- `launch` starts the program inside the walls, detached, in a session of its own, with `cell.folder` as what it
+    finds its record by; both outputs go to `out`; blocks for some milliseconds; raises `OSError`;
+    - nothing that the program or its children do lifts a wall;
+    - `claim` is what the inner shell does to say that it runs, where `launch` does not do it outside of the walls;
+    - `layers` processes of the jail stand between the one that `launch` gives and the program.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def claim(self) -> str | None: ...
+
+    @property
+    def layers(self) -> int: ...
+
+    def launch(
+        self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int
+    ) -> Child: ...
+
+
+class CannotJail(PlaceFailed):
+    """This machine has not what this kind of jail needs; the sentence says what."""
+
+
+def check_workspace(folder: str) -> None:
+    """Raise `CannotJail` where a folder that may be written would be the whole machine."""
+    if str(Path(folder).resolve()) in UNBOUNDED:
+        raise CannotJail(
+            f"Commands in a jail may write to their folder, and {folder} holds the system: work elsewhere."
+        )
+
+
+def jail_of(kind: str, walls: Walls) -> Jail:
+    """The jail of this kind (`any`: the strongest that works here). Blocks. Raises `CannotJail`: commands never run
+    without walls where walls were asked for."""
+    reasons = []
+    for name in JAILS if kind == "any" else {kind} & set(JAILS):
+        try:
+            built: Jail = late(JAILS[name])(walls)
+        except CannotJail as reason:
+            reasons.append(f"{name}: {reason}")
+            continue
+        return built
+    raise CannotJail(f"Commands cannot be jailed here (`terminal.jail`). {' '.join(reasons)}")

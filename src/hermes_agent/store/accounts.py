@@ -1,0 +1,166 @@
+"""Accounts: what was used of each limit, kept beside the usage ledger so that all processes share one limit.
+
+An account is a running sum over rows of `usage`. It is made, from the rows, by the first call that a limit is asked
+about; from then on every call of every process is entered, whatever limits that process knows of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hermes_agent.core.spending import Limit, Scope, Spent, Standing, Unit, nanos
+from hermes_agent.store.transaction import Dialect, Row, Transaction, marks
+
+KEPT_SECONDS = 40 * 86_400.0
+"""An account that is older is made anew from the rows, should it ever be asked about again."""
+
+FIELDS = "id, money, tokens, held_money, held_tokens, told_money, told_tokens"
+READ = "SELECT " + FIELDS + " FROM account WHERE id IN ({ids}) ORDER BY id FOR NO KEY UPDATE"
+# A row that another transaction has not committed would be in no sum: whoever writes one is waited for.
+ALONE = "LOCK TABLE usage IN SHARE ROW EXCLUSIVE MODE"
+NANOS = "CAST(coalesce(sum(CASE WHEN {which} THEN ceil(coalesce({value}, 0) * 1000000000) END), 0) AS bigint)"
+TOKENS = "CAST(coalesce(sum(CASE WHEN {which} THEN {value} END), 0) AS bigint)"
+SUMS = ", ".join(
+    (
+        NANOS.format(which="outcome <> ''", value="coalesce(cost, reserved)"),
+        TOKENS.format(
+            which="outcome <> ''", value="(CASE WHEN known = 1 THEN input + output ELSE reserved_tokens END)"
+        ),
+        NANOS.format(which="outcome = ''", value="reserved"),
+        TOKENS.format(which="outcome = ''", value="reserved_tokens"),
+    )
+)
+ROWS_OF = {
+    Scope.RUN: "session = $1 AND run = $2",
+    Scope.JOB: "job = $1",
+    Scope.PRINCIPAL: "day = $1 AND principal = $2",
+    Scope.DAY: "day = $1",
+}
+MAKE = (
+    "INSERT INTO account (id, at, money, tokens, held_money, held_tokens) "
+    "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING"
+)
+FORGET = "DELETE FROM account WHERE at < $1"
+HOLD = "UPDATE account SET held_money = held_money + $1, held_tokens = held_tokens + $2 WHERE id IN ($3, $4, $5, $6)"
+SETTLE = (
+    "UPDATE account SET money = money + $1, tokens = tokens + $2, held_money = held_money - $3, "
+    "held_tokens = held_tokens - $4 WHERE id IN ($5, $6, $7, $8)"
+)
+TOLD = {
+    Unit.MONEY: "UPDATE account SET told_money = $2 WHERE id = $1",
+    Unit.TOKENS: "UPDATE account SET told_tokens = $2 WHERE id = $1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose account a call goes to; empty where it belongs to no run or job. `day` is the owner's calendar day."""
+
+    session: str
+    run: str
+    job: str
+    principal: str
+    day: str
+
+    def keys(self, scope: Scope) -> tuple[str, ...]:
+        """What picks the rows of that scope, empty where there are none."""
+        match scope:
+            case Scope.RUN:
+                return (self.session, self.run) if self.run else ()
+            case Scope.JOB:
+                return (self.job,) if self.job else ()
+            case Scope.PRINCIPAL:
+                return (self.day, self.principal)
+            case Scope.DAY:
+                return (self.day,)
+            case Scope.CALL:
+                return ()
+
+    def account(self, scope: Scope) -> str:
+        """The account's id, empty where there is none."""
+        keys = self.keys(scope)
+        return " ".join((scope, *keys)) if keys else ""
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """Every account that a call is entered in: run, job, principal, day."""
+        return tuple(self.account(scope) for scope in ROWS_OF)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Where a limit stands, and for which limit the person was warned already; `id` is empty for that of a call."""
+
+    id: str
+    standing: Standing
+    told: tuple[int, int] = (-1, -1)
+
+    def untold(self) -> list[Unit]:
+        """The units whose limit is nearly used up, of which nobody was told."""
+        if not self.id:
+            return []
+        told = dict(zip(Unit, self.told, strict=True))
+        return [unit for unit in Unit if self.standing.warns(unit) and told[unit] != self.standing.most(unit)]
+
+
+async def accounts(tx: Transaction, owner: Owner, limits: Sequence[Limit], at: float) -> list[Account]:
+    """Where these limits stand; it stays so until the transaction ends. Limits that count nothing of it are left out,
+    but that of the call itself."""
+    wanted = {owner.account(limit.scope): limit for limit in limits if owner.keys(limit.scope)}
+    found = await _read(tx, sorted(wanted)) if wanted else {}
+    if wanted.keys() - found.keys():
+        found = await _complete(tx, owner, wanted, at)
+    call = [Account(id="", standing=Standing(limit=limit)) for limit in limits if limit.scope is Scope.CALL]
+    return call + [_account(found[id_], limit) for id_, limit in wanted.items()]
+
+
+async def spent(tx: Transaction, scope: Scope, keys: Sequence[str]) -> Spent:
+    """What the rows of the ledger say was used."""
+    row = await tx.row(f"SELECT {SUMS} FROM usage WHERE {ROWS_OF[scope]}", *keys)
+    assert row is not None  # sums have a row
+    return _spent(row)
+
+
+async def hold(tx: Transaction, owner: Owner, reserved: float | None, tokens: int) -> None:
+    """Enter what is reserved for a call."""
+    await tx.run(HOLD, nanos(reserved or 0.0), tokens, *owner.accounts)
+
+
+async def settle(tx: Transaction, owner: Owner, held: tuple[int, int], used: tuple[int, int]) -> None:
+    """Enter what a call used in place of what was held for it; both nanodollars and tokens."""
+    await tx.run(SETTLE, *used, *held, *owner.accounts)
+
+
+async def note_told(tx: Transaction, account: Account, unit: Unit) -> None:
+    """The person is told that this limit is nearly used up."""
+    await tx.run(TOLD[unit], account.id, account.standing.most(unit))
+
+
+async def _read(tx: Transaction, ids: Sequence[str]) -> dict[str, Row]:
+    rows = await tx.rows(READ.format(ids=marks(len(ids), 1)), *ids)
+    return {row[0]: row for row in rows}
+
+
+async def _complete(tx: Transaction, owner: Owner, wanted: Mapping[str, Limit], at: float) -> dict[str, Row]:
+    """Make the accounts that are missing, out of the rows, and read them all."""
+    await tx.run(FORGET, at - KEPT_SECONDS)
+    found = await _read(tx, sorted(wanted))
+    missing = sorted(wanted.keys() - found.keys())
+    # The rows of a run are written under its session's lease alone.
+    if tx.dialect is Dialect.POSTGRES and any(wanted[id_].scope is not Scope.RUN for id_ in missing):
+        await tx.run(ALONE)
+    for id_ in missing:
+        scope = wanted[id_].scope
+        sums = await spent(tx, scope, owner.keys(scope))
+        await tx.run(MAKE, id_, at, sums.money, sums.tokens, sums.held_money, sums.held_tokens)
+    return await _read(tx, sorted(wanted))
+
+
+def _account(row: Row, limit: Limit) -> Account:
+    return Account(id=row[0], standing=Standing(limit=limit, spent=_spent(row[1:5])), told=(row[5], row[6]))
+
+
+def _spent(row: Row) -> Spent:
+    money, tokens, held_money, held_tokens = row
+    return Spent(money=money, tokens=tokens, held_money=held_money, held_tokens=held_tokens)

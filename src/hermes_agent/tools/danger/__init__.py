@@ -1,0 +1,1 @@
+"""Which commands are never run, and which wait for a person's yes."""

@@ -1,0 +1,83 @@
+"""Judges a command: reads it, then asks of each program in it what speaks against running it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from hermes_agent.tools.danger import changes, code, losses, network, rights
+from hermes_agent.tools.danger.blocks import BLOCKS, FORK_BOMB, LAST_RESORT
+from hermes_agent.tools.danger.paths import touches_credentials, written
+from hermes_agent.tools.danger.verdict import Verdict, Where
+from hermes_agent.tools.syntax.reading import Reading, read
+from hermes_agent.tools.syntax.simple import Simple
+from hermes_agent.tools.syntax.tree import Unreadable
+
+ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
+    (losses.deletes_recursively, "it deletes recursively"),
+    (losses.deletes_what_is_found, "it deletes what a search finds"),
+    (rights.opens_to_all, "it lets everybody write, or run with its owner's rights"),
+    (lambda simple: simple.program in ("chown", "chgrp") and simple.has("R", "--recursive"), "it gives a tree away"),
+    (network.runs_what_it_fetches, "it runs what another program prints"),
+    (network.holds_an_unknown_script, "the script that it runs is computed"),
+    (network.opens_a_door, "it opens a connection that programs can be steered through"),
+    (network.sends_away, "it sends something to another machine"),
+    (network.acts_elsewhere, "it acts on another machine"),
+    (losses.rewrites_history, "it discards work or rewrites history"),
+    (rights.acts_as_another, "it acts as another user"),
+    (losses.kills_widely, "it ends processes that it did not name one by one"),
+    (rights.is_computed, "the program that it runs is computed"),
+    (rights.loads_other_code, "it changes which code programs load"),
+    (rights.starts_a_shell, "it makes a program start a shell"),
+    (changes.changes_the_system, "it changes the system or what others use"),
+    (changes.changes_containers, "it removes containers or opens the machine to one"),
+    (losses.fills, "it may fill the disk"),
+    (touches_credentials, "it touches credentials"),
+)
+
+
+def judge(command: str, where: Where) -> Verdict:
+    """Read a command and say what speaks against it; `cd` in it is followed."""
+    if FORK_BOMB.search(re.sub(r"\s+", "", command)):
+        return Verdict(blocked="it is a fork bomb")
+    try:
+        reading = read(command, where.folder)
+    except (Unreadable, RecursionError) as error:
+        looks = LAST_RESORT.search(command)
+        blocked = "it looks like the destruction of a disk or home" if looks else ""
+        return Verdict(blocked=blocked, asks=(f"it cannot be read as a command ({error})",))
+    return judged(reading, where)
+
+
+def judged(reading: Reading, where: Where) -> Verdict:
+    """What speaks against a command that was read."""
+    if reading.is_fork_bomb:
+        return Verdict(blocked="it is a fork bomb")
+    for simple in reading.simples:
+        for test, reason in BLOCKS:
+            if test(simple):
+                return Verdict(blocked=reason)
+    asks = ["it starts processes without end"] if reading.is_endless else []
+    for simple in reading.simples:
+        asks += [reason for test, reason in ASKS if test(simple)]
+        inside = replace(where, folder=simple.folder)
+        asks += [
+            f"it writes outside the workspace ({_shown(path)})" for path in written(simple) if inside.is_outside(path)
+        ]
+        asks += _code_in(simple, inside)
+    return Verdict(asks=tuple(dict.fromkeys(asks)))
+
+
+def _code_in(simple: Simple, where: Where) -> list[str]:
+    asks: list[str] = []
+    for reason, paths in code.held_by(simple):
+        if reason != code.WRITES:
+            asks.append(reason)
+        asks += [f"it writes outside the workspace ({_shown(path)})" for path in paths if where.is_outside(path)]
+    return asks
+
+
+def _shown(path: str) -> str:
+    """A path as a person reads it: what is not known is three dots."""
+    return re.sub("[\ue000-\ue012]+", "...", path)

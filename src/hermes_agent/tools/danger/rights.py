@@ -1,0 +1,116 @@
+"""Commands that reach further than their words say: other users' rights, shells inside programs, code loaded."""
+
+from __future__ import annotations
+
+import re
+
+from hermes_agent.tools.syntax.simple import NAME, PIPE, VARIABLE, Simple, is_known
+from hermes_agent.tools.syntax.wrapped import SHELLS
+
+
+def opens_to_all(simple: Simple) -> bool:
+    """Lets everybody write, or lets a program run with its owner's rights."""
+    if simple.program == "setfacl":
+        return any(re.search(r"(^|,)o(ther)?:[^,]*w", word) for word in simple.operands)
+    if simple.program == "umask":
+        return simple.operands[:1] in (("0",), ("000",), ("0000",), ("0002",)[1:])
+    mode = simple.operands[0] if simple.operands else next(iter(simple.arguments), "")
+    wide = r"[0-7]?[0-7][0-7][2367]|([ugoa,+=-]|[rwxXst])*(^|,)[ug]*[ao][ugoa]*[+=][rxXst]*w.*|[+=][rxX]*w.*"
+    set_id = r"[2467][0-7]{3}|.*[ugo+=].*s.*"
+    if simple.program == "install":
+        mode = simple.value("-m", "--mode")
+    judged = simple.program == "chmod" or (simple.program == "install" and bool(mode))
+    return judged and bool(re.fullmatch(wide, mode) or re.fullmatch(set_id, mode))
+
+
+def is_computed(simple: Simple) -> bool:
+    """The program's name is not written out, so nobody can tell what runs."""
+    if not simple.words:
+        return False
+    name = simple.words[0]
+    globbed = bool(re.search(r"[*?\[]", name)) and name not in ("[", "[[")
+    return not is_known(name) or NAME in name or globbed or "," in name
+
+
+def acts_as_another(simple: Simple) -> bool:
+    """Runs with another user's rights."""
+    others = {"sudo", "doas", "chroot", "nsenter", "systemd-run", "unshare", "capsh"}
+    asks = simple.program in others and not {"-V", "--version", "--help", "-h", "-l", "-v", "-k"} & set(
+        simple.arguments[:1]
+    )
+    return (
+        asks
+        or bool(others & set(simple.prefixes))
+        or simple.program in ("su", "pkexec", "runuser", "gosu", "runas", "login")
+    )
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LOADERS = re.compile(
+    r"LD_(PRELOAD|AUDIT|LIBRARY_PATH)|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|PERL5(OPT|LIB|DB)|RUBYOPT|PYTHONSTARTUP|GIT_SSH(_COMMAND)?|GIT_(PAGER|EDITOR|EXTERNAL_DIFF|PROXY_COMMAND)|SHELLOPTS|PS4|LESSOPEN|(MAN)?PAGER|BROWSER|VISUAL|EDITOR"
+)
+_CALM = frozenset(
+    ("", "cat", "less", "more", "true", ":", "vim", "vi", "nano", "code --wait", "emacs", "less -R", "-R", "/bin/cat")
+)
+
+
+def loads_other_code(simple: Simple) -> bool:
+    """Sets a variable by which programs load or run other code."""
+    for name, value in simple.variables.items():
+        if _LOADERS.fullmatch(name) and value not in _CALM and name != "LD_LIBRARY_PATH":
+            return True
+        if name in ("NODE_OPTIONS", "PYTHONSTARTUP", "JAVA_TOOL_OPTIONS") and re.search(
+            r"--?(require|r|import|javaagent)\b", value
+        ):
+            return True
+    return False
+
+
+_SHELL_INSIDE = re.compile(
+    r"(^|[=!:;|,(\s'\"])(/usr)?(/bin/)?(sh|bash|zsh|dash|ksh)([\s;'\"),|#]|$)|exec=|os\.execute|os\.system|popen|system\("
+    r"|(^|[\s:'\"(])![a-z/]|\bexec\s+['\"]?/|ProxyCommand|--unzip-command|--use-compress-program|--to-command|--rsh"
+)
+# Programs for which the name of a shell is only a word.
+_TALKERS = _set(
+    "echo printf grep egrep fgrep rg ag ack ls cat which type whereis whatis command file stat head tail less "
+    "wc sort uniq cut tr git gh test [ [[ expr dirname basename readlink realpath shellcheck shfmt mkdir touch "
+    "cp mv rm ln chmod tee export local diff cmp apt apt-cache dpkg pip pip3 npm yarn pnpm brew pgrep ps curl "
+    "wget jq yq cd pushd true false exit return read alias unalias docker podman kubectl set shopt hash trap "
+    "pytest go cargo cmake ninja tox uv poetry python python3 node ruby perl php lua awk gawk mawk sed code "
+    "bat fd fdfind find time date du df tree md5sum sha256sum xxd sudo su ssh chsh env eval source . pidof top "
+    "htop kill tldr apropos info help hermes bash sh zsh dash ksh fish declare typeset readonly let unset "
+    "history comm"
+)
+_SCRIPTABLE = {
+    "man": re.compile(r"-[HP].*|--(pager|html)=.*"),
+    "make": re.compile(r"--eval.*|.?SHELL=.*"),
+    "nmap": re.compile(rf"--script=?.*([/{PIPE}]|\.nse).*|--interactive"),
+    "git": re.compile(
+        r"core\.(pager|editor|sshCommand|fsmonitor|hooksPath)=|alias\.\w+=!|--(upload|receive)-pack|ext::|--exec-path="
+        r"|--open-files-in-pager|^-O."
+    ),
+}
+# Programs whose input may leave them for a shell.
+_ESCAPABLE = _set("ed ex vi vim ftp sftp less more mail telnet gdb psql mysql sqlite3 irb python bc dc nslookup tclsh")
+
+
+def starts_a_shell(simple: Simple) -> bool:
+    """Gives a program words by which it runs a shell, as GTFOBins (https://gtfobins.github.io) lists them."""
+    if simple.program in SHELLS:
+        waits = not simple.operands and simple.stdin is None and not simple.fed_by
+        return bool(simple.prefixes) and waits
+    if simple.program in _ESCAPABLE and re.search(r"(^|\n)[ :]*!", simple.stdin or ""):
+        return True
+    return any(_leaves(simple.program, word) for word in simple.arguments) and VARIABLE not in simple.program
+
+
+def _leaves(program: str, word: str) -> bool:
+    """Whether this argument makes this program start another one."""
+    if program in _SCRIPTABLE:
+        return bool(_SCRIPTABLE[program].search(word))
+    if program in ("tar", "scp", "rsync", "zip") and not (word.startswith("-") or " " in word):
+        return False
+    return program not in _TALKERS and bool(_SHELL_INSIDE.search(word))

@@ -1,0 +1,159 @@
+"""Words of a command as the shell would expand them, as far as that is known before it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from hermes_agent.tools.syntax.known import substituted, unescaped
+from hermes_agent.tools.syntax.scope import Scope
+from hermes_agent.tools.syntax.simple import COMPUTED, NAME, PIPE, VARIABLE, Simple, is_known
+from hermes_agent.tools.syntax.tree import Unreadable, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Substitute = Callable[["Node"], list[Simple]]
+MOST_BRACES = 64
+_QUOTED = {"{": "\ue010", "}": "\ue011", ",": "\ue012"}  # braces and commas that quotes protect
+_HIDE, _SHOW = str.maketrans(_QUOTED), str.maketrans({sign: plain for plain, sign in _QUOTED.items()})
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_AS_THEY_STAND = frozenset(
+    (
+        *("number", "string_content", "extglob_pattern", "regex", "test_operator", "variable_name", "file_descriptor"),
+        *("heredoc_content", "special_variable_name"),
+    )
+)
+_CUTS = {"%", "%%", "#", "##"}
+_DEFAULTS = {":-", "-", ":=", "="}
+
+
+def expand(node: Node, scope: Scope, substitute: Substitute) -> tuple[str, ...]:
+    """The words that one word of the source becomes; several where it has braces."""
+    if text_of(node).strip() in ("$@", "$*", '"$@"'):
+        value = scope.value("@")
+        return tuple(value.split("\0")) if is_known(value) else (value,)
+    text = _Word(scope, substitute).text(node)
+    if node.type in ("simple_expansion", "expansion") and is_known(text) and " " in text.strip():
+        return tuple(text.split())  # Unquoted, the shell splits it.
+    return tuple(word.translate(_SHOW) for word in _braced(text))
+
+
+def value_of(node: Node, scope: Scope, substitute: Substitute) -> str:
+    """The text of a word where the shell neither splits nor expands braces: an assignment, a here-string."""
+    return _Word(scope, substitute).text(node).translate(_SHOW)
+
+
+def filled(body: Node, scope: Scope, substitute: Substitute) -> str:
+    """The text of a here-document with its variables in place."""
+    source, at, pieces = body.text or b"", 0, []
+    for child in body.named_children:
+        pieces.append(source[at : child.start_byte - body.start_byte].decode("utf-8", "replace"))
+        pieces.append(value_of(child, scope, substitute))
+        at = child.end_byte - body.start_byte
+    return "".join((*pieces, source[at:].decode("utf-8", "replace")))
+
+
+def _braced(text: str) -> Iterator[str]:
+    found = _BRACES.search(text)
+    if found is None or text.count("{") > MOST_BRACES // 8:
+        yield text
+        return
+    for part in found[1].split(",")[:MOST_BRACES]:
+        yield from _braced(f"{text[: found.start()]}{part}{text[found.end() :]}")
+
+
+class _Word:
+    def __init__(self, scope: Scope, substitute: Substitute) -> None:
+        self._scope = scope
+        self._substitute = substitute
+
+    def text(self, node: Node) -> str:
+        """What a node of a word stands for."""
+        if node.type in _AS_THEY_STAND:
+            return text_of(node)
+        return self._quoted(node) if node.type.endswith(("string", "word")) else self._expanded(node)
+
+    def _quoted(self, node: Node) -> str:
+        source = text_of(node)
+        match node.type:
+            case "word":
+                return _unquoted(source)
+            case "raw_string":
+                return source.strip()[1:-1].translate(_HIDE)
+            case "ansi_c_string":
+                return unescaped(source.strip()[2:-1]).translate(_HIDE)
+            case _:
+                return self._joined(node, quoted=True).translate(_HIDE)
+
+    def _expanded(self, node: Node) -> str:
+        match node.type:
+            case "concatenation" | "command_name":
+                return self._joined(node, quoted=False)
+            case "simple_expansion":
+                return self._scope.value(text_of(node).strip()[1:])
+            case "expansion":
+                return self._braces(node)
+            case "command_substitution":
+                known = substituted(self._substitute(node))
+                return COMPUTED if known is None else known
+            case "process_substitution" | "arithmetic_expansion" | "brace_expression":
+                self._substitute(node)
+                return PIPE if node.type == "process_substitution" else NAME
+            case "array":
+                return " ".join(self.text(child) for child in node.named_children)
+            case kind:
+                raise Unreadable(f"there is a {kind.replace('_', ' ')} where a word was expected")
+
+    def _joined(self, node: Node, *, quoted: bool) -> str:
+        """The pieces of a word with what stands between them: the grammar leaves blanks out."""
+        source, start = node.text or b"", node.start_byte
+        at, pieces = 0, []
+        for child in node.children:
+            begin, end = child.start_byte - start, child.end_byte - start
+            pieces.append(_plain(source[at:begin], quoted=quoted))
+            at = end
+            if child.is_named:
+                raw = child.text or b""
+                blank = raw[: len(raw) - len(raw.lstrip())] if child.type != "string_content" else b""
+                text = self.text(child)
+                pieces.append(f"{blank.decode()}{_in_quotes(text) if child.type == 'string_content' else text}")
+            elif not (quoted and child.type in ('"', '$"')):
+                pieces.append(child.type)
+        pieces.append(_plain(source[at:], quoted=quoted))
+        return "".join(pieces)
+
+    def _braces(self, node: Node) -> str:
+        """`${...}`: the variable, its default, or what is cut from it."""
+        names = [text_of(child) for child in node.named_children if child.type.endswith("variable_name")]
+        operators = [child.type for child in node.children if not child.is_named]
+        rest = [child for child in node.named_children if not child.type.endswith("variable_name")]
+        operator = next((sign for sign in operators if sign not in ("${", "}")), "")
+        defaults = operator in _DEFAULTS and len(rest) == 1
+        for child in () if defaults else rest:
+            self._substitute(child)
+        if operators[:2] == ["${", "#"] or operator in ("@", "!"):
+            return NAME if operator == "#" else VARIABLE
+        value = self._scope.value(names[0]) if names else VARIABLE
+        if not operator or operator in _CUTS:
+            return value  # Cutting from a path leads nowhere else.
+        if defaults:
+            given = self.text(rest[0])
+            return value if is_known(value) else given if is_known(given) else VARIABLE
+        return value if operator in _DEFAULTS else VARIABLE
+
+
+def _plain(raw: bytes, *, quoted: bool) -> str:
+    text = raw.decode("utf-8", "replace")
+    return _in_quotes(text) if quoted else _unquoted(text)
+
+
+def _unquoted(text: str) -> str:
+    """Text without quotes: a backslash protects what follows it, and vanishes before a line's end."""
+    return re.sub(r"\\(\n|.|$)", lambda found: found[1].strip("\n").translate(_HIDE), text, flags=re.DOTALL)
+
+
+def _in_quotes(text: str) -> str:
+    """Text in double quotes: a backslash protects only what would be special there."""
+    return re.sub(r"\\([\"\\$`\n])", lambda found: found[1].strip("\n"), text)

@@ -1,0 +1,56 @@
+"""The settings choose the place and its walls."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.places import make_place, walls
+from hermes_agent.host.paths import Home
+from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.place import Command
+from hermes_agent.tools.settings import TerminalSettings
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Home:
+    return Home(root=tmp_path / "home", base=tmp_path / "home").ensure()
+
+
+async def run(home: Home, settings: TerminalSettings, text: str, folder: Path) -> str:
+    place = make_place(home, settings, {"PATH": "/usr/bin:/bin", "MY_TOKEN": "secret"})
+    running = await place.start("g/a", Command(text=text, folder=str(folder)))
+    await running.wait()
+    return (await running.read(0, 1000)).decode()
+
+
+async def test_without_settings_commands_run_on_this_machine_without_secrets(made: Home, tmp_path: Path):
+    assert await run(made, TerminalSettings(), "echo ${MY_TOKEN-none} >out; cat out", tmp_path) == "none\n"
+    assert (made.cache / "exec").is_dir()
+
+
+async def test_a_jail_keeps_its_records_apart_and_hides_the_home(made: Home, tmp_path: Path):
+    try:
+        jail_of("any", Walls())
+    except CannotJail as reason:
+        pytest.skip(str(reason))
+    made.env_file.write_text("KEY=sk-secret\n")
+    work = tmp_path / "work"
+    work.mkdir()
+
+    said = await run(made, TerminalSettings(jail="any"), f"cat {made.env_file}; echo done", work)
+
+    assert "sk-secret" not in said
+    assert "done" in said
+    assert (made.cache / "jailed").is_dir()
+    assert not (made.cache / "exec").exists()
+
+
+def test_credentials_and_every_profile_are_hidden_and_named_folders_are_writable(made: Home):
+    profile = replace(made, root=made.base / "profiles" / "work")
+
+    found = walls(profile, TerminalSettings(writable=("~/notes",), network=True))
+
+    assert {str(made.base), str(Path.home() / ".ssh"), "/etc/shadow"} <= set(found.hidden)
+    assert found.writable == (str(Path.home() / "notes"),)
+    assert found.network

@@ -1,0 +1,181 @@
+"""What holds for every vendor's facts: a server with its rules takes its requests, and its key goes only there."""
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from hermes_agent.core.errors import AuthRefused, NoModel, OutOfCredit, ProviderError
+from hermes_agent.core.messages import Message, Role, said
+from hermes_agent.core.model import ModelRequest
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.demo.script import Answer, Call, Say, Think
+from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.route import Route, choose, load_vendor
+from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.vendor import Vendor
+from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.testing.faults import Status
+from hermes_agent.testing.model_servers import ModelServer, anthropic_model, serving
+from hermes_agent.testing.vendor_rules import RULES, vendor_model
+from tests.providers.asking import PREFIX, Book, HastyClock, result
+
+SPOKEN = {"openai_chat": vendor_model, "anthropic": lambda _, script, **more: anthropic_model(script, **more)}
+# The demo lives in this process and has neither key nor address.
+ASKED = [name for name in VENDORS if load_vendor(name).dialect in SPOKEN and not load_vendor(name).server]
+# With a window set, a local server is not asked for its own.
+QUIET = ModelSettings(window=100_000)
+EVERY = pytest.mark.parametrize("vendor", [load_vendor(name) for name in ASKED], ids=lambda vendor: vendor.name)
+KEYED = pytest.mark.parametrize(
+    "vendor", [load_vendor(name) for name in ASKED if load_vendor(name).key_names], ids=lambda vendor: vendor.name
+)
+# A key for every name that any vendor looks under: each can be told from all others.
+KEYS = {
+    name: f"key-{number}-of-{name}"
+    for number, name in enumerate(sorted({name for vendor in VENDORS for name in load_vendor(vendor).key_names}))
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Talk:
+    """A conversation with one vendor's double."""
+
+    broker: Broker
+    server: ModelServer
+    messages: list[Message]
+
+    async def ask(self, **changes: object) -> Message:
+        request = ModelRequest(
+            call_id=f"c{len(self.server.exchanges)}",
+            session="s",
+            run="r",
+            turn=1,
+            purpose="chat",
+            prefix=PREFIX,
+            messages=self.messages,
+            **changes,
+        )
+        *_, reply = [item async for item in self.broker.ask(request)]
+        self.messages.append(reply.message)
+        return reply.message
+
+
+def route_of(vendor: Vendor, address: str, **keys: str) -> Route:
+    model = vendor.default_model or "some-model"
+    return choose(ModelSettings(default=f"{vendor.name}/{model}", base_url=address), (keys or KEYS).get)
+
+
+@asynccontextmanager
+async def talking(vendor: Vendor, script: list, keys: tuple[str, ...] = ()):
+    known = keys or tuple(KEYS[name] for name in vendor.key_names[:1])
+    async with serving(SPOKEN[vendor.dialect](vendor.name, script, keys=known)) as server:
+        http = Http()
+        broker = Broker(route_of(vendor, server.url), ledger=Book(), http=http, clock=HastyClock(), settings=QUIET)
+        try:
+            yield Talk(broker=broker, server=server, messages=[said("Hello")])
+        finally:
+            await http.close()
+
+
+def test_every_vendor_with_rules_of_its_own_is_there():
+    assert set(RULES) <= set(VENDORS)
+
+
+@EVERY
+async def test_a_conversation_with_thinking_calls_and_their_results_is_taken(vendor: Vendor):
+    script = [
+        Answer(pieces=(Think("I look."), Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"}))),
+        Answer(pieces=(Think("Seen."), Say("Both are there."))),
+        Say("You are welcome."),
+    ]
+    async with talking(vendor, script) as talk:
+        first, second = (await talk.ask(effort="high")).tool_calls
+        talk.messages += [Message(role=Role.TOOL, parts=(result(each.id, "text"),)) for each in (first, second)]
+        assert (await talk.ask(effort="none")).text == "Both are there."
+        talk.messages.append(said("Thanks"))
+        assert (await talk.ask(use_tools=False)).text == "You are welcome."
+        assert [exchange.status for exchange in talk.server.exchanges] == [200, 200, 200]
+        assert talk.server.asked[0].tools
+        assert not talk.server.asked[-1].tools or not talk.server.asked[-1].use_tools
+
+
+@EVERY
+async def test_a_message_that_arrives_beside_results_is_taken(vendor: Vendor):
+    async with talking(vendor, [(Think("Hm."), Call("read_file", {"path": "a"})), Say("Good.")]) as talk:
+        (call,) = (await talk.ask()).tool_calls
+        talk.messages += [Message(role=Role.TOOL, parts=(result(call.id, "text", image=True),)), said("And b?")]
+        assert (await talk.ask()).text == "Good."
+
+
+@KEYED
+async def test_the_key_goes_only_to_its_vendor(vendor: Vendor):
+    async with talking(vendor, [Say("Hi.")]) as talk:
+        await talk.ask()
+        (exchange,) = talk.server.exchanges
+        sent = exchange.request.body.decode() + str(exchange.request.headers) + exchange.request.path
+    assert [name for name, key in KEYS.items() if key in sent] == [vendor.key_names[0]]
+
+
+@KEYED
+async def test_a_wrong_key_is_told_with_vendor_and_name_and_without_the_key(vendor: Vendor):
+    async with talking(vendor, [Say("Hi.")], keys=("another",)) as talk:
+        with pytest.raises(AuthRefused) as caught:
+            await talk.ask()
+    assert vendor.name in str(caught.value)
+    assert vendor.key_names[0] in str(caught.value)
+    assert KEYS[vendor.key_names[0]] not in str(caught.value)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("refusal", "kind"),
+    [
+        (Status(401, "This API key has been revoked."), AuthRefused),
+        (Status(403, "Your key may not use this model."), AuthRefused),
+        (Status(402, "Insufficient Balance"), OutOfCredit),
+        (Status(400, "Your credit balance is too low to access the API."), OutOfCredit),
+    ],
+)
+async def test_a_revoked_key_and_an_empty_account_are_told_apart(
+    vendor: Vendor, refusal: Status, kind: type[ProviderError]
+):
+    async with talking(vendor, [refusal] * 5) as talk:
+        with pytest.raises(kind, match=vendor.name):
+            await talk.ask()
+        assert len(talk.server.exchanges) == 1
+
+
+@KEYED
+def test_without_a_key_it_is_said_what_to_do(vendor: Vendor):
+    if not vendor.needs_key:
+        assert route_of(vendor, "http://127.0.0.1:9/v1", NOTHING="").key == ""
+        return
+    with pytest.raises(NoModel, match=vendor.key_names[0]) as caught:
+        route_of(vendor, "http://127.0.0.1:9/v1", NOTHING="")
+    assert vendor.keys_at in str(caught.value)
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_the_facts_are_whole(name: str):
+    vendor = load_vendor(name)
+    assert isinstance(vendor, Vendor)
+    assert vendor.name == name
+    assert vendor.dialect in DIALECTS
+    assert not vendor.base_url.endswith("/")
+    assert vendor.base_url.startswith(("https://", "http://127.0.0.1:", "")) if vendor.base_url else vendor.address
+    assert not vendor.needs_key or (vendor.key_names and vendor.keys_at.startswith("https://"))
+    assert not vendor.window_probe or callable(late(vendor.window_probe))
+    assert not vendor.regions or vendor.base_url in vendor.regions.values()
+    assert not vendor.catalogue or vendor.catalogue in VENDORS
+
+
+@pytest.mark.parametrize("name", [name for name in VENDORS if load_vendor(name).regions])
+def test_an_unknown_region_is_told_with_the_known_ones(name: str):
+    vendor = load_vendor(name)
+    settings = ModelSettings(default=name, region="nowhere")
+    with pytest.raises(NoModel, match=rf"no region `nowhere`.*{next(iter(vendor.regions))}"):
+        choose(settings, KEYS.get)
+    for region, address in vendor.regions.items():
+        assert choose(ModelSettings(default=name, region=region), KEYS.get).base_url == address

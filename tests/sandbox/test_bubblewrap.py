@@ -1,0 +1,52 @@
+"""What bwrap is told: parents before what is in them, and what is hidden stays hidden."""
+
+from pathlib import Path
+
+from hermes_agent.sandbox.bubblewrap import Bubblewrap
+from hermes_agent.sandbox.jail import Cell, Walls
+
+
+def arguments(walls: Walls, cell: Cell | None = None) -> str:
+    return " ".join(Bubblewrap("bwrap", walls).arguments(cell))
+
+
+def test_a_hidden_folder_in_the_workspace_is_hidden_after_it_is_opened(tmp_path: Path):
+    secret = tmp_path / "work" / ".ssh"
+    secret.mkdir(parents=True)
+    cell = Cell(folder=tmp_path / "record", files=(), kept=None, workspace=str(tmp_path / "work"))
+
+    said = arguments(Walls(hidden=(str(secret),)), cell)
+
+    assert said.index(f"--bind {tmp_path}/work {tmp_path}/work") < said.index(f"--tmpfs {secret}")
+
+
+def test_a_workspace_in_a_hidden_folder_is_open(tmp_path: Path):
+    work = tmp_path / "home" / "work"
+    work.mkdir(parents=True)
+    cell = Cell(folder=tmp_path / "record", files=(), kept=None, workspace=str(work))
+
+    said = arguments(Walls(hidden=(str(tmp_path / "home"),)), cell)
+
+    assert said.index(f"--tmpfs {tmp_path}/home") < said.index(f"--bind {work} {work}")
+
+
+def test_a_folder_that_is_both_is_hidden(tmp_path: Path):
+    said = arguments(Walls(hidden=(str(tmp_path),), writable=(str(tmp_path),)))
+
+    assert f"--tmpfs {tmp_path}" in said
+    assert f"--bind {tmp_path}" not in said
+
+
+def test_a_hidden_file_is_empty_and_what_is_not_there_needs_nothing(tmp_path: Path):
+    (tmp_path / "key").touch()
+
+    said = arguments(Walls(hidden=(str(tmp_path / "key"), str(tmp_path / "gone")), writable=("/no/such",)))
+
+    assert f"--ro-bind /dev/null {tmp_path}/key" in said
+    assert "gone" not in said
+    assert "/no/such" not in said
+
+
+def test_the_network_is_closed_unless_it_is_allowed():
+    assert "--unshare-net" in arguments(Walls())
+    assert "--unshare-net" not in arguments(Walls(network=True))

@@ -1,0 +1,193 @@
+"""Nothing leads out of a jail: each attempt fails, and the machine is as it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.sandbox.backends.local import LocalPlace
+from hermes_agent.sandbox.cgroup import processes_at_most
+from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, check_workspace, jail_of
+from hermes_agent.sandbox.place import Command, PlaceFailed
+from tests.sandbox.escapes import BOMB, listening
+
+SECRET = "sk-very-secret"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "hermes home"
+    folder.mkdir()
+    (folder / ".env").write_text(f"KEY={SECRET}\n")
+    return folder
+
+
+@pytest.fixture(params=sorted(JAILS))
+def kind(request: pytest.FixtureRequest) -> str:
+    try:
+        jail_of(request.param, Walls())
+    except CannotJail as reason:
+        pytest.skip(f"no {request.param} here: {reason}")
+    return str(request.param)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def jailed(kind: str, home: Path, work: Path, tmp_path: Path) -> Jailed:
+    return Jailed(kind, home, work, tmp_path)
+
+
+class Jailed:
+    """A jailed place and what a command said there."""
+
+    def __init__(self, kind: str, home: Path, work: Path, folder: Path) -> None:
+        self.kind, self.home, self.work = kind, home, work
+        self.folder = folder
+        self.count = 0
+
+    def place(self, **walls: object) -> LocalPlace:
+        made = replace(Walls(hidden=(str(self.home),), processes=200, tmp_mb=8), **walls)
+        env = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        return LocalPlace(folder=self.home / "cache" / "jailed", env=env, jail=lambda: jail_of(self.kind, made))
+
+    async def __call__(self, text: str, **walls: object) -> tuple[int | None, str]:
+        self.count += 1
+        running = await self.place(**walls).start(f"g/{self.count}", Command(text=text, folder=str(self.work)))
+        ended = await running.wait()
+        return ended.code, (await running.read(0, 1 << 16)).decode(errors="replace")
+
+
+async def test_the_workspace_and_what_is_named_may_be_written_and_nothing_else(jailed: Jailed, tmp_path: Path) -> None:
+    named, other = tmp_path / "named", tmp_path / "other"
+    for folder in (named, other):
+        folder.mkdir()
+    text = f"echo a >here; echo b >{named}/there; echo c >{other}/no; echo d >/etc/hermes-no; echo e >~/no; mkdir /no"
+
+    await jailed(text, writable=(str(named),))
+
+    assert (jailed.work / "here").read_text() == "a\n"
+    assert (named / "there").read_text() == "b\n"
+    assert list(other.iterdir()) == []
+    assert not any(map(os.path.exists, ("/etc/hermes-no", "/no", tmp_path / "no")))
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["cat '{0}/.env'", "cp -r '{0}' copy; cat copy/.env", "ln -s '{0}/.env' link; cat link", "grep -r KEY= '{0}'"],
+)
+async def test_the_home_is_not_seen(jailed: Jailed, way: str) -> None:
+    _, output = await jailed(way.format(jailed.home))
+
+    assert SECRET not in output
+
+
+async def test_a_loopback_port_is_out_of_reach_until_the_network_is_allowed(jailed: Jailed) -> None:
+    with listening() as (port, reached):
+        text = f"exec 3<>/dev/tcp/127.0.0.1/{port} && printf 'GET /in HTTP/1.0\\r\\n\\r\\n' >&3 && head -n 1 <&3"
+        closed, _ = await jailed(text)
+        was_reached = list(reached)
+        opened, output = await jailed(text, network=True)
+
+    assert (closed != 0, was_reached) == (True, [])
+    assert (opened, reached) == (0, ["/in"]), output
+
+
+async def test_a_fork_bomb_is_bounded_and_goes_out_with_the_command(jailed: Jailed) -> None:
+    if jailed.kind == "landlock":
+        pytest.skip("Landlock alone bounds no number of processes: docs/places.md says so")
+    place = jailed.place()
+    if os.geteuid() == 0 and not processes_at_most(200):
+        pytest.skip("no control groups here: nothing bounds root's processes")
+    running = await place.start("g/bomb", Command(text=BOMB, folder=str(jailed.work)))
+    await running.wait()
+
+    output = (await running.read(0, 1 << 16)).decode()
+    assert int(output.split()[-1]) <= 200, output
+    assert await running.kill()
+
+
+async def test_the_disk_is_filled_no_further_than_the_jail_allows(jailed: Jailed) -> None:
+    if jailed.kind == "landlock":
+        pytest.skip("Landlock has no /tmp of its own: docs/places.md says so")
+    before = shutil.disk_usage("/tmp").used
+    for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run"):
+        code, output = await jailed(f"head -c 20000000 /dev/zero >{folder}/full")
+        assert code != 0, (folder, output)
+
+    assert not any(map(os.path.exists, ("/tmp/full", "/var/tmp/full", "/run/full")))
+    assert shutil.disk_usage("/tmp").used - before < 20_000_000
+
+
+async def test_processes_outside_can_be_neither_traced_nor_signalled(jailed: Jailed, work: Path) -> None:
+    ours = os.getpid()
+    text = f"kill -0 {ours} && echo signalled; cat /proc/{ours}/environ >/dev/null && echo looked; echo done"
+    traced = f"python3 -c 'import ctypes; print(\"traced\", ctypes.CDLL(None).ptrace(16, {ours}, 0, 0))'"
+
+    _, output = await jailed(f"{text}; {traced}")
+
+    assert "done" in output
+    assert "signalled" not in output
+    assert "traced 0" not in output
+    if jailed.kind == "bubblewrap":
+        _, inside = await jailed("cat /proc/[0-9]*/comm")
+        assert "pytest" not in inside
+
+
+async def test_no_capability_is_left_and_none_is_gained(jailed: Jailed) -> None:
+    _, output = await jailed("grep -E 'Cap(Eff|Prm|Amb)' /proc/self/status; mount -t tmpfs none /mnt; mknod sda b 8 0")
+
+    assert [line.split()[1].strip("0") for line in output.splitlines() if line.startswith("Cap")] == ["", "", ""]
+    assert not (jailed.work / "sda").exists()
+
+
+async def test_the_settings_of_the_kernel_are_not_changed(jailed: Jailed) -> None:
+    setting = Path("/proc/sys/kernel/ngroups_max")  # never writable, so that a hole does no harm
+    _, output = await jailed(
+        f"[ -w {setting.parent}/hostname ] && [ $(id -u) != 0 ] && echo open; echo x >{setting}; :"
+    )
+    _, mounts = await jailed("(echo hermes >/proc/sys/kernel/domainname) 2>&1")
+
+    assert "open" not in output
+    assert "ermission" in mounts or "ead-only" in mounts
+
+
+async def test_a_command_replaces_nothing_of_its_record(jailed: Jailed) -> None:
+    record = jailed.home / "cache" / "jailed" / "g" / "1"
+    text = (
+        f"cd '{record}'; rm -f out exit env; ln -s '{jailed.home}/.env' out2; mv exit gone; ln -sf /etc/passwd exit; :"
+    )
+
+    await jailed(text)
+
+    names = {path.name for path in record.iterdir() if not path.is_symlink()}
+    assert {"out", "exit", "env", "meta.json", "pid"} <= names
+    assert not any(path.is_symlink() for path in record.iterdir())
+
+
+async def test_a_workspace_that_is_the_system_is_refused(jailed: Jailed) -> None:
+    with pytest.raises(PlaceFailed, match="holds the system"):
+        await jailed.place().start("g/a", Command(text="true", folder="/"))
+
+
+def test_folders_that_hold_the_system_are_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+
+    for folder in ("/", "/usr/../etc", str(tmp_path / "link")):
+        with pytest.raises(CannotJail):
+            check_workspace(folder)
+    check_workspace(str(tmp_path))
+
+
+def test_where_nothing_works_no_command_runs_without_walls() -> None:
+    with pytest.raises(CannotJail, match="cannot be jailed here"):
+        jail_of("no-such-jail", Walls())
