@@ -225,7 +225,7 @@ class Floor:
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
                 await give_up(view, journal, self._deck.ids_of(view.id), error)
-            await self._deck.ended(view.id)
+            await self._deck.ended(view.id, view.number)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

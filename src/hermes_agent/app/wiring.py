@@ -180,7 +180,11 @@ class Builder:
         agent = Agent(
             model=model,
             tools=self.toolkit.toolbox,
-            prompt=SessionPrompt(self.store, self.toolkit.toolbox.offered, lambda: deck.look(record.id, look_around)),
+            prompt=SessionPrompt(
+                self.store,
+                deck.offered(record.id, self.toolkit.toolbox.offered),
+                lambda: deck.look(record.id, look_around),
+            ),
             budget=Budget(limits=self._limits(deck.clock_of(record.id))),
             clock=deck.clock_of(record.id),
             ids=deck.ids_of(record.id),

@@ -11,13 +11,14 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.model import Model
+from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 
 Live = Callable[[Ledger], Awaitable[Model]]
 """Makes the model that is really asked, writing into this book."""
+Schemas = tuple[ToolSchema, ...]
 Look = Callable[[], Awaitable[Surroundings]]
 
 
@@ -28,8 +29,8 @@ class Deck(Protocol):
       of what goes on beside it;
     - `made`, `arrived` and `stopped` are told what came from outside; `arrival` says when it came;
     - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
-      is told of that; `ended` closes it;
-    - `look` finds out the surroundings; `outfit` gives the agent that runs.
+      is told of that; `ended` closes it, at that number of the log;
+    - `look` finds out the surroundings, `offered` are the tools of a new prompt; `outfit` gives the agent that runs.
     """
 
     @property
@@ -54,11 +55,13 @@ class Deck(Protocol):
 
     def refused(self, session: str, error: HermesError) -> None: ...
 
-    async def ended(self, session: str) -> None: ...
+    async def ended(self, session: str, number: int) -> None: ...
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model: ...
 
     async def look(self, session: str, look: Look) -> Surroundings: ...
+
+    def offered(self, session: str, tools: Schemas) -> Schemas: ...
 
     def outfit(self, session: str, agent: Agent) -> Agent: ...
 
@@ -97,7 +100,7 @@ class Playing:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str) -> None:
+    async def ended(self, session: str, number: int) -> None:
         """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  the Protocol's shape
@@ -107,6 +110,10 @@ class Playing:
     async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
         """What is found."""
         return await look()
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
+        """The process's own tools."""
+        return tools
 
     def outfit(self, session: str, agent: Agent) -> Agent:  # noqa: ARG002  the Protocol's shape
         """The agent as it is."""

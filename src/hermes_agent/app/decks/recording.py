@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
-from hermes_agent.app.decks.deck import Live, Look
+from hermes_agent.app.decks.deck import Live, Look, Schemas
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, StoreError
@@ -26,17 +26,9 @@ class RecordingDeck:
     """A `Deck` that writes a cassette."""
 
     def __init__(self, recorder: Recorder) -> None:
+        self.clock: Clock = recorder.clock
+        self.ids: Ids = recorder.ids
         self._recorder = recorder
-
-    @property
-    def clock(self) -> Clock:
-        """The machine's clock."""
-        return self._recorder.clock
-
-    @property
-    def ids(self) -> Ids:
-        """The process's ids."""
-        return self._recorder.ids
 
     def clock_of(self, session: str, purpose: str = "") -> Clock:
         """The session's clock, which stands still between the things that come in."""
@@ -70,9 +62,9 @@ class RecordingDeck:
         """It cannot."""
         self._recorder.begun(session, Limits(), "", error)
 
-    async def ended(self, session: str) -> None:
+    async def ended(self, session: str, number: int) -> None:
         """The run is over."""
-        self._recorder.over(session)
+        self._recorder.over(session, number)
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded."""
@@ -83,6 +75,10 @@ class RecordingDeck:
         found = await look()
         self._recorder.surroundings(session, asdict(found))
         return found
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
+        """The process's own tools."""
+        return tools
 
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent, its calls recorded."""

@@ -9,7 +9,7 @@ from typing import Any
 from hermes_agent.agent.agent import Agent, Toolbox
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
-from hermes_agent.app.decks.deck import Live, Look
+from hermes_agent.app.decks.deck import Live, Look, Schemas
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
@@ -37,16 +37,8 @@ class ReplayingDeck:
         self._player = player
         self._redact = redact
         self._begun: dict[str, RunBegun] = {}
-
-    @property
-    def clock(self) -> Clock:
-        """The time of the messages that come in."""
-        return self._player.clock
-
-    @property
-    def ids(self) -> Ids:
-        """The process's ids."""
-        return self._player.ids
+        self.clock: Clock = player.clock
+        self.ids: Ids = player.ids
 
     def clock_of(self, session: str, purpose: str = "") -> Clock:
         """The session's clock."""
@@ -77,7 +69,7 @@ class ReplayingDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str) -> None:
+    async def ended(self, session: str, number: int) -> None:  # noqa: ARG002  told afterwards
         """The run is over, as it was then."""
         await self._player.over(session)
 
@@ -89,6 +81,10 @@ class ReplayingDeck:
         """What was found then."""
         facts = self._player.surroundings(session)
         return Surroundings(**{each.name: facts.get(each.name, "") for each in fields(Surroundings)})
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:
+        """The process's own tools; where all comes from the recording, those that were offered then."""
+        return self._player.offered(session) or tools if self._player.how.driven else tools
 
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent with the recorded limits; its calls get their recorded results."""
@@ -142,7 +138,7 @@ class LiveDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str) -> None:
+    async def ended(self, session: str, number: int) -> None:
         """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
@@ -158,6 +154,10 @@ class LiveDeck:
     async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
         """What is found now."""
         return await look()
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
+        """The process's own tools."""
+        return tools
 
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent; its calls get recorded results as long as its model's answers are recorded ones."""

@@ -98,9 +98,10 @@ class RunBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOver:
-    """The run has ended: what comes now is for the next one."""
+    """The run has ended, with this number of the log: what comes now is for the next one."""
 
     track: str
+    number: int
     kind: Literal["over"] = field(default="over", init=False)
 
 

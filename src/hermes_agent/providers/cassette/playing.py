@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.model import Model
+from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, RunBegun, RunOver, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Arrived, Asked, RunBegun, RunOver, StopAsked, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -144,6 +144,11 @@ class Player:
         if found is None:
             raise CassetteError("The recording has no prompt for this session: it ends before the first question.")
         return dict(found.facts)
+
+    def offered(self, session: str) -> tuple[ToolSchema, ...]:
+        """The tools of the session's first prompt; none where no model was asked."""
+        asked = self.track(session).ahead(Asked, lambda _line: True)
+        return () if asked is None else self.cassette.prefixes[asked.prefix].tools
 
     async def drained(self, step: int) -> None:
         """Return when all has come of this step that came before it was cut short."""

@@ -130,9 +130,9 @@ class Recorder:
         told = None if error is None else noted(error)
         self.file.add(RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, error=told))
 
-    def over(self, session: str) -> None:
-        """The run is over."""
-        self.file.add(RunOver(track=self.track(session).name))
+    def over(self, session: str, number: int) -> None:
+        """The run is over; the log ends with this number."""
+        self.file.add(RunOver(track=self.track(session).name, number=number))
 
     def surroundings(self, session: str, facts: Mapping[str, str]) -> None:
         """What was found out for a new prefix."""

@@ -13,7 +13,7 @@ from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.providers.cassette.lines import Answered, Arrived, Asked, Called, RunBegun, StopAsked, Turn
 
-PATIENCE = 20.0
+PATIENCE = 10.0
 """Seconds of the machine after which a replay that waits for its turn says for what."""
 
 T = TypeVar("T", bound=Turn)
