@@ -15,7 +15,6 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
@@ -87,9 +86,9 @@ class Floor:
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
-    def journal(self, lease: Lease, view: Session, clock: Clock | None = None) -> Journal:
-        """The journal of a session under a lease; its times are those of the process's clock where none is given."""
-        return Journal(self._store, lease, view, clock=clock or self._deck.clock, show=self.bus.publish, spawn=spawn)
+    def journal(self, lease: Lease, view: Session) -> Journal:
+        """The journal of a session under a lease, for a command."""
+        return Journal(self._store, lease, view, clock=self._deck.clock, show=self.bus.publish, spawn=spawn)
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
@@ -156,7 +155,16 @@ class Floor:
         return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _start(self, lease: Lease) -> None:
-        journal = self.journal(lease, Session(id=lease.lane), self._deck.clock_of(lease.lane))
+        own = self._deck.own(lease.lane)
+        journal = Journal(
+            self._store,
+            lease,
+            Session(id=lease.lane),
+            clock=own.clock,
+            show=self.bus.publish,
+            spawn=spawn,
+        )
+        journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -224,8 +232,8 @@ class Floor:
                 if not isinstance(error, HermesError):
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
-                await give_up(view, journal, self._deck.ids_of(view.id), error)
-            await self._deck.ended(view.id, view.number)
+                await give_up(view, journal, self._deck.own(view.id).ids, error)
+            await self._deck.ended(view.id, view.number, released=journal.mailbox.released)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

@@ -160,7 +160,7 @@ class Builder:
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
-        settings, deck = self.loaded.value, self.deck
+        settings, deck, own = self.loaded.value, self.deck, self.deck.own(record.id)
         await deck.begin(record, self.store)
         try:
             model = await deck.model(record.id, "", self._ledger(record, journal), partial(self._broker, record.model))
@@ -185,9 +185,9 @@ class Builder:
                 deck.offered(record.id, self.toolkit.toolbox.offered),
                 lambda: deck.look(record.id, look_around),
             ),
-            budget=Budget(limits=self._limits(deck.clock_of(record.id))),
-            clock=deck.clock_of(record.id),
-            ids=deck.ids_of(record.id),
+            budget=Budget(limits=self._limits(own.clock)),
+            clock=own.clock,
+            ids=own.ids,
             hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
@@ -196,7 +196,7 @@ class Builder:
         return deck.outfit(record.id, agent)
 
     def _ledger(self, record: SessionRecord, journal: Journal) -> RunLedger:
-        return RunLedger(replace(self.book, clock=self.deck.clock_of(record.id)), journal, record)
+        return RunLedger(replace(self.book, clock=self.deck.own(record.id).clock), journal, record)
 
     async def _broker(self, model: str, ledger: Ledger) -> Broker:
         """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.mailbox import Gate, OpenGate
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
@@ -22,14 +24,23 @@ Schemas = tuple[ToolSchema, ...]
 Look = Callable[[], Awaitable[Surroundings]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """What a session has of its own: its time, its ids, and which mail it finds."""
+
+    clock: Clock
+    ids: Ids
+    gate: Gate = field(default_factory=OpenGate)
+
+
 class Deck(Protocol):
     """What stands between a run and the world.
 
-    - `clock` and `ids` are those of the process, `clock_of` and `ids_of` those of one session, with a `purpose` those
-      of what goes on beside it;
+    - `clock` and `ids` are those of the process, `own` those of one session, or of what goes on beside it for a
+      `purpose`;
     - `made`, `arrived` and `stopped` are told what came from outside; `arrival` says when it came;
     - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
-      is told of that; `ended` closes it, at that number of the log;
+      is told of that; `ended` closes it, at that number of the log, not `released` where there is more mail;
     - `look` finds out the surroundings, `offered` are the tools of a new prompt; `outfit` gives the agent that runs.
     """
 
@@ -39,9 +50,7 @@ class Deck(Protocol):
     @property
     def ids(self) -> Ids: ...
 
-    def clock_of(self, session: str, purpose: str = "") -> Clock: ...
-
-    def ids_of(self, session: str, purpose: str = "") -> Ids: ...
+    def own(self, session: str, purpose: str = "") -> Own: ...
 
     def made(self, session: Session) -> None: ...
 
@@ -55,7 +64,7 @@ class Deck(Protocol):
 
     def refused(self, session: str, error: HermesError) -> None: ...
 
-    async def ended(self, session: str, number: int) -> None: ...
+    async def ended(self, session: str, number: int, *, released: bool) -> None: ...
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model: ...
 
@@ -73,13 +82,9 @@ class Playing:
         self.clock = clock
         self.ids = ids
 
-    def clock_of(self, session: str, purpose: str = "") -> Clock:  # noqa: ARG002  the Protocol's shape
-        """The machine's clock."""
-        return self.clock
-
-    def ids_of(self, session: str, purpose: str = "") -> Ids:  # noqa: ARG002  the Protocol's shape
-        """The process's ids."""
-        return self.ids
+    def own(self, session: str, purpose: str = "") -> Own:  # noqa: ARG002  the Protocol's shape
+        """The machine's clock, the process's ids."""
+        return Own(clock=self.clock, ids=self.ids)
 
     def made(self, session: Session) -> None:
         """Nothing is kept."""
@@ -100,7 +105,7 @@ class Playing:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str, number: int) -> None:
+    async def ended(self, session: str, number: int, *, released: bool) -> None:
         """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  the Protocol's shape

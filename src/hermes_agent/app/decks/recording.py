@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
-from hermes_agent.app.decks.deck import Live, Look, Schemas
+from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, StoreError
@@ -30,13 +30,10 @@ class RecordingDeck:
         self.ids: Ids = recorder.ids
         self._recorder = recorder
 
-    def clock_of(self, session: str, purpose: str = "") -> Clock:
-        """The session's clock, which stands still between the things that come in."""
-        return self._recorder.track(session, purpose).clock
-
-    def ids_of(self, session: str, purpose: str = "") -> Ids:
-        """The session's ids."""
-        return self._recorder.track(session, purpose).ids
+    def own(self, session: str, purpose: str = "") -> Own:
+        """A clock that stands still between the things that come in, ids of the recording; what is found is recorded."""
+        track = self._recorder.track(session, purpose)
+        return Own(clock=track.clock, ids=track.ids, gate=self._recorder.gate(session))
 
     def made(self, session: Session) -> None:
         """A session was made."""
@@ -62,9 +59,9 @@ class RecordingDeck:
         """It cannot."""
         self._recorder.begun(session, Limits(), "", error)
 
-    async def ended(self, session: str, number: int) -> None:
+    async def ended(self, session: str, number: int, *, released: bool) -> None:
         """The run is over."""
-        self._recorder.over(session, number)
+        self._recorder.over(session, number, released=released)
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded."""

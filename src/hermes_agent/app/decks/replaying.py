@@ -8,8 +8,9 @@ from typing import Any
 
 from hermes_agent.agent.agent import Agent, Toolbox
 from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.agent.mailbox import OpenGate
 from hermes_agent.agent.prompt import Surroundings
-from hermes_agent.app.decks.deck import Live, Look, Schemas
+from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
@@ -19,6 +20,7 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.lines import RunBegun
+from hermes_agent.providers.cassette.mail import ReplayedGate
 from hermes_agent.providers.cassette.playing import Player
 from hermes_agent.providers.cassette.redacting import Redact
 from hermes_agent.providers.cassette.replayed_calls import Calls, ReplayedToolbox
@@ -40,13 +42,11 @@ class ReplayingDeck:
         self.clock: Clock = player.clock
         self.ids: Ids = player.ids
 
-    def clock_of(self, session: str, purpose: str = "") -> Clock:
-        """The session's clock."""
-        return self._player.track(session, purpose).clock
-
-    def ids_of(self, session: str, purpose: str = "") -> Ids:
-        """The session's ids."""
-        return self._player.track(session, purpose).ids
+    def own(self, session: str, purpose: str = "") -> Own:
+        """Time, ids and mail of the recording; where nothing but answers comes from it, all mail is found."""
+        track = self._player.track(session, purpose)
+        gate = ReplayedGate(track) if self._player.how.driven else OpenGate()
+        return Own(clock=track.clock, ids=track.ids, gate=gate)
 
     def made(self, session: Session) -> None:
         """A session was made: it stands for the next one of the recording."""
@@ -69,7 +69,7 @@ class ReplayingDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str, number: int) -> None:  # noqa: ARG002  told afterwards
+    async def ended(self, session: str, number: int, *, released: bool) -> None:  # noqa: ARG002  told afterwards
         """The run is over, as it was then."""
         await self._player.over(session)
 
@@ -110,13 +110,9 @@ class LiveDeck:
         self._redact = redact
         self._models: dict[str, Model] = {}
 
-    def clock_of(self, session: str, purpose: str = "") -> Clock:  # noqa: ARG002  the Protocol's shape
-        """The machine's clock."""
-        return self.clock
-
-    def ids_of(self, session: str, purpose: str = "") -> Ids:  # noqa: ARG002  the Protocol's shape
-        """The process's ids."""
-        return self.ids
+    def own(self, session: str, purpose: str = "") -> Own:  # noqa: ARG002  the Protocol's shape
+        """The machine's clock, the process's ids."""
+        return Own(clock=self.clock, ids=self.ids)
 
     def made(self, session: Session) -> None:
         """A session was made: it stands for the next one of the recording."""
@@ -138,7 +134,7 @@ class LiveDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str, number: int) -> None:
+    async def ended(self, session: str, number: int, *, released: bool) -> None:
         """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:

@@ -98,11 +98,22 @@ class RunBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOver:
-    """The run has ended, with this number of the log: what comes now is for the next one."""
+    """The run has ended, with this number of the log; not `released` where there was more mail, which begins the next
+    run at once."""
 
     track: str
     number: int
+    released: bool
     kind: Literal["over"] = field(default="over", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailRead:
+    """The run looked for mail and found these messages, by their source ids."""
+
+    track: str
+    mail: tuple[str, ...]
+    kind: Literal["read"] = field(default="read", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +280,7 @@ Line = (
     | StopAsked
     | RunBegun
     | RunOver
+    | MailRead
     | Seen
     | PrefixShown
     | MessageShown
@@ -277,7 +289,7 @@ Line = (
     | Planned
     | Called
 )
-Turn = Arrived | StopAsked | RunBegun | RunOver | Asked | Answered | Called
+Turn = Arrived | StopAsked | RunBegun | RunOver | MailRead | Asked | Answered | Called
 """The lines whose order within a track is kept."""
 
 
@@ -289,6 +301,7 @@ KINDS = frozenset(
         "stop",
         "run",
         "over",
+        "read",
         "surroundings",
         "prefix",
         "message",

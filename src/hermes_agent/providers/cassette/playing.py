@@ -12,7 +12,7 @@ from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, Asked, RunBegun, RunOver, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Arrived, Asked, MailRead, RunBegun, RunOver, StopAsked, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -78,7 +78,7 @@ class Player:
         number = self._names.setdefault(session, str(len(self._names) + 1))
         name = f"{number}/{purpose}" if purpose else number
         if name not in self._tracks:
-            skipped: tuple[type[Turn], ...] = () if self.how.driven else (Arrived, StopAsked)
+            skipped: tuple[type[Turn], ...] = () if self.how.driven else (Arrived, StopAsked, MailRead)
             self._tracks[name] = ReplayedTrack(name, self._seed, self.cassette.turns(name), skipped)
         return self._tracks[name]
 

@@ -24,6 +24,7 @@ from hermes_agent.providers.cassette.lines import (
     SessionMade,
     StopAsked,
 )
+from hermes_agent.providers.cassette.mail import RecordedGate
 from hermes_agent.providers.cassette.raised import noted
 from hermes_agent.providers.cassette.recorded_calls import RecordedCalls
 from hermes_agent.providers.cassette.recorded_model import RecordedLedger, RecordedModel, Sheet
@@ -130,9 +131,13 @@ class Recorder:
         told = None if error is None else noted(error)
         self.file.add(RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, error=told))
 
-    def over(self, session: str, number: int) -> None:
+    def gate(self, session: str) -> RecordedGate:
+        """What records the mail that a session's run finds."""
+        return RecordedGate(self.file, self.track(session))
+
+    def over(self, session: str, number: int, *, released: bool) -> None:
         """The run is over; the log ends with this number."""
-        self.file.add(RunOver(track=self.track(session).name, number=number))
+        self.file.add(RunOver(track=self.track(session).name, number=number, released=released))
 
     def surroundings(self, session: str, facts: Mapping[str, str]) -> None:
         """What was found out for a new prefix."""

@@ -11,7 +11,7 @@ from typing import TypeVar
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.providers.cassette.lines import Answered, Arrived, Asked, Called, RunBegun, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Answered, Arrived, Asked, Called, RunBegun, RunOver, StopAsked, Turn
 
 PATIENCE = 10.0
 """Seconds of the machine after which a replay that waits for its turn says for what."""
@@ -29,6 +29,18 @@ def is_cut(line: Turn) -> bool:
 def is_from_outside(line: Turn) -> bool:
     """Whether the line tells of something that neither a model nor a tool did."""
     return isinstance(line, Arrived | StopAsked) or is_cut(line)
+
+
+def in_order(lines: Sequence[Turn]) -> list[Turn]:
+    """The lines with messages that came while a run was ending behind its end, where it did not know of them."""
+    ordered: list[Turn] = []
+    for line in lines:
+        place = len(ordered)
+        if isinstance(line, RunOver) and line.released:
+            while place and isinstance(ordered[place - 1], Arrived):
+                place -= 1
+        ordered.insert(place, line)
+    return ordered
 
 
 class TapeClock:
@@ -87,7 +99,7 @@ class ReplayedTrack:
         self.ids = ids_of(seed, name)
         first = next((line for line in lines if isinstance(line, Timed)), None)
         self.clock = TapeClock(first.at, first.t) if first is not None else TapeClock(0.0, 0.0)
-        self._lines = [line for line in lines if not isinstance(line, skipped)]
+        self._lines = in_order([line for line in lines if not isinstance(line, skipped)])
         self._outside = deque(place for place, line in enumerate(self._lines) if is_from_outside(line))
         self._place = 0
         self._moved = asyncio.Event()
@@ -96,6 +108,19 @@ class ReplayedTrack:
     def coming(self) -> Turn | None:
         """What comes next; None where the recording is over."""
         return self._lines[self._place] if self._place < len(self._lines) else None
+
+    @property
+    def inside(self) -> Turn | None:
+        """What the run itself does next; None where the recording is over."""
+        rest = self._lines[self._place :]
+        return next((line for line in rest if not isinstance(line, Arrived | StopAsked)), None)
+
+    async def until(self, kind: type[Turn], what: str) -> None:
+        """Return when a line of this kind comes next, without taking it."""
+        while not isinstance(self.coming, kind):
+            if self.coming is None:
+                raise RequestDiffers(f"The recording has no such thing here any more: {what}.")
+            await self._wait(what)
 
     def ahead(self, kind: type[T], fits: Callable[[T], bool]) -> T | None:
         """The next line of this kind that fits, without waiting for it."""
