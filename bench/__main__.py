@@ -8,7 +8,7 @@ import time
 
 from bench.figures import Figure, table
 
-MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "kills")
+MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "kills", "replay")
 
 
 def main(names: list[str]) -> int:

@@ -1,15 +1,16 @@
-"""One random session, recorded against a model server on loopback: parallel calls, failures, retries, steering,
-stops; and what a database holds, for comparing it with that of a replay."""
+"""One random session, recorded against a model server on loopback: parallel calls, failures, retries, steering; and
+what a database holds, for comparing it with that of a replay."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import sqlite3
 from collections.abc import Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import apsw  # reads what the program wrote, without the program
 
 from hermes_agent.app.decks.driving import Played, played
 from hermes_agent.app.runtime import Runtime
@@ -132,7 +133,10 @@ async def _talk(runtime: Runtime, folder: Path, chance: random.Random, shape: Sh
             if shape.faults and chance.random() < 0.3:
                 group.create_task(_disturb(runtime, session, chance, number))
             group.create_task(_ended(runtime, session, after))
-    await runtime.hermes.stop(session)
+    for _ in range(1000):
+        if not await runtime.hermes.resume(session):
+            return
+        await asyncio.sleep(0.005)
 
 
 async def _ended(runtime: Runtime, session: str, after: int) -> None:
@@ -142,14 +146,10 @@ async def _ended(runtime: Runtime, session: str, after: int) -> None:
 
 
 async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int) -> None:
-    """In the middle of a run: another message, or a stop."""
+    """In the middle of a run: another message."""
     await asyncio.sleep(chance.random() * 0.03)
-    if not runtime.hermes.runs(session):
-        return
-    if chance.random() < 0.5:
+    if runtime.hermes.runs(session):
         await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)
-    else:
-        await runtime.hermes.stop(session)
 
 
 def _inbound(runtime: Runtime, chance: random.Random, number: int, busy: Busy = Busy.STEER) -> Inbound:
@@ -174,8 +174,8 @@ async def replay(folder: Path, into: str = "fresh") -> Sequence[Played]:
 
 def dump(database: Path) -> dict[str, list[tuple[object, ...]]]:
     """Every row of every table, in order."""
-    with closing(sqlite3.connect(database)) as connection:
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    with closing(apsw.Connection(str(database))) as connection:
+        names = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {name: list(connection.execute(f"SELECT * FROM {name}")) for name in sorted(names)}
 
 

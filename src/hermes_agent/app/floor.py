@@ -225,15 +225,15 @@ class Floor:
             try:
                 if running.lease.poison:
                     raise HermesError(running.lease.poison)
-                await run(await self._build(record, journal), view, journal, running.switch)
+                ended = await run(await self._build(record, journal), view, journal, running.switch)
             except StoreError:
                 raise
             except Exception as error:
                 if not isinstance(error, HermesError):
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
-                await give_up(view, journal, self._deck.own(view.id).ids, error)
-            await self._deck.ended(view.id, view.number, released=journal.mailbox.released)
+                ended = await give_up(view, journal, self._deck.own(view.id).ids, error)
+            await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

@@ -125,12 +125,12 @@ class Hermes:
         await self.store.workers.reap()
         return await self.store.lanes.stop(session)
 
-    def stop_now(self, session: str) -> bool:
+    def stop_now(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run in this process without waiting for its end; for signal handlers. False where there is
         none."""
         if self._floor.runs(session):
-            self._deck.stopped(session, "stopped")
-        return self._floor.stop(session) is not None
+            self._deck.stopped(session, reason)
+        return self._floor.stop(session, reason) is not None
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from urllib.parse import quote as in_address
 
 from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import locked, read_small, write_private
@@ -76,12 +78,14 @@ class Secrets:
         return True
 
     def redact(self, text: str) -> str:
-        """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
+        """The text with every known value of at least 8 characters, also as JSON or an address writes it, and what
+        looks like a key, replaced."""
         outside = (name for name in self.variables if name in self._asked or TELLING.search(name))
         values = {self.get(name): name for name in (*outside, *self.kept)}
         for value in sorted(values, key=len, reverse=True):
             if len(value) >= SHORTEST_HIDDEN:
-                text = text.replace(value, f"[secret {values[value]}]")
+                for form in _forms(value):
+                    text = text.replace(form, f"[secret {values[value]}]")
         return _shapes().sub("[secret]", text)
 
     def _rewrite(self, name: str, line: str) -> None:
@@ -158,6 +162,13 @@ def _quoted(value: str) -> str:
         return f"'{value}'"
     escaped = re.sub(r"([\"\\$`])", r"\\\1", value)
     return f'"{escaped}"'
+
+
+@cache
+def _forms(value: str) -> tuple[str, ...]:
+    """The value as it is, inside a JSON text, and inside an address; each once."""
+    inside = (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], in_address(value, safe=""))
+    return tuple(dict.fromkeys((value, *inside)))
 
 
 @cache

@@ -11,6 +11,7 @@ from hermes_agent.agent.mailbox import Gate, OpenGate
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model, ToolSchema
@@ -64,7 +65,7 @@ class Deck(Protocol):
 
     def refused(self, session: str, error: HermesError) -> None: ...
 
-    async def ended(self, session: str, number: int, *, released: bool) -> None: ...
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None: ...
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model: ...
 
@@ -105,7 +106,7 @@ class Playing:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str, number: int, *, released: bool) -> None:
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:  # noqa: ARG002  the Protocol's shape

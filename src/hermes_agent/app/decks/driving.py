@@ -14,13 +14,17 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.cassette.lines import Answered, Arrived, RunBegun, SessionMade, StopAsked
+from hermes_agent.providers.cassette.lines import Arrived, RunBegun, RunOver, SessionMade, StopAsked
 from hermes_agent.providers.cassette.playing import Player
 from hermes_agent.providers.cassette.tracks import ReplayedTrack, is_cut
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.transaction import Transaction
 
 Watch = Callable[[Seen], None]
+HOPS = 3
+"""Passes of the event loop after which a run that was stopped knows of it."""
+PATIENCE = 10.0
+"""Seconds for the last messages, once the last run has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +67,9 @@ class Driver:
         await self._make(made)
         begun = sum(isinstance(line, RunBegun) for line in self._player.cassette.turns(made.track))
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(self._until(record.id, begun, after=len(made.entries)))
             bringing = group.create_task(self._bring(record.id, self._player.track(record.id)))
-            await watching
+            await self._until(record.id, begun, after=len(made.entries))
+            await asyncio.wait((bringing,), timeout=PATIENCE)
             bringing.cancel()
         entries = await self._runtime.store.history.entries(record.id)
         return Played(track=made.track, session=record.id, entries=tuple(entries))
@@ -102,28 +106,50 @@ class Driver:
     async def _bring(self, session: str, track: ReplayedTrack) -> None:
         while (line := await track.next_from_outside()) is not None:
             match line:
-                case Arrived(inbound=inbound):
-                    self._player.arrives(line)
-                    if inbound.busy is Busy.INTERRUPT:
-                        track.come(line)
-                        await self._cut(track)
-                    await self._runtime.hermes.submit(inbound, session)
-                    if inbound.busy is not Busy.INTERRUPT:
-                        track.come(line)  # What follows has to find it in the inbox.
+                case Arrived(inbound=inbound) if inbound.busy is Busy.INTERRUPT:
+                    await self._interrupt(session, track, line)
+                case Arrived():
+                    await self._submit(session, track, line)
+                    track.come(line)  # What follows has to find it in the inbox.
                 case StopAsked(reason=reason):
-                    track.come(line)
-                    await self._cut(track)
-                    await self._runtime.hermes.stop(session, reason)
+                    await self._stop(session, track, reason)
                 case _:
-                    await self._cut(track)
-                    await self._runtime.hermes.stop(session, TIME_UP)
+                    await self._stop(session, track, TIME_UP)
 
-    async def _cut(self, track: ReplayedTrack) -> None:
-        """What was cut short then ends now, at the moment when it did."""
-        while (line := track.coming) is not None and is_cut(line):
-            if isinstance(line, Answered):
-                await self._player.drained(line.n)
+    async def _submit(self, session: str, track: ReplayedTrack, line: Arrived) -> None:
+        self._player.arrives(line)
+        if track.ahead(RunOver, lambda _line: True) or track.ahead(RunBegun, lambda _line: True):
+            await self._runtime.hermes.submit(line.inbound, session)
+        else:  # The recording ends before anybody read it.
+            queue = self._player.cassette.header.process.queue
+            await self._runtime.store.inbox.accept(line.inbound, session, queue, at=self._player.arrival())
+
+    async def _interrupt(self, session: str, track: ReplayedTrack, line: Arrived) -> None:
+        """A message that stops the run: it is in the inbox before the run ends."""
+        if track.will_be_stopped:
+            await track.stuck()
+            for cut in track.cuts:
+                track.clock.set(cut.at, cut.t)
+        await self._submit(session, track, line)
+        await self._consume(track)
+
+    async def _stop(self, session: str, track: ReplayedTrack, reason: str) -> None:
+        """End the run when it has done what it did then; a stop that came too late then is none now."""
+        if track.will_be_stopped:
+            await track.stuck()
+            for cut in track.cuts:
+                track.clock.set(cut.at, cut.t)
+            self._runtime.hermes.stop_now(session, reason)
+        await self._consume(track)
+
+    async def _consume(self, track: ReplayedTrack) -> None:
+        """The stop and what it cut short have come, once the run knows of it."""
+        for _ in range(HOPS):
+            await asyncio.sleep(0)
+        if (line := track.coming) is not None and not is_cut(line):
             track.come(line)
+        for cut in track.cuts:
+            track.come(cut)
 
 
 class Live(Driver):

@@ -11,6 +11,7 @@ from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
@@ -29,9 +30,10 @@ class RecordingDeck:
         self.clock: Clock = recorder.clock
         self.ids: Ids = recorder.ids
         self._recorder = recorder
+        self._offered: dict[str, Schemas] = {}
 
     def own(self, session: str, purpose: str = "") -> Own:
-        """A clock that stands still between the things that come in, ids of the recording; what is found is recorded."""
+        """A clock that stands still between the things that come in, and ids of the recording."""
         track = self._recorder.track(session, purpose)
         return Own(clock=track.clock, ids=track.ids, gate=self._recorder.gate(session))
 
@@ -59,9 +61,9 @@ class RecordingDeck:
         """It cannot."""
         self._recorder.begun(session, Limits(), "", error)
 
-    async def ended(self, session: str, number: int, *, released: bool) -> None:
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """The run is over."""
-        self._recorder.over(session, number, released=released)
+        self._recorder.over(session, outcome, number, released=released)
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded."""
@@ -70,11 +72,12 @@ class RecordingDeck:
     async def look(self, session: str, look: Look) -> Surroundings:
         """What is found, recorded."""
         found = await look()
-        self._recorder.surroundings(session, asdict(found))
+        self._recorder.surroundings(session, asdict(found), self._offered.get(session, ()))
         return found
 
-    def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
-        """The process's own tools."""
+    def offered(self, session: str, tools: Schemas) -> Schemas:
+        """The process's own tools, recorded with the surroundings."""
+        self._offered[session] = tools
         return tools
 
     def outfit(self, session: str, agent: Agent) -> Agent:

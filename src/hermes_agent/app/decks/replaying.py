@@ -14,6 +14,7 @@ from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
@@ -69,7 +70,7 @@ class ReplayingDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str, number: int, *, released: bool) -> None:  # noqa: ARG002  told afterwards
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:  # noqa: ARG002  told afterwards
         """The run is over, as it was then."""
         await self._player.over(session)
 
@@ -134,7 +135,7 @@ class LiveDeck:
     def refused(self, session: str, error: HermesError) -> None:
         """Nothing is kept."""
 
-    async def ended(self, session: str, number: int, *, released: bool) -> None:
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:

@@ -15,10 +15,10 @@ import msgspec
 
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.events import Entry
+from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message
-from hermes_agent.core.model import CallDelta, Prefix, Reply, Retrying, TextDelta, ThinkingDelta
+from hermes_agent.core.model import CallDelta, Prefix, Reply, Retrying, TextDelta, ThinkingDelta, ToolSchema
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Answer, Question
@@ -98,10 +98,11 @@ class RunBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOver:
-    """The run has ended, with this number of the log; not `released` where there was more mail, which begins the next
-    run at once."""
+    """The run has ended so, with this number of the log; not `released` where there was more mail, which begins the
+    next run at once."""
 
     track: str
+    outcome: Outcome
     number: int
     released: bool
     kind: Literal["over"] = field(default="over", init=False)
@@ -118,10 +119,11 @@ class MailRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What was found out about the surroundings: text by name."""
+    """What was found out about the surroundings: text by name, and the tools that were offered."""
 
     track: str
     facts: Mapping[str, str]
+    tools: tuple[ToolSchema, ...]
     kind: Literal["surroundings"] = field(default="surroundings", init=False)
 
 

@@ -52,6 +52,8 @@ class ReplayedGate:
         if isinstance(self._track.inside, MailRead):
             line = await self._track.turn(MailRead, lambda _line: True, "mail is looked for")
             return frozenset(line.mail)
+        if isinstance(self._track.inside, RunOver) and self._track.will_be_stopped:
+            await self._track.hang()
         if isinstance(self._track.inside, RunOver):
             await self._track.until(RunOver, "mail for the next run comes")
         return frozenset()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, Asked, MailRead, RunBegun, RunOver, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Arrived, MailRead, RunBegun, RunOver, StopAsked, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -69,7 +67,6 @@ class Player:
         self._seed = seed
         self._tracks: dict[str, ReplayedTrack] = {}
         self._names: dict[str, str] = {}
-        self._drained: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
         self._arrivals = [line for line in cassette.lines if isinstance(line, Arrived)]
         self._look_ahead()
 
@@ -104,7 +101,9 @@ class Player:
 
     async def begin(self, session: str) -> RunBegun:
         """A run begins, with the recorded limits. Raises what kept it from beginning."""
-        line = await self.track(session).turn(RunBegun, lambda _line: True, f"a run of session {session} begins")
+        track = self.track(session)
+        line = await track.turn(RunBegun, lambda _line: True, f"a run of session {session} begins")
+        track.ids.restart()
         if line.error is not None:
             raise raised(line.error)
         return line
@@ -126,7 +125,7 @@ class Player:
             return LiveFrom(steps, questions, await live(ledger), self.how.first_live)
         if self.how.nearest:
             return NearestModel(self.cassette, self.clock_of(session), questions, ledger)
-        return StrictModel(self.cassette, track, questions, ledger, drained=self._drain, cuts=self.how.driven)
+        return StrictModel(self.cassette, track, questions, ledger, cuts=self.how.driven)
 
     def calls(self, session: str) -> Calls:
         """What answers instead of the tools."""
@@ -146,16 +145,9 @@ class Player:
         return dict(found.facts)
 
     def offered(self, session: str) -> tuple[ToolSchema, ...]:
-        """The tools of the session's first prompt; none where no model was asked."""
-        asked = self.track(session).ahead(Asked, lambda _line: True)
-        return () if asked is None else self.cassette.prefixes[asked.prefix].tools
-
-    async def drained(self, step: int) -> None:
-        """Return when all has come of this step that came before it was cut short."""
-        await self._drained[step].wait()
-
-    def _drain(self, step: int) -> None:
-        self._drained[step].set()
+        """The tools of the session's first prompt; none where there was no prompt."""
+        found = self.cassette.surroundings.get(self.track(session).name)
+        return () if found is None else found.tools
 
     def _look_ahead(self) -> None:
         """The process's clock says when the next message was received, for whoever is about to take it in."""

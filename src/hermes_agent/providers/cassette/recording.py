@@ -10,8 +10,9 @@ from pathlib import Path
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Outcome
 from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.model import Model
+from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.lines import (
     VERSION,
@@ -100,7 +101,9 @@ class Recorder:
 
     async def take_up(self, session: Session, store: Store) -> None:
         """A run of this session begins; where it was there before the recording, what it is goes into the recording."""
-        self.track(session.id).tick()
+        track = self.track(session.id)
+        track.tick()
+        track.ids.restart()
         if session.id in self._known:
             return
         self._known.add(session.id)
@@ -135,13 +138,14 @@ class Recorder:
         """What records the mail that a session's run finds."""
         return RecordedGate(self.file, self.track(session))
 
-    def over(self, session: str, number: int, *, released: bool) -> None:
+    def over(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """The run is over; the log ends with this number."""
-        self.file.add(RunOver(track=self.track(session).name, number=number, released=released))
+        name = self.track(session).name
+        self.file.add(RunOver(track=name, outcome=outcome, number=number, released=released))
 
-    def surroundings(self, session: str, facts: Mapping[str, str]) -> None:
-        """What was found out for a new prefix."""
-        self.file.add(Seen(track=self.track(session).name, facts=facts))
+    def surroundings(self, session: str, facts: Mapping[str, str], tools: tuple[ToolSchema, ...]) -> None:
+        """What was found out for a new prefix, and the tools in it."""
+        self.file.add(Seen(track=self.track(session).name, facts=facts, tools=tools))
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded; without a `purpose` it is the session's own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -72,7 +71,7 @@ class StrictCalls:
         """Wait to be stopped, as the call was."""
         if not self._cuts:
             raise CassetteError("In the recording, this call was stopped before it had a result.")
-        await asyncio.Event().wait()
+        await self._track.hang()
 
     async def _end(self, line: Called, context: CallContext) -> Answer:
         for text in line.progress:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -22,8 +21,7 @@ Found = tuple[Asked, Answered]
 class StrictModel:
     """Answers each question with what was recorded next on its track; one that differs raises `RequestDiffers`.
 
-    `drained` tells that all has come that came before somebody cut the answer short; with `cuts` False nobody will do
-    so here, and the replay ends.
+    An answer that somebody cut short waits for that; with `cuts` False nobody will do so here, and the replay ends.
     """
 
     def __init__(
@@ -33,14 +31,12 @@ class StrictModel:
         questions: Questions,
         ledger: Ledger,
         *,
-        drained: Callable[[int], None],
         cuts: bool,
     ) -> None:
         self._cassette = cassette
         self._track = track
         self._questions = questions
         self._ledger = ledger
-        self._drained = drained
         self._cuts = cuts
 
     @property
@@ -75,8 +71,7 @@ class StrictModel:
         if not self._cuts:
             raise CassetteError(f"In the recording, step {asked.n} was stopped here.")
         try:
-            self._drained(asked.n)
-            await asyncio.Event().wait()
+            await self._track.hang()
         finally:
             async with aclosing(played(after, self._ledger, None)) as rest:
                 async for _ in rest:
@@ -141,15 +136,16 @@ class LiveFrom:
         self._steps = [(asked, answered) for asked, answered in steps if asked.n < live_from and not answered.cut]
         self._questions = questions
         self._live = live
+        self._went_live = False
 
     @property
     def is_live(self) -> bool:
-        """Whether the recorded steps are over."""
-        return not self._steps
+        """Whether a question went to the live model."""
+        return self._went_live
 
     def go_on_from(self, before: LiveFrom) -> None:
         """Begin where the model of the run before stands."""
-        self._steps = before._steps
+        self._steps, self._went_live = before._steps, before._went_live
 
     @property
     def name(self) -> str:
@@ -164,6 +160,7 @@ class LiveFrom:
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `CassetteError`."""
         if not self._steps:
+            self._went_live = True
             async with aclosing(self._live.ask(request)) as items:
                 async for item in items:
                     yield item

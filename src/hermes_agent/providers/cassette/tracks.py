@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
+from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.providers.cassette.lines import Answered, Arrived, Asked, Called, RunBegun, RunOver, StopAsked, Turn
 
@@ -66,6 +67,28 @@ class TapeClock:
         await asyncio.sleep(0)
 
 
+class TrackIds:
+    """The ids of a track; each run has a stream of its own, so that a run that was stopped earlier or later changes
+    nothing in the next one."""
+
+    def __init__(self, seed: str, track: str) -> None:
+        self._seed, self._track, self._runs = seed, track, 0
+        self._ids = ids_of(seed, track)
+
+    def restart(self) -> None:
+        """A run begins."""
+        self._runs += 1
+        self._ids = ids_of(self._seed, f"{self._track}/run {self._runs}")
+
+    def session(self, now: float) -> str:
+        """As `Ids`."""
+        return self._ids.session(now)
+
+    def short(self) -> str:
+        """As `Ids`."""
+        return self._ids.short()
+
+
 def ids_of(seed: str, stream: str) -> Ids:
     """The ids of one stream: the same ones for the same seed."""
     return RandomIds(int.from_bytes(hashlib.sha256(f"{seed}/{stream}".encode()).digest()))
@@ -76,7 +99,7 @@ class RecordedTrack:
 
     def __init__(self, name: str, machine: Clock, seed: str) -> None:
         self.name = name
-        self.ids = ids_of(seed, name)
+        self.ids = TrackIds(seed, name)
         self._machine = machine
         self.clock = TapeClock(machine.now(), machine.monotonic())
         self.shown: list[tuple[object, str]] = []
@@ -96,13 +119,14 @@ class ReplayedTrack:
 
     def __init__(self, name: str, seed: str, lines: Sequence[Turn], skipped: tuple[type[Turn], ...] = ()) -> None:
         self.name = name
-        self.ids = ids_of(seed, name)
+        self.ids = TrackIds(seed, name)
         first = next((line for line in lines if isinstance(line, Timed)), None)
         self.clock = TapeClock(first.at, first.t) if first is not None else TapeClock(0.0, 0.0)
         self._lines = in_order([line for line in lines if not isinstance(line, skipped)])
         self._outside = deque(place for place, line in enumerate(self._lines) if is_from_outside(line))
         self._place = 0
         self._moved = asyncio.Event()
+        self._stuck = asyncio.Event()
 
     @property
     def coming(self) -> Turn | None:
@@ -122,10 +146,56 @@ class ReplayedTrack:
                 raise RequestDiffers(f"The recording has no such thing here any more: {what}.")
             await self._wait(what)
 
+    @property
+    def over(self) -> RunOver | None:
+        """The end of the run that is under way, or comes next."""
+        return self.ahead(RunOver, lambda _line: True)
+
+    @property
+    def will_be_stopped(self) -> bool:
+        """Whether the run that is under way ends before it has done all that it would do. A process may leave before it
+        has written down how its last run ended: what was cut short then was stopped."""
+        over = self.over
+        return (over is None or over.outcome in (Outcome.STOPPED, Outcome.LIMIT)) and self._stop_comes(over)
+
+    def _stop_comes(self, over: RunOver | None) -> bool:
+        for line in self._lines[self._place :]:
+            if line is over:
+                return False
+            if isinstance(line, StopAsked) or is_cut(line):
+                return True
+        return False
+
     def ahead(self, kind: type[T], fits: Callable[[T], bool]) -> T | None:
-        """The next line of this kind that fits, without waiting for it."""
-        rest = self._lines[self._place :]
-        return next((line for line in rest if isinstance(line, kind) and fits(line)), None)
+        """The next line of this kind that fits, up to the end of the run, without waiting for it."""
+        for place in range(self._place, len(self._lines)):
+            line = self._lines[place]
+            if isinstance(line, kind) and fits(line):
+                return line
+            if isinstance(line, RunOver):
+                return None
+        return None
+
+    @property
+    def cuts(self) -> list[Answered | Called]:
+        """What is cut short next, by the stop that comes next where one does."""
+        found: list[Answered | Called] = []
+        for line in self._lines[self._place :]:
+            if isinstance(line, Answered | Called) and is_cut(line):
+                found.append(line)
+            elif found or not isinstance(line, Arrived | StopAsked):
+                break
+        return found
+
+    async def hang(self) -> None:
+        """Wait to be stopped, as then."""
+        self._stuck.set()
+        await asyncio.Event().wait()
+
+    async def stuck(self) -> None:
+        """Return when the run has done all that it did before it was stopped."""
+        await self._stuck.wait()
+        self._stuck.clear()
 
     async def turn(self, kind: type[T], fits: Callable[[T], bool], what: str) -> T:
         """The next line of this kind that fits, when everything before it has come; the clock then says its moment.
@@ -135,6 +205,8 @@ class ReplayedTrack:
         """
         while True:
             line = self.ahead(kind, fits)
+            if line is None and self.will_be_stopped:
+                await self.hang()
             if line is None:
                 raise RequestDiffers(f"The recording has no such thing here any more: {what}.")
             if line is self.coming:
