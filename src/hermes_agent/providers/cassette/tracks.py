@@ -12,7 +12,17 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.providers.cassette.lines import Answered, Arrived, Asked, Called, RunBegun, RunOver, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import (
+    Answered,
+    Arrived,
+    Asked,
+    Called,
+    MailRead,
+    RunBegun,
+    RunOver,
+    StopAsked,
+    Turn,
+)
 
 PATIENCE = 10.0
 """Seconds of the machine after which a replay that waits for its turn says for what."""
@@ -33,15 +43,22 @@ def is_from_outside(line: Turn) -> bool:
 
 
 def in_order(lines: Sequence[Turn]) -> list[Turn]:
-    """The lines with messages that came while a run was ending behind its end, where it did not know of them."""
+    """The lines with each message where it mattered: a run may find one just before it is written down that it came,
+    or end just before it knows of one."""
     ordered: list[Turn] = []
     for line in lines:
         place = len(ordered)
         if isinstance(line, RunOver) and line.released:
             while place and isinstance(ordered[place - 1], Arrived):
                 place -= 1
+        elif isinstance(line, Arrived):
+            place = next((at for at, each in enumerate(ordered) if _needs(each, line)), place)
         ordered.insert(place, line)
     return ordered
+
+
+def _needs(line: Turn, arrived: Arrived) -> bool:
+    return isinstance(line, MailRead) and arrived.inbound.source_id in line.mail
 
 
 class TapeClock:
