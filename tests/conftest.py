@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-SECRET = re.compile(r"^HERMES_|_API_KEY$|_TOKEN$|_SECRET$")
+SECRET = re.compile(r"^(HERMES|AWS|GOOGLE)_|_API_KEY$|_TOKEN$|_SECRET$")
 
 # A busy machine may be slow: how long one example takes is no finding.
 hypothesis.settings.register_profile("hermes", deadline=None, print_blob=True)

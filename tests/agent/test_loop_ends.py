@@ -2,12 +2,13 @@
 
 import pytest
 
-from hermes_agent.agent.loop import GO_ON, MAX_CONTINUATIONS, SUM_UP
+from hermes_agent.agent.loop import CUT_OFF, GO_ON, MAX_CONTINUATIONS, SUM_UP, spoken
+from hermes_agent.agent.session import Session
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DiskFull, NoModel
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, RunEnded, ToolStarted
-from hermes_agent.core.messages import Message, Role, Text, ToolResult
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import StopReason
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.faults import Hang, Status
@@ -25,6 +26,14 @@ async def test_a_reply_that_was_cut_goes_on_and_is_whole(tmp_path):
 
         assert ended.text == "One, two, three."
         assert (await house.transcript()).count(f"user: {GO_ON}") == 2
+
+
+def test_a_warning_between_the_pieces_of_a_reply_does_not_part_them():
+    pieces = [Message(role=Role.ASSISTANT, parts=(Text(text=text),)) for text in ("One, ", "two.")]
+    warning, question = said("84 % of the money is used.", Origin.RUNTIME), said("Count", Origin.OWNER)
+
+    assert spoken(Session(id="s", messages=[question, pieces[0], CUT_OFF, warning, pieces[1]])) == ["One, ", "two."]
+    assert spoken(Session(id="s", messages=[pieces[0], question, warning, pieces[1]])) == ["two."]
 
 
 async def test_a_reply_that_is_cut_for_ever_ends(tmp_path):

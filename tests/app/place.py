@@ -7,6 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.app.commands.command import Desk, Done, perform
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
@@ -51,6 +52,13 @@ class Place:
             self.record = await self.runtime.hermes.record(done.session)
         return done
 
+    async def type_and_submit(self, line: str) -> None:
+        """A command that leaves a message for the run under way."""
+        done = await self.type(line, busy=True)
+        assert done is not None
+        assert done.submit is not None
+        await self.runtime.hermes.submit(done.submit, self.record.id)
+
     async def text(self, line: str, *, busy: bool = False) -> str:
         done = await self.type(line, busy=busy)
         assert done is not None
@@ -83,7 +91,8 @@ class Place:
 
     async def transcript(self) -> list[str]:
         view = await self.runtime.hermes.view(self.record.id)
-        return [f"{message.role}: {message.text}" for message in view.messages if message.text]
+        said = [message for message in view.messages if message.text and not is_runtime(message)]
+        return [f"{message.role}: {message.text}" for message in said]
 
 
 def settle_home(root: Path, url: str, more: str = "") -> Home:

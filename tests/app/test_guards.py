@@ -75,3 +75,50 @@ async def test_a_large_answer_is_shown_by_its_ends_and_kept_whole(tmp_path):
         assert len(shown.encode()) <= 2000
         assert "left out" in shown
         assert str(tmp_path / "home/cache") in shown
+
+
+async def test_guidance_stands_behind_a_failure_that_repeats(tmp_path):
+    script = [Call("read_file", {"path": "none"}, id=str(number)) for number in range(3)]
+    async with place(tmp_path, [*script, Say("Done.")]) as here:
+        await here.say("Read")
+
+        found = await results(here)
+        log = [entry.event for entry in await here.log() if isinstance(entry.event, ToolEnded)]
+        guidance = log[1].message.parts[0].parts[-1]
+
+        assert "failed 2 times" in found[1]
+        assert "failed 1" not in found[0]
+        assert guidance.origin == "runtime"
+
+
+async def test_a_run_in_circles_is_stopped_and_can_go_on(tmp_path):
+    script = [Call("read_file", {"path": "none"}, id=str(number)) for number in range(12)]
+    more = "guardrails:\n  hard_stop: true\n  stop_tool_failures: 3\n"
+    async with place(tmp_path, [*script, Say("Done.")], more=more) as here:
+        ended = await here.say("Read")
+
+        assert ended.outcome == "limit"
+        assert ended.reason == "guardrail"
+        assert "`read_file` failed 3 times in a row" in ended.text
+
+
+async def test_a_repeat_is_answered_in_the_tools_place(tmp_path):
+    script = [Call("read_file", {"path": "a"}, id=str(number)) for number in range(4)]
+    more = "guardrails:\n  hard_stop: true\n  stop_same_results: 3\n"
+    async with place(tmp_path, [*script, Say("Done.")], more=more) as here:
+        (tmp_path / "work/a").write_text("x")
+        await here.say("Read")
+
+        assert "was not run again" in json.loads((await results(here))[-1].partition("\n[")[0])["error"]
+
+
+async def test_the_question_carries_what_its_answer_is_bound_to(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS, id="a"), Say("Done.")]) as here:
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        await here.tell(here.inbound("once", answers="a.approval"))
+        await here.tell(here.inbound("deny", answers=asked.event.question))
+        await here.ended(asked.number)
+
+        assert asked.event.question.startswith("a.approval.")
+        assert "said no" in (await results(here))[0]

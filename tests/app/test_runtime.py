@@ -6,11 +6,13 @@ import pytest
 
 from hermes_agent.app.runtime import route_of
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import open_secrets
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.tools.schema import from_function
 
 KEYS = {"OPENAI_API_KEY": "a-key", "ANTHROPIC_API_KEY": "another-key"}
 
@@ -69,3 +71,18 @@ def test_what_has_no_address_of_its_own_is_asked_where_the_settings_say(tmp_path
     found = route(tmp_path, ModelSettings(default=usual, base_url="http://127.0.0.1:9/v1"), named)
 
     assert found.base_url == "http://127.0.0.1:9/v1"
+
+
+async def test_a_tool_that_a_dialect_cannot_take_is_named_with_the_reason(tmp_path):
+    async def fine(path: str) -> str:
+        return path
+
+    whole = from_function("fine", fine)
+    broken = replace(whole, signature=replace(whole.signature, name="broken", parameters={"type": "string"}))
+    options = Options(model="demo/scripted", extra_tools=(whole, broken))
+    async with open_runtime(Home(root=tmp_path, base=tmp_path), options) as runtime:
+        (aside,) = runtime.not_offered()
+        with_none = replace(runtime, model="nobody/knows").not_offered()
+
+    assert (aside.name, "instead of an object" in aside.reason) == ("broken", True)
+    assert with_none == ()

@@ -3,13 +3,18 @@
 import pytest
 
 from hermes_agent.core.messages import Image, Message, Origin, Role, Text, Thinking, ToolCall, said
-from hermes_agent.core.model import CallDelta, Reply, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.model import CallDelta, Prefix, Reply, StopReason, TextDelta, ThinkingDelta, ToolSchema, Usage
+from hermes_agent.host.late import late
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.dialects import DIALECTS as TABLE
 from hermes_agent.testing.faults import BrokenToolJson, DuplicateIds, Status
-from tests.providers.asking import DIALECTS, PIXEL, Spoken, result, talking
+from tests.providers.asking import DIALECTS, PIXEL, READ, Spoken, result, route_to, talking
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)
+# Where arguments are an object of the protocol's own, what is none never arrives.
+TEXTUAL = pytest.mark.parametrize(
+    "spoken", [spoken for spoken in DIALECTS if spoken.text_arguments], ids=lambda spoken: spoken.name
+)
 UNICODE = "Grüße, 世界! 👩‍👩‍👧‍👦 \u202e\u05e9\u05dc\u05d5\u05dd\u202c \x00 \ud7ff"
 
 
@@ -71,6 +76,31 @@ async def test_calls_of_one_turn_come_in_order_with_their_arguments(spoken: Spok
 
 
 @EVERY
+async def test_a_name_that_the_dialect_refuses_goes_out_as_another_and_comes_back_as_itself(spoken: Spoken):
+    odd = ToolSchema(name="server.files/read 世界" * 9, description="Read.", parameters=READ.parameters)
+    unfit = ToolSchema(name="broken", description="", parameters={"type": "string"})
+    prefix = Prefix(system="Be careful.", tools=(READ, unfit, odd), hash="1")
+
+    def script(heard: Heard) -> Call | Say:
+        return Call(heard.tools[1].name, {"path": "a"}) if heard.turn == 0 else Say("Done.")
+
+    async with talking(spoken, script) as talk:
+        heard = await talk.listen(prefix=prefix)
+        (call,) = heard[-1].message.tool_calls
+        talk.answer(result(call.id, "text", name=call.name))
+        await talk.ask(prefix=prefix)
+        sent = [tool.name for tool in talk.server.asked[0].tools]
+    assert [item.name for item in heard if isinstance(item, CallDelta)] == [call.name] == [odd.name]
+    assert (len(sent), sent[0]) == (2, READ.name)
+
+
+@EVERY
+def test_what_doctor_judges_tools_by_is_what_requests_are_written_by(spoken: Spoken):
+    dialect = late(TABLE[spoken.name])
+    assert dialect.compiler(route_to(spoken.model)).rules == dialect.tools
+
+
+@EVERY
 async def test_results_reach_the_model_with_their_calls(spoken: Spoken):
     script = [(Call("read_file", {"path": "a"}), Call("read_file", {"path": "b"})), Say("Thanks.")]
     async with talking(spoken, script) as talk:
@@ -99,9 +129,8 @@ async def test_pictures_reach_the_model_from_people_and_from_tools(spoken: Spoke
 
 @EVERY
 async def test_usage_counts_cached_tokens_as_part_of_the_input(spoken: Spoken):
-    usage = Usage(
-        input=1_000, output=50, cached=800, cache_write=100 if spoken.name == "anthropic" else 0, reasoning=20
-    )
+    written, thought = 100 * spoken.counts_writes, 20 * spoken.counts_thinking
+    usage = Usage(input=1_000, output=50, cached=800, cache_write=written, reasoning=thought)
     async with talking(spoken, [Answer(pieces=(Think("hm"), Say("Hi.")), usage=usage)]) as talk:
         reply = await talk.ask()
     assert reply.usage == usage
@@ -116,7 +145,7 @@ async def test_the_reason_for_stopping_is_named(spoken: Spoken, stop: StopReason
         assert (await talk.ask()).stop is stop
 
 
-@EVERY
+@TEXTUAL
 async def test_arguments_that_are_no_json_are_kept_as_they_came(spoken: Spoken):
     async with talking(spoken, [BrokenToolJson("read_file", '{"path": "a.t'), Say("Again.")]) as talk:
         (call,) = (await talk.ask()).message.tool_calls
@@ -125,7 +154,7 @@ async def test_arguments_that_are_no_json_are_kept_as_they_came(spoken: Spoken):
     assert (call.arguments, call.broken) == ({}, '{"path": "a.t')
 
 
-@EVERY
+@TEXTUAL
 async def test_a_stop_for_length_inside_a_call_leaves_a_broken_call(spoken: Spoken):
     cut = Answer(pieces=(Call("write_file", raw='{"path": "long'),), stop=StopReason.LENGTH)
     async with talking(spoken, [cut]) as talk:
@@ -152,7 +181,8 @@ async def test_forbidding_tools_still_sends_them(spoken: Spoken):
         talk.say("And now?")
         await talk.ask(use_tools=False)
     first, second = talk.server.asked
-    assert (first.use_tools, second.use_tools) == (True, False)
+    assert (first.use_tools, second.use_tools) == (True, not spoken.forbids)
+    assert spoken.forbids or "No tool may be called now" in second.last.text
     assert [tool.name for tool in second.tools] == ["read_file", "write_file"]
 
 

@@ -93,7 +93,7 @@ async def test_a_wrong_key_is_named_and_never_shown(spoken: Spoken):
         with pytest.raises(AuthRefused) as caught:
             await talk.ask()
     assert "test-key" not in str(caught.value)
-    assert "_API_KEY" in str(caught.value)
+    assert talk.broker._route.vendor.key_names[0] in str(caught.value)
 
 
 BREAKS = [

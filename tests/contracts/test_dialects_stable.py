@@ -15,8 +15,6 @@ from hermes_agent.providers.dialects import DIALECTS as TABLE
 from tests.providers.asking import DIALECTS, PREFIX, Spoken, result, route_to
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)
-MARK = b',"cache_control":{"type":"ephemeral"}'
-END_OF_MESSAGES = re.compile(rb'\],"stream":true.*$', re.S)
 
 TURNS = st.lists(
     st.tuples(
@@ -33,13 +31,13 @@ TURNS = st.lists(
 )
 
 
-def conversation(turns, maker: str):
+def conversation(turns, spoken: Spoken):
     """The messages of each request in turn, every one a user's or a tool's last."""
     messages = [said("begin")]
     yield list(messages), "medium"
     for place, (words, thought, calls, steering, effort) in enumerate(turns):
-        parts: list[Part] = [Thinking(text="hm", opaque="c2ln", maker=maker)] if thought else []
-        parts.append(Text(text=words or "x"))
+        parts: list[Part] = [Thinking(text="hm", opaque=spoken.opaque, maker=spoken.model)] if thought else []
+        parts.append(Text(text=words.strip() or "x"))
         parts += (
             ToolCall(id=f"c{place}_{n}", name="read_file", arguments={"path": entry[0]})
             for n, entry in enumerate(calls)
@@ -68,9 +66,9 @@ def test_a_request_begins_with_all_of_the_one_before(spoken: Spoken, turns):
     route = route_to(spoken.model)
     dialect = late(TABLE[spoken.name])
     compiler, before = dialect.compiler(route), b""
-    for messages, effort in conversation(turns, route.name):
+    for messages, effort in conversation(turns, spoken):
         body = sent(compiler, messages, effort)
         assert body == sent(dialect.compiler(replace(route)), messages, effort), "kept and fresh requests differ"
-        plain = END_OF_MESSAGES.sub(b"", body.replace(MARK, b""))
+        plain = re.sub(rb"\]," + spoken.tail + rb".*$", b"", body.replace(spoken.mark, b""), flags=re.S)
         assert plain.startswith(before)
         before = plain

@@ -13,18 +13,37 @@ from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.route import Route, choose, load_vendor
+from hermes_agent.providers.route import GAP, Grant, Route, choose, load_vendor
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.testing.faults import Status
-from hermes_agent.testing.model_servers import ModelServer, anthropic_model, serving
+from hermes_agent.testing.model_servers import (
+    ModelServer,
+    anthropic_model,
+    bedrock_model,
+    gemini_model,
+    responses_model,
+    serving,
+)
 from hermes_agent.testing.vendor_rules import RULES, vendor_model
 from tests.providers.asking import PREFIX, Book, HastyClock, result
 
-SPOKEN = {"openai_chat": vendor_model, "anthropic": lambda _, script, **more: anthropic_model(script, **more)}
-# The demo lives in this process and has neither key nor address.
-ASKED = [name for name in VENDORS if load_vendor(name).dialect in SPOKEN and not load_vendor(name).server]
+SPOKEN = {
+    "openai_chat": vendor_model,
+    "openai_responses": lambda _, script, **more: responses_model(script, **more),
+    "anthropic": lambda _, script, **more: anthropic_model(script, **more),
+    "gemini": lambda _, script, **more: gemini_model(script, **more),
+    "bedrock": lambda _, script, **more: bedrock_model(script, **more),
+}
+# The demo lives in this process and has neither key nor address; who signs without a key is in tests/providers/signing.
+ASKED = [
+    name
+    for name in VENDORS
+    if load_vendor(name).dialect in SPOKEN
+    and not load_vendor(name).server
+    and (load_vendor(name).key_names or not load_vendor(name).sign)
+]
 # With a window set, a local server is not asked for its own.
 QUIET = ModelSettings(window=100_000)
 EVERY = pytest.mark.parametrize("vendor", [load_vendor(name) for name in ASKED], ids=lambda vendor: vendor.name)
@@ -36,6 +55,21 @@ KEYS = {
     name: f"key-{number}-of-{name}"
     for number, name in enumerate(sorted({name for vendor in VENDORS for name in load_vendor(vendor).key_names}))
 }
+
+
+SIGNED_IN = "key-of-a-sign-in"
+
+
+class SignedIn:
+    """Somebody who signed in; each key that was refused is followed by another."""
+
+    def __init__(self, *keys: str) -> None:
+        self.keys = list(keys) or [SIGNED_IN]
+
+    async def grant(self, _http: Http, *, refused: str = "") -> Grant:
+        if refused and len(self.keys) > 1:
+            self.keys.remove(refused)
+        return Grant(key=self.keys[0], headers=(("account", "a1"),))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,17 +96,23 @@ class Talk:
         return reply.message
 
 
-def route_of(vendor: Vendor, address: str, **keys: str) -> Route:
+def route_of(vendor: Vendor, address: str, *, signed_in: SignedIn | None = None, **keys: str) -> Route:
     model = vendor.default_model or "some-model"
-    return choose(ModelSettings(default=f"{vendor.name}/{model}", base_url=address), (keys or KEYS).get)
+    settings = ModelSettings(default=f"{vendor.name}/{model}", base_url=address)
+    return choose(settings, (keys or KEYS).get, sign_ins=lambda _: signed_in)
 
 
 @asynccontextmanager
-async def talking(vendor: Vendor, script: list, keys: tuple[str, ...] = ()):
-    known = keys or tuple(KEYS[name] for name in vendor.key_names[:1])
+async def talking(
+    vendor: Vendor, script: list, keys: tuple[str, ...] = (), signed_in: SignedIn | None = None, **secrets: str
+):
+    known = keys or tuple(KEYS[name] for name in vendor.key_names[:1]) or (SIGNED_IN,)
+    if vendor.sign_in and not vendor.key_names:
+        signed_in = signed_in or SignedIn()
     async with serving(SPOKEN[vendor.dialect](vendor.name, script, keys=known)) as server:
         http = Http()
-        broker = Broker(route_of(vendor, server.url), ledger=Book(), http=http, clock=HastyClock(), settings=QUIET)
+        route = route_of(vendor, server.url, signed_in=signed_in, **secrets)
+        broker = Broker(route, ledger=Book(), http=http, clock=HastyClock(), settings=QUIET)
         try:
             yield Talk(broker=broker, server=server, messages=[said("Hello")])
         finally:
@@ -98,7 +138,8 @@ async def test_a_conversation_with_thinking_calls_and_their_results_is_taken(ven
         assert (await talk.ask(use_tools=False)).text == "You are welcome."
         assert [exchange.status for exchange in talk.server.exchanges] == [200, 200, 200]
         assert talk.server.asked[0].tools
-        assert not talk.server.asked[-1].tools or not talk.server.asked[-1].use_tools
+        last = talk.server.asked[-1]
+        assert not last.tools or not last.use_tools or "No tool may be called now" in last.last.text
 
 
 @EVERY
@@ -165,7 +206,8 @@ def test_the_facts_are_whole(name: str):
     assert vendor.dialect in DIALECTS
     assert not vendor.base_url.endswith("/")
     assert vendor.base_url.startswith(("https://", "http://127.0.0.1:", "")) if vendor.base_url else vendor.address
-    assert not vendor.needs_key or (vendor.key_names and vendor.keys_at.startswith("https://"))
+    assert not vendor.needs_key or vendor.sign_in or (vendor.key_names and vendor.keys_at.startswith("https://"))
+    assert not vendor.sign_in or late(vendor.sign_in).vendor == name
     assert not vendor.window_probe or callable(late(vendor.window_probe))
     assert not vendor.regions or vendor.base_url in vendor.regions.values()
     assert not vendor.catalogue or vendor.catalogue in VENDORS
@@ -178,4 +220,41 @@ def test_an_unknown_region_is_told_with_the_known_ones(name: str):
     with pytest.raises(NoModel, match=rf"no region `nowhere`.*{next(iter(vendor.regions))}"):
         choose(settings, KEYS.get)
     for region, address in vendor.regions.items():
-        assert choose(ModelSettings(default=name, region=region), KEYS.get).base_url == address
+        route = choose(ModelSettings(default=name, region=region), {**KEYS, "GOOGLE_CLOUD_PROJECT": "my project"}.get)
+        assert (route.base_url, route.region) == (GAP.sub("my%20project", address), region)
+
+
+SIGNED = pytest.mark.parametrize(
+    "vendor", [load_vendor(name) for name in ASKED if load_vendor(name).sign_in], ids=lambda vendor: vendor.name
+)
+
+
+@SIGNED
+async def test_who_signed_in_is_asked_with_that_key_and_its_headers(vendor: Vendor):
+    async with talking(vendor, [Say("Hi.")], (SIGNED_IN,), SignedIn(), NOTHING="") as talk:
+        await talk.ask()
+        (exchange,) = talk.server.exchanges
+    assert exchange.request.headers["authorization"] == f"Bearer {SIGNED_IN}"
+    assert exchange.request.headers["account"] == "a1"
+    assert "x-api-key" not in exchange.request.headers
+
+
+@SIGNED
+async def test_a_key_that_was_revoked_is_renewed_once_and_the_answer_comes(vendor: Vendor):
+    async with talking(vendor, [Say("Hi.")], ("second",), SignedIn("first", "second"), NOTHING="") as talk:
+        assert (await talk.ask()).text == "Hi."
+    assert [exchange.status for exchange in talk.server.exchanges] == [401, 200]
+
+
+@SIGNED
+async def test_a_key_that_stays_refused_ends_the_run(vendor: Vendor):
+    async with talking(vendor, [Say("Hi.")], ("third",), SignedIn("first", "second"), NOTHING="") as talk:
+        with pytest.raises(AuthRefused, match=vendor.name):
+            await talk.ask()
+    assert len(talk.server.exchanges) == 2
+
+
+@SIGNED
+def test_without_a_sign_in_it_is_said_what_to_do(vendor: Vendor):
+    with pytest.raises(NoModel, match="API_KEY" if vendor.key_names else "hermes login"):
+        route_of(vendor, "http://127.0.0.1:9", NOTHING="")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.events import Durable, Entry, MessageTaken, Replied, RunEnded, ToolEnded, ToolStarted
+from hermes_agent.core.events import Compacted, Durable, Entry, MessageTaken, Replied, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason, Usage
@@ -49,6 +49,15 @@ def test_an_event_survives_being_written(message: Message, cost: float | None) -
         model="m",
         cost=cost,
         seconds=0.5,
+    )
+
+    assert revive(Durable, json.loads(json.dumps(asdict(event)))) == event
+
+
+@given(messages | st.none())
+def test_an_event_that_may_hold_a_message_survives_being_written(message: Message | None) -> None:
+    event = Compacted(
+        head=1, upto=9, note=message, pruned=("a",), before=90, after=9, strategy="summary", cause="window"
     )
 
     assert revive(Durable, json.loads(json.dumps(asdict(event)))) == event

@@ -128,6 +128,16 @@ def test_a_question_without_a_price_for_the_reply_may_be_as_long_as_it_wants():
         grant(bid, [day(money=0.99)])
 
 
+def test_a_rate_that_does_not_divide_is_never_rounded_in_the_calls_favour():
+    rate = 9 / 7  # 27 of it are 21 tokens, says floating point; 21 tokens are 28 of it
+    granted = grant(
+        Bid(model="m", tokens=0, longest=100, question=0, rate=rate),
+        [Standing(limit=Limit(scope=Scope.CALL, money=27))],
+    )
+
+    assert (granted.max_output, granted.money) == (20, 26)
+
+
 def test_a_limit_warns_from_four_fifths_of_what_is_used_on():
     standing = day(money=1.0, tokens=100, spent=Spent(money=nanos(0.8), tokens=79, held_tokens=21))
 

@@ -6,7 +6,7 @@ from hermes_agent.tools.danger import code as held
 from hermes_agent.tools.danger.blocks import BLOCKS
 from hermes_agent.tools.danger.judging import ASKS
 from hermes_agent.tools.files import guard
-from hermes_agent.tools.permission import CHOICES
+from hermes_agent.tools.permission.permission import CHOICES
 from hermes_agent.tools.schema import CAPABILITY_WORDS
 from tests.docs.pages import code, out_of_step, page, table
 

@@ -13,7 +13,16 @@ from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.route import Route, choose
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.testing.model_servers import KEY, ModelServer, anthropic_model, openai_model, serving
+from hermes_agent.testing.model_servers import (
+    KEY,
+    ModelServer,
+    anthropic_model,
+    bedrock_model,
+    gemini_model,
+    openai_model,
+    responses_model,
+    serving,
+)
 from hermes_agent.testing.scripted import Script
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -26,17 +35,51 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
     """A dialect under test: how a server of it is made, a model that speaks it, and thinking as the dialect keeps it,
-    which holds `c2ln`."""
+    which holds `c2ln`.
+
+    `text_arguments`: arguments arrive as text, which may be no JSON. `forbids`: a field of the request forbids tools.
+    `counts_writes`: usage tells what was written to a cache. `counts_thinking`: and what was thought. `mark` is how a
+    request marks what to cache, `tail` what follows the messages.
+    """
 
     name: str
     model: str
     serve: Callable[..., ModelServer]
     opaque: str = "c2ln"
+    text_arguments: bool = True
+    forbids: bool = True
+    counts_writes: bool = False
+    counts_thinking: bool = True
+    mark: bytes = b',"cache_control":{"type":"ephemeral"}'
+    tail: bytes = b'"stream":true'
 
 
 DIALECTS = (
     Spoken(name="openai_chat", model="openai/gpt-5.2", serve=openai_model),
-    Spoken(name="anthropic", model="anthropic/claude-opus-5-5", serve=anthropic_model),
+    Spoken(
+        name="openai_responses",
+        model="openai/gpt-5.6-sol",
+        serve=responses_model,
+        opaque='{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"c2ln"}',
+    ),
+    Spoken(name="anthropic", model="anthropic/claude-opus-5-5", serve=anthropic_model, counts_writes=True),
+    Spoken(
+        name="gemini",
+        model="gemini/gemini-3.8-flash",
+        serve=gemini_model,
+        text_arguments=False,
+        tail=b'"generationConfig":',
+    ),
+    Spoken(
+        name="bedrock",
+        model="bedrock/global.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        serve=bedrock_model,
+        forbids=False,
+        counts_writes=True,
+        counts_thinking=False,
+        mark=b',{"cachePoint":{"type":"default"}}',
+        tail=b'"inferenceConfig":',
+    ),
 )
 
 
@@ -113,21 +156,32 @@ async def talking(
     **server: object,
 ) -> AsyncIterator[Talk]:
     """A conversation with a server of this dialect; attempts follow each other almost at once."""
-    async with serving(spoken.serve(script, **server)) as model:
-        settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
-        http, book = Http(), Book()
-        broker = Broker(
-            choose(settings, lambda _: KEY),
-            ledger=book,
-            http=http,
-            clock=clock or HastyClock(),
-            settings=settings,
-            chance=lambda: 0.5,
-        )
-        try:
-            yield Talk(broker=broker, server=model, book=book)
-        finally:
-            await http.close()
+    async with (
+        serving(spoken.serve(script, **server)) as model,
+        asking(spoken, model, clock=clock, settings=settings) as talk,
+    ):
+        yield talk
+
+
+@asynccontextmanager
+async def asking(
+    spoken: Spoken, model: ModelServer, *, clock: Clock | None = None, settings: ModelSettings | None = None
+) -> AsyncIterator[Talk]:
+    """A conversation with a server that is served already."""
+    settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
+    http, book = Http(), Book()
+    broker = Broker(
+        choose(settings, lambda _: KEY),
+        ledger=book,
+        http=http,
+        clock=clock or HastyClock(),
+        settings=settings,
+        chance=lambda: 0.5,
+    )
+    try:
+        yield Talk(broker=broker, server=model, book=book)
+    finally:
+        await http.close()
 
 
 class HastyClock(SystemClock):

@@ -1,5 +1,7 @@
 """What a call may cost is known before it is sent."""
 
+from dataclasses import replace
+
 import pytest
 
 from hermes_agent.core.messages import said
@@ -84,3 +86,14 @@ def test_a_count_that_is_unknown_teaches_nothing_and_old_conversations_are_forgo
     assert sizes.most("m", request(), 1_000) > 3_700
     assert sizes.most("m", request(session="first"), 1_000) > 3_700
     assert sizes.most("m", request(session="0"), 1_000) == 1_000
+
+
+def test_in_a_small_window_a_reply_may_take_a_quarter():
+    small = replace(GPT, facts=replace(GPT.facts, window=8_192))
+
+    assert [bid_of(small, request(asked), tokens=1, configured=None).cap for asked in (None, 500, 5_000)] == [
+        2_048,
+        500,
+        2_048,
+    ]
+    assert bid_of(GPT, request(), tokens=1, configured=None).cap is None

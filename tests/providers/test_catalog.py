@@ -14,7 +14,7 @@ PRICE = Price(input=2.0, output=10.0, cached=0.2, cache_write=2.5)
 
 def test_every_model_belongs_to_a_vendor_and_makes_sense():
     for name, facts in known_models().items():
-        assert name.partition("/")[0] in {*VENDORS, "openai-codex"}, name
+        assert name.partition("/")[0] in VENDORS, name
         assert facts.window >= 8_000, name
         assert facts.output is None or facts.output < facts.window, name
         assert bool(facts.thinking) == bool(facts.efforts), name

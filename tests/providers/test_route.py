@@ -1,5 +1,7 @@
 """Which model is asked, and what is said where none can be."""
 
+from dataclasses import replace
+
 import pytest
 
 from hermes_agent.core.errors import NoModel
@@ -90,10 +92,17 @@ def test_a_key_is_never_shown():
 
 def test_effort_is_the_nearest_level_and_fewer_levels_beside_tools():
     route = route_to("openai/gpt-5.6-sol")
+    assert route.effort("high", tools=True) == "high"
+    route = replace(route, facts=replace(route.facts, tool_efforts=("none",)))
     assert route.effort("high", tools=False) == "high"
     assert route.effort("high", tools=True) == "none"
     assert route.effort("nonsense", tools=False) == "medium"
     assert route_to("openai/unknown").effort("high", tools=False) is None
+
+
+def test_a_model_may_be_asked_in_a_dialect_of_its_own():
+    assert route_to("openai/gpt-5.2").dialect == "openai_chat"
+    assert route_to("openai/gpt-5.6-sol").dialect == "openai_responses"
 
 
 def test_the_output_limit_is_the_model_s_or_what_is_asked_for():

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.core.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult, said
+from hermes_agent.providers.sight import Sight
 from hermes_agent.providers.verifier import NO_RESULT, Transcript, Turn
 
 MAKER = "vendor/model"
@@ -29,7 +30,7 @@ MESSAGES = st.lists(
 
 
 def verified(messages: list[Message], *, images: bool = True) -> list[Turn]:
-    transcript = Transcript(maker=MAKER, images=images)
+    transcript = Transcript(maker=MAKER, sight=Sight(images=images))
     transcript.follow(messages)
     keep, ending = transcript.ending()
     return [*transcript.turns[:keep], *ending]
@@ -52,7 +53,7 @@ def test_every_call_is_answered_exactly_once_in_the_next_turn_and_nothing_else_i
     turns = verified(messages)
     assert not turns[0].results
     for turn, following in zip(turns[1::2], turns[2::2], strict=True):
-        calls = sorted({part.id for part in turn.parts if isinstance(part, ToolCall)})
+        calls = sorted(part.id for part in turn.parts if isinstance(part, ToolCall))
         assert sorted(result.call_id for result in following.results) == calls
 
 
@@ -70,7 +71,7 @@ def test_no_words_are_lost_and_no_foreign_thinking_is_sent(messages: list[Messag
 
 @given(MESSAGES, st.data())
 def test_following_step_by_step_ends_like_following_at_once(messages: list[Message], data: st.DataObject):
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     frozen: dict[int, Turn] = {}
     for upto in [*sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=4))), len(messages)]:
         transcript.follow(messages[:upto])
@@ -87,6 +88,18 @@ def test_the_messages_stay_as_they_are(messages: list[Message]):
     before = copy.deepcopy(messages)
     verified(messages)
     assert messages == before
+
+
+def test_an_id_that_was_used_before_becomes_another_one_in_call_and_result():
+    call = ToolCall(id="a", name="read", arguments={})
+    answers = [ToolResult(call_id="a", name="read", parts=(Text(text=text),)) for text in "xy"]
+    messages = [said("go"), of(Role.ASSISTANT, call), of(Role.TOOL, answers[0])]
+    messages += [of(Role.ASSISTANT, call, call), of(Role.TOOL, answers[1])]
+    turns = verified(messages)
+    ids = [part.id for turn in turns for part in turn.parts if isinstance(part, ToolCall)]
+    told = {result.call_id: result.text for turn in turns for result in turn.results}
+    assert len(set(ids)) == len(ids) == 3
+    assert [told[id_] for id_ in ids] == ["x", "y", NO_RESULT]
 
 
 def test_a_steered_turn_waits_until_the_results_are_there():
@@ -106,7 +119,7 @@ def test_a_real_result_that_comes_later_replaces_the_missing_one():
     call = ToolCall(id="a", name="read", arguments={})
     real = ToolResult(call_id="a", name="read", parts=(Text(text="real"),))
     messages = [said("go"), of(Role.ASSISTANT, call)]
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     transcript.follow(messages)
     assert transcript.ending()[1][0].results[0].text == NO_RESULT
     transcript.settle()
@@ -117,7 +130,7 @@ def test_a_real_result_that_comes_later_replaces_the_missing_one():
 
 
 def test_a_conversation_that_was_taken_back_is_read_anew():
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     transcript.follow([said("one"), said("two")])
     transcript.settle()
     transcript.follow([said("other")])
@@ -128,7 +141,7 @@ def test_thinking_that_was_refused_is_left_out_and_later_thinking_is_not():
     def thought(opaque: str) -> Thinking:
         return Thinking(text="hm", opaque=opaque, maker=MAKER)
 
-    transcript = Transcript(maker=MAKER, images=True)
+    transcript = Transcript(maker=MAKER)
     messages = [said("go"), of(Role.ASSISTANT, thought("old"), Text(text="a")), said("on")]
     transcript.follow(messages)
     transcript.forget()

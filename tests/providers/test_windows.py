@@ -1,16 +1,19 @@
-"""What Ollama is asked, and what is made of its answers."""
+"""What local servers are asked for a model's window, and what is made and remembered of their answers."""
 
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
 from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.providers.windows import ollama_window
+from hermes_agent.providers.windows import REMEMBERED_SECONDS, Window, real_window
 from tests.providers.asking import Book, route_to
 
 LOADED = {"models": [{"name": "qwen3:latest", "model": "qwen3:latest", "context_length": 16_384}]}
@@ -19,11 +22,16 @@ BY_HAND = {
     "model_info": {"qwen3.context_length": 40_960},
 }
 MADE_FOR = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}}
+PROPS = {"default_generation_settings": {"n_ctx": 8_192, "temperature": 0.8}, "total_slots": 2}
+VLLM = {
+    "data": [{"id": "other", "max_model_len": 1}, {"id": "qwen3", "root": "Qwen/Qwen3-8B", "max_model_len": 12_288}]
+}
+STUDIO = {"id": "qwen3", "state": "loaded", "max_context_length": 131_072}
 
 
 @asynccontextmanager
-async def ollama(**answers: object):
-    """Serves `ps` and `show`; one that is not given is a 404."""
+async def server_of(vendor: str, **answers: object):
+    """Serves these answers by the last word of the path; one that is not given is a 404."""
     asked: list[str] = []
 
     async def handle(request: Request) -> Response:
@@ -35,34 +43,80 @@ async def ollama(**answers: object):
 
     http = Http()
     async with serve(handle) as server:
-        yield http, route_to("ollama/qwen3", f"{server.url}/v1"), asked
-        await http.close()
+        try:
+            yield http, route_to(f"{vendor}/qwen3", f"{server.url}/v1"), asked
+        finally:
+            await http.close()
 
 
 @pytest.mark.parametrize(
-    ("answers", "window"),
+    ("vendor", "answers", "window"),
     [
-        ({"ps": LOADED, "show": BY_HAND}, 16_384),
-        ({"ps": {"models": []}, "show": BY_HAND}, 32_768),
-        ({"ps": {"models": [{"name": "other", "context_length": 1}]}, "show": MADE_FOR}, 40_960),
-        ({"show": MADE_FOR}, 40_960),
-        ({"ps": [1], "show": "odd"}, None),
-        ({}, None),
+        ("ollama", {"ps": LOADED, "show": BY_HAND}, Window(tokens=16_384)),
+        ("ollama", {"ps": {"models": []}, "show": BY_HAND}, Window(tokens=32_768, loaded=False)),
+        ("ollama", {"ps": {"models": [{"name": "other"}]}, "show": MADE_FOR}, Window(tokens=40_960, loaded=False)),
+        ("ollama", {"show": MADE_FOR}, Window(tokens=40_960, loaded=False)),
+        ("ollama", {"ps": [1], "show": "odd"}, None),
+        ("ollama", {}, None),
+        ("llamacpp", {"props": PROPS}, Window(tokens=8_192)),
+        ("llamacpp", {"props": {"default_generation_settings": None}}, None),
+        ("llamacpp", {"props": [1]}, None),
+        ("vllm", {"models": VLLM}, Window(tokens=12_288)),
+        ("vllm", {"models": {"data": [{"id": "qwen3"}]}}, None),
+        ("vllm", {"models": {"data": 5}}, None),
+        ("lmstudio", {"models": {"data": [{**STUDIO, "loaded_context_length": 4_096}]}}, Window(tokens=4_096)),
+        ("lmstudio", {"models": {"data": [STUDIO]}}, Window(tokens=131_072, loaded=False)),
+        ("lmstudio", {"models": {"data": []}}, None),
+        ("lmstudio", {}, None),
     ],
 )
-async def test_the_window_is_what_the_server_gives_the_model(answers: dict, window: int | None):
-    async with ollama(**answers) as (http, route, _):
-        assert await ollama_window(http, route) == window
+async def test_the_window_is_what_the_server_gives_the_model(vendor: str, answers: dict, window: Window | None):
+    async with server_of(vendor, **answers) as (http, route, _):
+        assert await late(route.vendor.window_probe)(http, route) == window
 
 
-async def test_a_server_that_is_not_there_says_nothing():
+@pytest.mark.parametrize("vendor", ["ollama", "llamacpp", "vllm", "lmstudio"])
+async def test_a_server_that_is_not_there_says_nothing(vendor: str):
     http = Http()
-    assert await ollama_window(http, route_to("ollama/qwen3", "http://127.0.0.1:9/v1")) is None
+    assert await real_window(http, route_to(f"{vendor}/qwen3", "http://127.0.0.1:9/v1")) is None
     await http.close()
 
 
+async def test_a_loaded_model_is_asked_for_once_and_remembered_for_an_hour(tmp_path: Path):
+    now = 1_700_000_000.0
+    async with server_of("llamacpp", props=PROPS) as (http, route, asked):
+        route = replace(route, cache=tmp_path)
+        for moment in (now, now + 10, now + REMEMBERED_SECONDS - 1):
+            assert await real_window(http, route, lambda moment=moment: moment) == 8_192
+        assert asked == ["props"]
+        assert await real_window(http, replace(route, model="another"), lambda: now) == 8_192
+        assert await real_window(http, route, lambda: now + REMEMBERED_SECONDS) == 8_192
+    assert asked == ["props"] * 3
+
+
+async def test_a_guess_before_the_model_is_loaded_is_not_remembered(tmp_path: Path):
+    async with server_of("lmstudio", models={"data": [STUDIO]}) as (http, route, asked):
+        for _ in range(2):
+            assert await real_window(http, replace(route, cache=tmp_path)) == 131_072
+    assert len(asked) == 2
+    assert not (tmp_path / "windows.json").is_file()
+
+
+@pytest.mark.parametrize("content", [b"", b"[1]", b"{", b'{"x": {"tokens": "many"}}'])
+async def test_a_damaged_memory_is_made_anew(tmp_path: Path, content: bytes):
+    (tmp_path / "windows.json").write_bytes(content)
+    async with server_of("llamacpp", props=PROPS) as (http, route, _):
+        assert await real_window(http, replace(route, cache=tmp_path)) == 8_192
+    assert b"8192" in (tmp_path / "windows.json").read_bytes()
+
+
+async def test_a_memory_that_cannot_be_written_does_no_harm(tmp_path: Path):
+    async with server_of("llamacpp", props=PROPS) as (http, route, _):
+        assert await real_window(http, replace(route, cache=tmp_path / "not" / "there")) == 8_192
+
+
 async def test_the_broker_asks_before_the_first_two_questions_and_never_again():
-    async with ollama(show=BY_HAND) as (http, route, asked):
+    async with server_of("ollama", show=BY_HAND) as (http, route, asked):
         broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings())
         for _ in range(4):
             await broker.prepare()
@@ -70,7 +124,7 @@ async def test_the_broker_asks_before_the_first_two_questions_and_never_again():
 
 
 async def test_a_window_that_a_person_set_is_not_asked_for():
-    async with ollama(show=BY_HAND) as (http, route, asked):
+    async with server_of("ollama", show=BY_HAND) as (http, route, asked):
         broker = Broker(route, ledger=Book(), http=http, clock=SystemClock(), settings=ModelSettings(window=9_000))
         await broker.prepare()
     assert asked == []

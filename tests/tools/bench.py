@@ -27,6 +27,10 @@ class Context:
     def key(self) -> str:
         return f"{self.session}-{self.call}"
 
+    @property
+    def speaker(self) -> str:
+        return "cli:me"
+
     def seconds_left(self) -> float | None:
         return self.left
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hermes_agent.agent.agent import Agent
@@ -15,10 +15,19 @@ from hermes_agent.agent.hooks import Proposed
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.plan import side_by_side
 from hermes_agent.agent.session import Session
+from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import BadArguments, HermesError, StoreError, ToolError, UnknownTool
+from hermes_agent.core.errors import (
+    BadArguments,
+    GoingInCircles,
+    HermesError,
+    Refused,
+    StoreError,
+    ToolError,
+    UnknownTool,
+)
 from hermes_agent.core.events import ToolEnded, ToolStarted
-from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, CallFacts, Tool
 from hermes_agent.store.effects import Intent
 
@@ -72,8 +81,8 @@ async def together(agent: Agent, session: Session, journal: Journal, batch: Sequ
         async with asyncio.TaskGroup() as group:
             for item in possible:
                 group.create_task(one(item))
-    except* StoreError as lost:
-        raise lost.exceptions[0] from None
+    except* (StoreError, GoingInCircles) as ended:
+        raise ended.exceptions[0] from None
 
 
 def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
@@ -94,19 +103,19 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     """Take one call from wish to committed result. Permission comes before the intent, the intent before the effect."""
     began = agent.clock.monotonic()
     context = RunContext(agent, session, journal, item.call)
-    # Boundary: one tool call.
-    try:
-        result = await _run(agent, session, journal, item, context)
-    except StoreError:
-        raise
-    except HermesError as error:
-        result = failure(error)
-    except Exception as error:
-        log.exception("tool %s failed", item.call.name)
-        result = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
+    result = await _answered(item, _run(agent, session, journal, item, context))
+    if (proposed := _proposed(item, context)) is not None:
+        result = await _answered(item, _looked_over(agent, proposed, result))
     message = Message(
         role=Role.TOOL,
-        parts=(ToolResult(call_id=item.call.id, name=item.call.name, parts=result.parts, is_error=result.is_error),),
+        parts=(
+            ToolResult(
+                call_id=item.call.id,
+                name=item.call.name,
+                parts=tuple(_outside(part, session.mark) for part in result.parts),
+                is_error=result.is_error,
+            ),
+        ),
     )
     ended = ToolEnded(
         turn=session.turn,
@@ -120,8 +129,35 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     journal.post(ended, changes=changes, durable=bool(changes))
 
 
-async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, context: RunContext) -> Answer:
+async def _answered(item: Planned, work: Awaitable[Answer]) -> Answer:
+    """What the work gives, a failure as an answer too."""
+    # Boundary: one tool call.
+    try:
+        return await work
+    except (StoreError, GoingInCircles):
+        raise
+    except HermesError as error:
+        return failure(error)
+    except Exception as error:
+        log.exception("tool %s failed", item.call.name)
+        return failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
+
+
+def _proposed(item: Planned, context: RunContext) -> Proposed | None:
     if item.tool is None or item.facts is None:
+        return None
+    return Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
+
+
+async def _looked_over(agent: Agent, proposed: Proposed, result: Answer) -> Answer:
+    for hook in reversed(agent.hooks):
+        result = await hook.after_call(proposed, result)
+    return result
+
+
+async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, context: RunContext) -> Answer:
+    proposed = _proposed(item, context)
+    if proposed is None:
         raise item.problem or UnknownTool(f"There is no tool `{item.call.name}`.")
     before = session.started.get(item.call.id)
     if before is Effect.WRITES:
@@ -129,16 +165,27 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
             parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
         )
     context.attach = before is not None
-    proposed = Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
     if before is None:
+        _heed_pins(session, proposed.tool, proposed.facts)
         for hook in agent.hooks:
             await hook.before_call(proposed)
-        await _declare(session, journal, item.call, item.facts, context.key)
+        await _declare(session, journal, item.call, proposed.facts, context.key)
     journal.alive()
-    result = await item.tool.run(item.arguments, context)
-    for hook in reversed(agent.hooks):
-        result = await hook.after_call(proposed, result)
-    return result
+    return await proposed.tool.run(proposed.arguments, context)
+
+
+def _heed_pins(session: Session, tool: Tool, facts: CallFacts) -> None:
+    """Raise `Refused` where the person pinned something that forbids the call."""
+    for pin in session.pins.values():
+        if facts.effect is not Effect.READS and not tool.needs.isdisjoint(pin.denies):
+            raise Refused(f"The person pinned: {pin.text}", hint="Only they can take the pin off (`/unpin`).")
+
+
+def _outside(part: Text | Image | File, mark: str) -> Text | Image | File:
+    """What a tool answered, unable to pass for a note of the runtime."""
+    if isinstance(part, Text) and mark and mark in part.text:
+        return replace(part, text=without_mark(part.text, mark))
+    return part
 
 
 async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts, key: str) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hermes_agent.agent.compaction.compactor import Compactor
 from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
+from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.ids import Ids
@@ -31,7 +33,9 @@ class Toolbox(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Everything that one run needs. `attended` says whether a person is there to answer questions."""
+    """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
+    runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows).
+    """
 
     model: Model
     tools: Toolbox
@@ -40,6 +44,8 @@ class Agent:
     clock: Clock
     ids: Ids
     hooks: tuple[Hook, ...] = ()
+    tail: Tail | None = None
+    compactor: Compactor | None = None
     effort: str = "medium"
     max_parallel: int = 8
     attended: bool = True

@@ -8,24 +8,38 @@ from dataclasses import replace
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
-from hermes_agent.core.errors import EmptyReply
+from hermes_agent.core.errors import ContextTooLong, EmptyReply
 from hermes_agent.core.events import Replied, TurnStarted
 from hermes_agent.core.messages import Message, ToolCall
-from hermes_agent.core.model import ModelRequest, Reply, Retrying, TextDelta
+from hermes_agent.core.model import ModelRequest, Prefix, Reply, Retrying, TextDelta
 
 
 async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:
-    """One turn's reply, in the journal when this returns. Raises `ProviderError` where there is none.
+    """One turn's reply, in the journal when this returns; before it is asked for, the view is made to fit the window.
+    Raises `ProviderError` where there is none.
 
     Words that had arrived when the run is cut short stay in `session.draft`, for its end to keep.
     """
+    prefix = await agent.prompt.prefix(session, journal)
+    if agent.compactor is None:
+        return await _asked(agent, session, journal, prefix, use_tools=use_tools)
+    await agent.compactor.fit(session, journal, agent.model.window)
+    while True:
+        try:
+            return await _asked(agent, session, journal, prefix, use_tools=use_tools)
+        except ContextTooLong:
+            if not await agent.compactor.refused(session, journal):
+                raise
+
+
+async def _asked(agent: Agent, session: Session, journal: Journal, prefix: Prefix, *, use_tools: bool) -> Reply:
     request = ModelRequest(
         call_id=agent.ids.short(),
         session=session.id,
         run=session.run,
         turn=session.turn + 1,
         purpose="chat",
-        prefix=await agent.prompt.prefix(session, journal),
+        prefix=prefix,
         messages=session.messages,
         deadline=agent.budget.limits.deadline,
         effort=agent.effort,

@@ -37,6 +37,12 @@ class RunContext:
         """The absolute folder where the session works."""
         return self._session.workspace
 
+    @property
+    def speaker(self) -> str:
+        """The one principal whose words this run works on; empty where several spoke."""
+        speakers = self._session.speakers
+        return next(iter(speakers)) if len(speakers) == 1 else ""
+
     def seconds_left(self) -> float | None:
         """Seconds until the run's deadline, None without one."""
         return self._agent.budget.seconds_left(self._agent.clock.monotonic())
@@ -47,7 +53,7 @@ class RunContext:
 
     async def ask(self, question: Question) -> str:
         """The person's answer; the question goes into the log once, however often the call is made again."""
-        id_ = f"{self._call.id}.{question.purpose}"
+        id_ = f"{self._call.id}.{question.purpose}" + (f".{question.about[:16]}" if question.about else "")
         session, journal = self._session, self._journal
         if not self._agent.attended:
             raise Refused(

@@ -26,7 +26,9 @@ class Hook(Protocol):
     """- `before_call` runs before the intent is committed; a `ToolError` that it raises becomes the call's answer, and
     the
       tool does not run;
-    - `after_call` sees the answer before it is committed and returns it or another one;
+    - `GoingInCircles`, raised by `before_call`, ends the run;
+    - `after_call` sees the answer, also that of a call that failed or was refused, before it is committed, and returns
+      it or another one;
     - hooks run in their order, both ways."""
 
     async def before_call(self, proposed: Proposed) -> None: ...

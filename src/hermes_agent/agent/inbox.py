@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
-from hermes_agent.core.events import Answered, MessageTaken
+from hermes_agent.agent.tail import Tail
+from hermes_agent.core.events import Answered, ContextAdded, MessageTaken
 from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Message, Role, said
 
 
-async def take_inbox(session: Session, journal: Journal, *, first: bool = False) -> None:
+async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = None, first: bool = False) -> None:
     """Put the mail that waits into the conversation, in the order of arrival, each message once.
 
     `queue` mail waits until the model has nothing more to say; the `first` look of a run takes it, because what it was
     to wait for is over, whatever came of it. A message that asks a stopped run to go on adds words only where nobody
-    would speak otherwise.
+    would speak otherwise. `tail` adds what the runtime has to say beside the words.
     """
     mail = await journal.mailbox.read()
     waits = session.awaits_reply and not first
@@ -26,7 +27,11 @@ async def take_inbox(session: Session, journal: Journal, *, first: bool = False)
     if len(now) < len(mail):
         journal.mailbox.leave()
     if now:
-        await journal.commit(*events_of(session, now), changes=[journal.mailbox.take(now)])
+        events: list[MessageTaken | Answered | ContextAdded] = [*events_of(session, now)]
+        heard = "\n".join(event.message.text for event in events if isinstance(event, MessageTaken))
+        if tail is not None and any(isinstance(event, MessageTaken) for event in events):
+            events += filter(None, [await tail.beside(session, heard)])
+        await journal.commit(*events, changes=[journal.mailbox.take(now)])
 
 
 async def take_answers(session: Session, journal: Journal) -> None:
@@ -57,6 +62,6 @@ def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Ans
             )
         elif not (inbound.resumes and speaks):
             message = Message(role=Role.USER, parts=inbound.parts) if inbound.parts else said("Continue.")
-            events.append(MessageTaken(message=message, inbox=letter.id))
+            events.append(MessageTaken(message=message, inbox=letter.id, principal=inbound.principal.key))
             speaks = True
     return events

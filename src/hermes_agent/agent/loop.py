@@ -84,7 +84,7 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
     misses = 0
     await act(agent, session, journal, session.open_calls)
     while True:
-        await take_inbox(session, journal, first=first)
+        await take_inbox(session, journal, tail=agent.tail, first=first)
         first = False
         if not session.awaits_reply:
             return done(session)

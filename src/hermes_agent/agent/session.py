@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import (
     Answered,
     Asked,
+    Compacted,
+    ContextAdded,
     Entry,
     MessageTaken,
+    Pinned,
     PrefixFrozen,
     Replied,
     RunEnded,
@@ -18,17 +21,36 @@ from hermes_agent.core.events import (
     ToolEnded,
     ToolStarted,
     Undone,
+    Unpinned,
 )
-from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
+from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.sizes import tokens_of
+
+LARGEST_SCALE = 4.0
+PRUNED_WORDS = 80
+"""Characters of a tool's answer that its one line keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Past:
+    """The view as it was before the compaction at event `number`, for an undo that goes back behind it."""
+
+    number: int
+    messages: list[Message]
+    marks: list[tuple[int, int]]
 
 
 @dataclass(slots=True, kw_only=True)
 class Session:
     """What a run knows of its conversation.
 
-    `messages` is what a model is shown; within a run it only grows. `number` is the log's last event. `turn` counts the
-    model calls of the run. `calls` are the ids of all tool calls ever, also of those that were taken back. `started`
-    maps the calls whose intent is in the log and whose result is not to their effect.
+    `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's last
+    event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those that were
+    taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `speakers`
+    are the principals whose messages this run took. `mark` is
+    the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never
+    compacted away. `compacted` is the length of `messages` after the last
+    compaction, `prefix_tokens` the size of the prefix by bytes / 4.
     """
 
     id: str
@@ -43,7 +65,16 @@ class Session:
     started: dict[str, Effect] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
+    speakers: set[str] = field(default_factory=set)
     draft: list[str] = field(default_factory=list)
+    mark: str = ""
+    told: dict[str, str] = field(default_factory=dict)
+    pins: dict[str, Pinned] = field(default_factory=dict)
+    compacted: int = 0
+    prefix_tokens: int = 0
+    _measured: tuple[int, int] = (0, 0)
+    _weights: list[int] = field(default_factory=list)
+    _past: list[_Past] = field(default_factory=list)
     _marks: list[tuple[int, int]] = field(default_factory=list)
     _waiting: list[ToolCall] = field(default_factory=list)
     _results: dict[str, Message] = field(default_factory=dict)
@@ -54,6 +85,20 @@ class Session:
         return tuple(call for call in self._waiting if call.id not in self._results)
 
     @property
+    def weights(self) -> list[int]:
+        """The size of each message in tokens by bytes / 4; only what is new is looked at."""
+        for message in self.messages[len(self._weights) :]:
+            self._weights.append(tokens_of(message))
+        return self._weights
+
+    @property
+    def scale(self) -> float:
+        """How many of the provider's tokens one of ours (4 bytes) is, as its last answer showed; 1 to 4."""
+        count, counted = self._measured
+        held = self.prefix_tokens + sum(self.weights[:count])
+        return min(LARGEST_SCALE, max(1.0, counted / held)) if counted and held else 1.0
+
+    @property
     def awaits_reply(self) -> bool:
         """Whether a model should speak next: the last word is a person's or a tool's."""
         return bool(self.messages) and (self.messages[-1].role is not Role.ASSISTANT or bool(self._waiting))
@@ -62,15 +107,23 @@ class Session:
         """Fold one event into the view. Results appear in the order asked, whatever the order they came in."""
         self.number = entry.number
         match entry.event:
-            case MessageTaken(message=message):
+            case MessageTaken(message=message, principal=principal):
                 self._say(entry.number, message)
-            case Replied(message=message, turn=turn):
+                self.speakers.update(filter(None, (principal,)))
+            case Replied(message=message, turn=turn, usage=usage):
                 self.turn = turn
+                self._measured = (len(self.messages), usage.input if usage.known else 0)
                 self._say(entry.number, message)
                 self._waiting = list(message.tool_calls)
                 self.calls.update(call.id for call in message.tool_calls)
             case ToolEnded(message=message):
                 self._answer(entry.number, message)
+            case ContextAdded(message=message, mark=mark, sections=sections):
+                self.mark = mark
+                self.told.update((section.name, section.hash) for section in sections)
+                self._say(entry.number, message)
+            case Compacted():
+                self._compact(entry.number, entry.event)
             case Undone(to=to):
                 self._undo(to)
             case _:
@@ -81,17 +134,23 @@ class Session:
         match entry.event:
             case RunStarted():
                 self.run, self.running, self.turn = entry.run, True, 0
+                self.speakers.clear()
             case RunEnded():
                 self.running = False
                 self.started.clear()
-            case PrefixFrozen(hash=prefix_hash):
+            case PrefixFrozen(hash=prefix_hash, sections=sections):
                 self.prefix_hash = prefix_hash
+                self.prefix_tokens = sum(section.tokens for section in sections)
             case ToolStarted(call_id=call_id, effect=effect):
                 self.started[call_id] = effect
             case Asked(question=question):
                 self.asked.add(question)
             case Answered(question=question, answer=answer):
                 self.answers[question] = answer
+            case Pinned(pin=pin):
+                self.pins[pin] = entry.event
+            case Unpinned(pin=pin):
+                self.pins.pop(pin, None)
             case _:
                 pass
 
@@ -116,13 +175,48 @@ class Session:
             self.messages.extend(results)
             self._marks.append((number, len(self.messages)))
 
+    def _compact(self, number: int, event: Compacted) -> None:
+        """Show the shorter view, in a list of its own, because the old one may be in use."""
+        self._past.append(_Past(number=number, messages=self.messages, marks=self._marks))
+        shown = [*self.messages[: event.head], *filter(None, [event.note]), *self.messages[event.upto :]]
+        self.messages = [pruned(message, frozenset(event.pruned)) for message in shown]
+        self._marks = [(number, len(self.messages))]
+        self._weights, self._measured = [], (0, 0)
+        self.compacted = len(self.messages)
+        self.told.clear()
+
     def _undo(self, to: int) -> None:
         """Show the view as it was after the event `to`; a list of its own, because the old one may be in use."""
+        while self._past and to < self._past[-1].number:
+            past = self._past.pop()
+            self.messages, self._marks, self._weights = past.messages, past.marks, []
+            self.compacted = 0
         keep = max((length for number, length in self._marks if number <= to), default=0)
         self.messages = self.messages[:keep]
+        self._weights, self._measured = self._weights[:keep], (0, 0)
+        self.told.clear()
         self._marks = [mark for mark in self._marks if mark[0] <= to]
         self._waiting, self._results = [], {}
         self.started.clear()
+
+
+def pruned(message: Message, calls: frozenset[str]) -> Message:
+    """The message with the results of these calls as one line each."""
+    if message.role is not Role.TOOL or not calls:
+        return message
+    parts = tuple(
+        replace(part, parts=(_one_line(part),)) if isinstance(part, ToolResult) and part.call_id in calls else part
+        for part in message.parts
+    )
+    return replace(message, parts=parts)
+
+
+def _one_line(result: ToolResult) -> Text:
+    others = sum(not isinstance(part, Text) for part in result.parts)
+    first, _, _ = result.text.strip().partition("\n")
+    size = f"{len(result.text):,} characters" + (f" and {others} attachment(s)" if others else "")
+    words = f"[No longer shown: {size}. It began: {first[:PRUNED_WORDS]}]"
+    return Text(text=words, origin=Origin.RUNTIME)
 
 
 def fold(session: Session, entries: Iterable[Entry]) -> Session:

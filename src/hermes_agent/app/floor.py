@@ -86,6 +86,11 @@ class Floor:
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
+    def journal_of(self, session: str) -> Journal | None:
+        """The journal of the session's run in this process."""
+        running = self._running.get(session)
+        return running.journal if running else None
+
     def journal(self, lease: Lease, view: Session) -> Journal:
         """The journal of a session under a lease, for a command."""
         return Journal(self._store, lease, view, clock=self._deck.clock, show=self.bus.publish, spawn=spawn)

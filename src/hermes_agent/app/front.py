@@ -14,7 +14,7 @@ from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.floor import BuildAgent, Floor
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -96,7 +96,12 @@ class Hermes:
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
-        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once."""
+        """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.
+
+        Raises `HermesError` for an answer to a question that was not asked of this person.
+        """
+        if inbound.answers:
+            await self._check_answerer(inbound, session)
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         if inbound.busy is Busy.INTERRUPT:
@@ -149,9 +154,12 @@ class Hermes:
                     return
 
     @asynccontextmanager
-    async def holding(self, session: str) -> AsyncIterator[Journal]:
-        """The right to write the log of a session where no run is under way, for a command. Raises `HermesError` if
-        busy."""
+    async def holding(self, session: str, *, beside_run: bool = False) -> AsyncIterator[Journal]:
+        """The right to write the log of a session where no run is under way, for a command; with `beside_run` also
+        where this process runs one, for what may be said at any time. Raises `HermesError` if busy."""
+        if beside_run and (running := self._floor.journal_of(session)):
+            yield running
+            return
         lease = await self._hold(session)
         try:
             yield self._floor.journal(lease, await self.view(session))
@@ -180,6 +188,13 @@ class Hermes:
         """Leave: runs under way are left in the log for the next process, everything else is given back."""
         await self._floor.close()
         await self.store.close()
+
+    async def _check_answerer(self, inbound: Inbound, session: str) -> None:
+        """What a run asks is for the person whose session it is, and for the owner."""
+        record = await self.store.sessions.get(session)
+        owner = inbound.principal.standing is Standing.OWNER
+        if record is not None and not owner and record.principal != inbound.principal.key:
+            raise HermesError("Only the person whose session it is, or the owner, may answer that.")
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)

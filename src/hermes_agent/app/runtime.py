@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.clock import Clock
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.errors import NoModel
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Principal
 from hermes_agent.host.config import Loaded
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
-from hermes_agent.providers.route import Route, choose, has_own_address, vendor_of
+from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.tool_schemas import fitted
+from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.database import Store
+from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -22,7 +30,8 @@ from hermes_agent.tools.toolbox import Toolbox
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
-    process (empty: as configured). `quarantined` are tools that could not be offered."""
+    process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
+    questions; `build` makes the agent of a session under its journal."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -31,9 +40,11 @@ class Runtime:
     hermes: Hermes
     toolbox: Toolbox
     quarantined: tuple[Quarantined, ...]
+    unasked: Unasked
     clock: Clock
     ids: Ids
     owner: Principal
+    build: BuildAgent
     model: str = ""
 
     @property
@@ -45,10 +56,32 @@ class Runtime:
         """The route to a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
         return route_of(self.loaded, self.secrets, model or self.model)
 
+    def not_offered(self, model: str = "") -> tuple[Quarantined, ...]:
+        """The tools that a model is not offered: those that could not be made, and those that its dialect cannot
+        take. Where no model is chosen yet, the former alone."""
+        try:
+            dialect: Dialect = late(DIALECTS[self.route(model).dialect])
+        except NoModel:
+            return self.quarantined
+        _, aside = fitted(self.toolbox.offered, dialect.tools)
+        return (*self.quarantined, *(Quarantined(name=tool.name, reason=tool.reason) for tool in aside))
+
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
     """The route that a name, or the settings, lead to. Raises `NoModel`."""
-    return choose(model_settings(loaded, model), secrets.get, loaded.value.models)
+    route = choose(model_settings(loaded, model), secrets.get, loaded.value.models, sign_ins(secrets))
+    return replace(route, cache=secrets.home.cache)
+
+
+def sign_ins(secrets: Secrets) -> SignIns:
+    """The sign-ins of the home of these secrets; what they need is loaded when a vendor has a way to sign in."""
+
+    def source_of(vendor: Vendor) -> KeySource | None:
+        keeper = late("hermes_agent.providers.signin.keeper:Keeper")(secrets.home, SystemClock(), secrets.get)
+        source: KeySource | None = keeper.source(vendor)
+        return source
+
+    return source_of
 
 
 def model_settings(loaded: Loaded[Settings], model: str = "") -> ModelSettings:

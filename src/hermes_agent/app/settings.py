@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
+from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
 
 
@@ -77,6 +79,9 @@ class Settings:
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
     )
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Turns, time and habits of a run."})
+    compaction: CompactionSettings = field(
+        default_factory=CompactionSettings, metadata={"doc": "How a long conversation is kept within the window."}
+    )
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     tool_output: ToolOutputSettings = field(
@@ -86,3 +91,6 @@ class Settings:
         default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
     )
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
+    guardrails: GuardrailSettings = field(
+        default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
+    )

@@ -17,6 +17,7 @@ from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.sandbox.chosen import ChosenPlace
+from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.tools.clarify import ClarifyTools
 from hermes_agent.tools.excerpt import Caps
@@ -24,19 +25,22 @@ from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
+from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import capability_of, collect
 from hermes_agent.tools.shell import ShellTools
-from hermes_agent.tools.todo import Todos, TodoTools
+from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
-    from hermes_agent.tools.permission import Permission
+    from hermes_agent.tools.permission.permission import Permission
+    from hermes_agent.tools.permission.smart import Ask
 
 PERMISSION = "hermes_agent.app.guards:permission_hook"
+GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
-DECIDES = "hermes_agent.tools.permission:Permission"
+DECIDES = "hermes_agent.tools.permission.permission:Permission"
 PLACE = "hermes_agent.app.places:make_place"
-REMEMBERED = "hermes_agent.tools.remembered:RememberedFile"
+REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "todo", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
@@ -46,18 +50,27 @@ class Toolkit:
     """The toolbox of this process, and the permission that its calls need.
 
     `toolsets` narrows the built-in ones (None: all); an unknown name raises `ConfigError`. `quarantined` names tools
-    that are not offered, with the reason.
+    that are not offered, with the reason. `judge` asks the auxiliary model (`approvals.mode: smart`).
     """
 
     def __init__(
-        self, home: Home, settings: Settings, clock: Clock, toolsets: Sequence[str] | None, extra: Sequence[Tool]
+        self,
+        home: Home,
+        settings: Settings,
+        clock: Clock,
+        toolsets: Sequence[str] | None,
+        extra: Sequence[Tool],
+        *,
+        judge: Ask | None = None,
     ) -> None:
         unknown = sorted(set(toolsets or ()) - set(TOOLSETS))
         if unknown:
             raise ConfigError(f"There is no toolset `{unknown[0]}`. There are: {', '.join(TOOLSETS)}.")
-        self._home, self._settings, self._clock = home, settings, clock
+        self._home, self._settings, self._clock, self._judge = home, settings, clock, judge
+        self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
+        self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -67,22 +80,38 @@ class Toolkit:
         sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "todo": TodoTools(Todos(home.cache / "todo")),
+            "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
         wanted = [sets[name] for name in TOOLSETS if toolsets is None or name in toolsets]
         tools, self.quarantined = collect([*wanted, *extra])
         self.toolbox = Toolbox(tools)
 
-    def hooks(self, granted: Sequence[str] | None, *, attended: bool) -> tuple[Hook, ...]:
-        """What stands around every call of a run; `granted` names capabilities, None all of them."""
-        capabilities = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
+    def hooks(self, granted: Sequence[str] | None, *, attended: bool, session: str = "") -> tuple[Hook, ...]:
+        """What stands around every call of a run; `granted` names capabilities, None all of them. To be asked for once
+        a run: what people said about this run holds for these hooks alone."""
+        standpoint = Standpoint(
+            granted=frozenset(Capability) if granted is None else frozenset(map(capability_of, granted)),
+            attended=attended,
+            unasked=self.unasked.begin(session),
+        )
+        return (
+            FirstUse(self._spill),
+            FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
+            FirstUse(lambda: self._permission_hook(standpoint)),
+        )
 
-        def permission() -> Hook:
-            hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, capabilities, attended=attended)
-            return hook
+    def _permission_hook(self, standpoint: Standpoint) -> Hook:
+        terminal, approvals = self._settings.terminal, self._settings.approvals
+        variables = scrubbed(environment(), terminal.env_passthrough)
+        judge = self._judge if approvals.mode == "smart" else None
+        hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
+        return hook
 
-        return FirstUse(permission), FirstUse(self._spill)
+    @property
+    def tail(self) -> tuple[TodoTail, ...]:
+        """What the tools say beside each message."""
+        return (TodoTail(self._todos),)
 
     @cached_property
     def _permission(self) -> Permission:

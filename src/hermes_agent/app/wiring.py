@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.agent.tail import Now, Tail
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 TAPES = "hermes_agent.app.decks.tapes:inserted"
 PROCESS = "hermes_agent.providers.cassette.lines:Process"
+SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +111,11 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             hermes=hermes,
             toolbox=toolkit.toolbox,
             quarantined=toolkit.quarantined,
+            unasked=toolkit.unasked,
             clock=deck.clock,
             ids=deck.ids,
             owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
+            build=builder.apart,
             model=options.model,
         )
 
@@ -160,10 +165,18 @@ class Builder:
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
-        settings, deck, own = self.loaded.value, self.deck, self.deck.own(record.id)
+        return await self._agent(record, journal, self.deck)
+
+    async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
+        """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
+        return await self._agent(record, journal, Playing(self.clock, RandomIds()))
+
+    async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
+        settings, own = self.loaded.value, deck.own(record.id)
         await deck.begin(record, self.store)
+        ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
-            model = await deck.model(record.id, "", self._ledger(record, journal), partial(self._broker, record.model))
+            model = await deck.model(record.id, "", ledger, partial(self._broker, record.model))
         except HermesError as error:
             deck.refused(record.id, error)
             raise
@@ -177,6 +190,20 @@ class Builder:
                 now=self.clock.now(),
             )
 
+        limits = self._limits(own.clock)
+        tail = Tail(deck.tail(record.id, [Now(own.clock), *self.toolkit.tail]), own.ids)
+
+        def shortener() -> Shortens:
+            made: Shortens = late(SHORTENER)(
+                seconds=settings.compaction.seconds,
+                writers=(model,),
+                tail=tail,
+                deadline=limits.deadline,
+                ids=own.ids,
+                redact=self.secrets.redact,
+            )
+            return made
+
         agent = Agent(
             model=model,
             tools=self.toolkit.toolbox,
@@ -185,18 +212,17 @@ class Builder:
                 deck.offered(record.id, self.toolkit.toolbox.offered),
                 lambda: deck.look(record.id, look_around),
             ),
-            budget=Budget(limits=self._limits(own.clock)),
+            budget=Budget(limits=limits),
             clock=own.clock,
             ids=own.ids,
-            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended),
+            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended, session=record.id),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            tail=tail,
+            compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
         return deck.outfit(record.id, agent)
-
-    def _ledger(self, record: SessionRecord, journal: Journal) -> RunLedger:
-        return RunLedger(replace(self.book, clock=self.deck.own(record.id).clock), journal, record)
 
     async def _broker(self, model: str, ledger: Ledger) -> Broker:
         """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "auth": "hermes_agent.cli.commands.auth:auth",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
     "cost": "hermes_agent.cli.commands.cost:cost",
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
+    "login": "hermes_agent.cli.commands.auth:login",
+    "logout": "hermes_agent.cli.commands.auth:logout",
     "model": "hermes_agent.cli.commands.model:model",
     "prompt": "hermes_agent.cli.commands.prompt:prompt",
     "replay": "hermes_agent.cli.commands.replay:replay",
@@ -16,11 +19,14 @@ COMMANDS: dict[str, str] = {
 }
 
 SUMMARIES: dict[str, str] = {
+    "auth": "Show who is signed in, and which keys there are.",
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
     "cost": "Show what was used and what it cost.",
     "demo": "Show the program at work, without a key.",
     "doctor": "Check this installation and say what to do.",
+    "login": "Sign in to a vendor instead of holding a key.",
+    "logout": "Forget a sign-in.",
     "model": "Show, choose and test the model.",
     "prompt": "Show the prompt by section, in bytes and tokens.",
     "replay": "Play a recording, and say what differs.",

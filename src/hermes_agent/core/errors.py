@@ -18,6 +18,7 @@ HermesError
 ├── CassetteError                   a recording cannot be written, read or followed
 │   └── RequestDiffers              what is asked now is not what was asked then
 ├── LimitReached                    turns, time, money or tokens; the run can be continued
+│   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
 │   ├── UnknownTool · BadArguments · Refused · StaleWrite
 └── Stopped                         a person said stop
@@ -195,6 +196,13 @@ class LimitReached(HermesError):
     def __init__(self, message: str, *, limit: str) -> None:
         super().__init__(message)
         self.limit = limit
+
+
+class GoingInCircles(LimitReached):
+    """The calls of a run repeat what does not help; the settings `guardrails` say when that is the end."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, limit="guardrail")
 
 
 class ToolError(HermesError):

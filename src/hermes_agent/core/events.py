@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from hermes_agent.core.effects import Effect
+from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import CallDelta, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
 
@@ -45,12 +45,68 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTaken:
-    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the
-    conversation."""
+    """A message was taken from the inbox (or made by the runtime, then `inbox` is 0) and is part of the conversation;
+    `principal` said it."""
 
     message: Message
     inbox: int = 0
+    principal: str = ""
     kind: Literal["message_taken"] = field(default="message_taken", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextAdded:
+    """What the runtime put beside the person's message: the tail of the prompt, part of the conversation although
+    nobody said it. `mark` is the session's own sign for such notes; `sections` are the sources that spoke."""
+
+    message: Message
+    mark: str
+    sections: tuple[SectionFacts, ...]
+    kind: Literal["context_added"] = field(default="context_added", init=False)
+
+
+Strategy = Literal["prune", "summary", "trim"]
+Cause = Literal["window", "refused", "command"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What a model is shown is shorter from here on; the log keeps everything.
+
+    Of the messages shown before, the first `head` stay, `note` (None where nothing is replaced) stands for those up to
+    `upto`, the rest stays; the results of the calls `pruned` are shown as one line each. `before` and `after` are
+    tokens by bytes / 4; `writer` is the model that wrote the note, empty where this program did.
+    """
+
+    head: int
+    upto: int
+    note: Message | None
+    pruned: tuple[str, ...]
+    before: int
+    after: int
+    strategy: Strategy
+    cause: Cause
+    writer: str = ""
+    kind: Literal["compacted"] = field(default="compacted", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """Words that a person wants the model to see in every request, whatever is compacted. `denies` are what
+    no call that changes something may need while the pin stands ("read only")."""
+
+    pin: str
+    text: str
+    denies: tuple[Capability, ...] = ()
+    kind: Literal["pinned"] = field(default="pinned", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpinned:
+    """The pin of that id is taken off."""
+
+    pin: str
+    kind: Literal["unpinned"] = field(default="unpinned", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +248,10 @@ Durable = (
     PrefixFrozen
     | RunStarted
     | MessageTaken
+    | ContextAdded
+    | Compacted
+    | Pinned
+    | Unpinned
     | Replied
     | ToolStarted
     | ToolEnded

@@ -14,6 +14,8 @@ from enum import StrEnum
 from hermes_agent.core.errors import LimitReached
 
 NANO = 1_000_000_000
+NOISE = 0.001
+"""Nanodollars that an amount in floating point may be too large by; more than that is never rounded down."""
 LEAST_REPLY = 16
 """Tokens; a reply that may not even be so long is not asked for."""
 WARN_AT = 0.8
@@ -249,8 +251,8 @@ def amount(unit: Unit, count: int) -> str:
 
 
 def nanos(dollars: float) -> int:
-    """US dollars in nanodollars, rounded up."""
-    return math.ceil(dollars * NANO)
+    """US dollars in nanodollars, rounded up; whole nanodollars that were written as dollars come back as they were."""
+    return math.ceil(dollars * NANO - NOISE)
 
 
 def day_of(at: float, zone: tzinfo | None = None) -> str:

@@ -26,9 +26,13 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Something only a person can answer: the words, and the choices where there are some."""
+    """Something only a person can answer: the words, and the choices where there are some.
+
+    `about` is what the answer is bound to (the hash of a call); the same question about something else is another one.
+    """
 
     text: str
+    about: str = ""
     choices: tuple[str, ...] = ()
     purpose: Literal["approval", "clarify"] = "clarify"
 
@@ -43,6 +47,7 @@ class CallContext(Protocol):
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and the absolute folder where it works;
+    - `speaker` is the principal (`platform:user`) whose words the run works on, empty where several spoke;
     - `ask` puts a question to the person and returns the answer, also one that was given before a crash; it raises
       `Refused` where nobody is there to answer.
     """
@@ -55,6 +60,9 @@ class CallContext(Protocol):
 
     @property
     def workspace(self) -> str: ...
+
+    @property
+    def speaker(self) -> str: ...
 
     @property
     def attach(self) -> bool: ...

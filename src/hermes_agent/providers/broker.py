@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import ProviderError, ThinkingRefused, TimedOut
+from hermes_agent.core.errors import AuthRefused, ProviderError, ThinkingRefused, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
 from hermes_agent.core.spending import Bid, Grant
@@ -31,6 +31,7 @@ KEPT_CONVERSATIONS = 32
 STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
 # Before the first question, and once more before the second one: by then the server has loaded the model and knows.
 MOST_PROBES = 2
+REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,14 +122,36 @@ class Broker:
         return self._route.facts.window
 
     async def prepare(self) -> None:
-        """Ask a local server for the model's real window, at most twice; silence leaves the catalogue's."""
+        """Renew the key of a sign-in where it is old; ask a local server for the model's real window, at most twice:
+        silence leaves the catalogue's."""
+        await self._renew()
         if not self._probes:
             return
         self._probes -= 1
-        window = await late(self._route.vendor.window_probe)(self._http, self._route)
+        window = await late(REAL_WINDOW)(self._http, self._route)
         if window and window != self._route.facts.window:
             self._route = replace(self._route, facts=replace(self._route.facts, window=window))
             self._compilers.clear()
+
+    async def _renew(self, refused: str = "") -> None:
+        """Take a key that can be used now; `refused` is one that the vendor did not take."""
+        route = await self._route.renewed(self._http, refused=refused)
+        if route is not self._route:
+            self._route = route
+            self._compilers.clear()
+
+    async def _with_another_key(self, error: ProviderError, made: int) -> Retrying | None:
+        """One more attempt where the key of a sign-in was not taken, as one that was revoked; None where that is not
+        it. Raises `AuthRefused` where the person must sign in again."""
+        if not isinstance(error, AuthRefused) or error.status != HTTPStatus.UNAUTHORIZED or made > 1:
+            return None
+        if self._route.source is None:
+            return None
+        refused = self._route.key
+        await self._renew(refused=refused)
+        if self._route.key == refused:
+            return None
+        return Retrying(reason=str(error), attempt=made, delay=0.0)
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `LimitReached` where a limit does not even pay for the question."""
@@ -143,7 +166,7 @@ class Broker:
                 return
             except ProviderError as error:
                 made += 1
-                again = self._again(error, request, made)
+                again = await self._with_another_key(error, made) or self._again(error, request, made)
                 if isinstance(error, ThinkingRefused):
                     plan.compiler.forget()
             finally:
@@ -184,7 +207,7 @@ class Broker:
         granted = await self._ledger.open(self._opened(request, call_id, plan.bid))
         started = self._clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
-        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids)
+        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids, plan.compiler.names)
         wire = plan.compiler.write(request, granted.max_output)
         exchange = Exchange(self._http, self._route, self._dialect)
         items = exchange.stream(wire, decoder, self._patience(request, left))

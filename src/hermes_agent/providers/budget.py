@@ -16,13 +16,17 @@ MOST_UNDERESTIMATED = 4
 # The prefix is our own words and JSON, which tokenizers know.
 PREFIX_UNDERESTIMATED = 2
 KEPT_SIZES = 256
+# In a window smaller than this a reply may take a quarter, so that the question and what follows have room.
+SMALL_WINDOW = 65_536
+REPLY_SHARE = 4
 
 
 def bid_of(route: Route, request: ModelRequest, *, tokens: int, configured: int | None) -> Bid:
     """What this request asks for: `tokens` is the most that its input can have, `configured` the setting's longest
     reply."""
     facts = route.facts
-    cap = min((cap for cap in (request.max_output, configured) if cap is not None), default=None)
+    share = facts.window // REPLY_SHARE if facts.window < SMALL_WINDOW else None
+    cap = min((cap for cap in (request.max_output, configured, share) if cap is not None), default=None)
     known = facts.output or (DEFAULT_OUTPUT if cap is None else cap)
     longest = known if cap is None else min(known, cap)
     question: int | None = None

@@ -46,9 +46,10 @@ class ModelFacts:
     `dialect` is the protocol that it wants to be asked in, where that is not its vendor's.
     `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
     reasoning is steered: `effort` (a level by name), `switch` (on, or off at the level `none`), `adaptive`
-    (Anthropic's, with a level), `budget` (Anthropic's, in tokens), or empty: not at all. `efforts` are its levels,
-    `tool_efforts` those that it takes in a request with tools where they are fewer; `thinking_off` is the type that
-    turns adaptive thinking off. `parallel` False: it asks for one tool at a time.
+    (Anthropic's, with a level), `budget` (Anthropic's and Gemini's, in tokens), or empty: not at all. `efforts` are its
+    levels, `tool_efforts` those that it takes in a request with tools where they are fewer; `thinking_off` is the type
+    that turns adaptive thinking off. `parallel` False: it asks for one tool at a time. `result_media`: a tool's result
+    may hold pictures and documents itself (Gemini). `cache_marks`: a request may say what to cache (Bedrock).
     """
 
     dialect: str = ""
@@ -63,6 +64,8 @@ class ModelFacts:
     files: bool = False
     tools: bool = True
     parallel: bool = True
+    result_media: bool = False
+    cache_marks: bool = False
 
 
 class _Catalogue(msgspec.Struct):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from hermes_agent.core.model import ModelRequest, Prefix
-from hermes_agent.providers.dialect import Wire
+from hermes_agent.providers.dialect import NO_NAMES, Wire
 from hermes_agent.providers.kept import KeptTurns, joined
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, json_bytes
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.sight import ANY_PICTURE, PictureRules
+from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, fitted, wire_name
 from hermes_agent.providers.verifier import Turn
 
 
@@ -23,12 +27,19 @@ class ConversationCompiler(ABC):
     - `_tail`: the fields that follow the list, which may differ from request to request;
     - `_path` and `_headers`: where the request goes and with which credentials.
 
-    `_shown` may mark turns that are already written, or leave some out.
+    `_shown` may mark turns that are already written, or leave some out. `rules` and `pictures` say which tools and
+    pictures the dialect takes: `_head` and `_turn` see only such. `names` are the real names of tools by those that
+    were sent instead.
     """
+
+    rules: ClassVar[ToolRules] = PLAIN
+    pictures: ClassVar[PictureRules] = ANY_PICTURE
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._kept = KeptTurns(route, self._turn)
+        self._kept = KeptTurns(route, self._turn, self.pictures, self.rules)
+        self._some_fit = True
+        self.names: Mapping[str, str] = NO_NAMES
         self._prefix: Prefix | None = None
         self._begun = b""
         self._fragments: list[bytes] = []
@@ -43,7 +54,7 @@ class ConversationCompiler(ABC):
 
     def take(self, request: ModelRequest) -> None:
         if self._prefix is not request.prefix:
-            self._begun = self._head(request.prefix)
+            self._begun = self._head(self._fitted(request.prefix))
             self._prefix = request.prefix
         self._fragments, tokens = self._kept.follow(request.messages)
         self.tokens = tokens + len(self._begun) // BYTES_PER_TOKEN
@@ -62,7 +73,16 @@ class ConversationCompiler(ABC):
 
     def has_tools(self, prefix: Prefix) -> bool:
         """Whether requests with this prefix offer tools."""
-        return bool(prefix.tools) and self._route.facts.tools
+        return self._some_fit and bool(prefix.tools) and self._route.facts.tools
+
+    def _fitted(self, prefix: Prefix) -> Prefix:
+        """The prefix with its tools as the dialect takes them, without those that it cannot be offered."""
+        tools, _ = fitted(prefix.tools, self.rules)
+        self._some_fit = bool(tools)
+        self.names = {
+            wire_name(tool.name, self.rules): tool.name for tool in prefix.tools if not self.rules.fits(tool.name)
+        }
+        return replace(prefix, tools=tools)
 
     @abstractmethod
     def _head(self, prefix: Prefix) -> bytes: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from hermes_agent.core.errors import ProviderError
@@ -11,9 +12,12 @@ from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import Delta, ModelRequest, StopReason, Usage
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.sse import SseDecoder
+from hermes_agent.providers.tool_schemas import PLAIN, ToolRules
 
 Table = Mapping[str, type[ProviderError]]
 Taken = frozenset[str] | set[str]
+Names = Mapping[str, str]
+NO_NAMES: Names = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,7 @@ class Decoder(Protocol):
     - `feed` takes the data of one event and gives the deltas in it; raises the `ProviderError` that the stream
       reports, and `MalformedReply` for what is not of the protocol;
     - `content` grows with everything that belongs to the answer (words, thinking, arguments) and with nothing else;
+    - `names` are the real names of tools that are called otherwise on the wire;
     - `words` is the text so far; `done` is True after the protocol's end mark;
     - `finish` gives the whole answer; raises `MalformedReply` where the answer has no end, `EmptyReply` where it has
       neither words nor calls, `ContentRefused` where it was refused without a word.
@@ -61,6 +66,7 @@ class Decoder(Protocol):
 
     content: int
     done: bool
+    names: Names
 
     @property
     def words(self) -> str: ...
@@ -78,10 +84,12 @@ class Compiler(Protocol):
     - after `forget` nothing of the thinking in the messages so far, and nothing that the provider keeps, is sent again:
       it refused them;
     - `tokens` is the size of what `take` was given last, prefix and messages together, by bytes / 4;
+    - `names` are the real names of those tools that are called otherwise on the wire;
     - `call_ids` holds the id of every call in the messages.
     """
 
     tokens: int
+    names: Names
 
     @property
     def call_ids(self) -> Taken: ...
@@ -99,14 +107,17 @@ class Dialect:
 
     `errors` maps the kinds and codes of its error bodies to outcomes. `compiler` writes the requests of a
     conversation, `framing` cuts the answer into events, `reader` reads them; each is made anew for each conversation,
-    stream and answer.
+    stream and answer. `tools` is what it takes as a tool.
     """
 
     errors: Table
     compiler: Callable[[Route], Compiler]
     reader: Callable[[Route, Table, Taken], Decoder]
     framing: Callable[[], Framing] = SseDecoder
+    tools: ToolRules = PLAIN
 
-    def decoder(self, route: Route, taken: Taken) -> Decoder:
-        """A reader of one answer, whose calls get ids that are not among `taken`."""
-        return self.reader(route, self.errors, taken)
+    def decoder(self, route: Route, taken: Taken, names: Names = NO_NAMES) -> Decoder:
+        """A reader of one answer, whose calls get ids that are not among `taken`, and their real `names`."""
+        reader = self.reader(route, self.errors, taken)
+        reader.names = names
+        return reader

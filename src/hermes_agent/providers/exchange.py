@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, TimedOut, Unreachable
 from hermes_agent.core.model import Delta
 from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
 from hermes_agent.providers.dialect import Decoder, Dialect, Finished, Framing, Wire
 from hermes_agent.providers.outcomes import failure, refused
 from hermes_agent.providers.route import Route
@@ -74,9 +75,11 @@ class Exchange:
         yield finished
 
     async def _send(self, wire: Wire) -> httpx2.Response:
-        url = self._route.url(wire.path)
+        route = self._route
+        url = route.url(wire.path)
+        signed = await late(route.vendor.sign)(route, url, wire) if route.vendor.sign and not route.key else {}
         client = self._http.client(url)
-        request = client.build_request("POST", url, headers=dict(wire.headers), content=wire.body)
+        request = client.build_request("POST", url, headers={**wire.headers, **signed}, content=wire.body)
         return await client.send(request, stream=True)
 
     async def _refusal(self, response: httpx2.Response, watch: _Watch, now: float) -> ProviderError:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from hermes_agent.core.messages import Message, Part
 from hermes_agent.providers.pieces import estimate
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.sight import ANY_PICTURE, PictureRules, Sight
+from hermes_agent.providers.tool_schemas import PLAIN, ToolRules
 from hermes_agent.providers.verifier import Transcript, Turn
 
 
@@ -16,8 +18,15 @@ class KeptTurns:
     `write` encodes one turn. A turn is encoded again only when something was added to it.
     """
 
-    def __init__(self, route: Route, write: Callable[[Turn], bytes]) -> None:
-        self._transcript = Transcript(maker=route.name, images=route.facts.images)
+    def __init__(
+        self,
+        route: Route,
+        write: Callable[[Turn], bytes],
+        pictures: PictureRules = ANY_PICTURE,
+        rules: ToolRules = PLAIN,
+    ) -> None:
+        sight = Sight(images=route.facts.images, files=route.facts.files, rules=pictures)
+        self._transcript = Transcript(maker=route.name, sight=sight, rules=rules)
         self._write = write
         self._encoded: list[bytes] = []
         self._tokens: list[int] = []

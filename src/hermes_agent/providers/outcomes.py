@@ -30,6 +30,8 @@ from hermes_agent.providers.dialect import Table
 from hermes_agent.providers.route import Route
 
 SHOWN = 300
+# Where AWS says what kind of error it is: "ThrottlingException", an address may follow.
+KIND_HEADER = "x-amzn-errortype"
 NO_STATUS = frozenset({0, 200})
 WORDY_STATUS = NO_STATUS | {400, 403, 404, 413, 422}
 Failure = TypeVar("Failure", bound=ProviderError)
@@ -44,6 +46,7 @@ BY_STATUS: Mapping[int, type[ProviderError]] = {
     408: TimedOut,
     413: PayloadTooLarge,
     422: BadRequest,
+    424: ServerFailed,
     429: RateLimited,
     503: Overloaded,
     504: TimedOut,
@@ -56,7 +59,7 @@ BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
         re.compile(
             r"invalid .?signature.? in .?thinking|thinking.{0,60}blocks.{0,60}cannot be modified"
             r"|(thought|thinking).?signature.{0,40}(not valid|invalid|missing|corrupt)"
-            r"|(invalid|missing).{0,12}thought.?signature"
+            r"|(invalid|missing|corrupt\w*).{0,12}thought.?signature"
             r"|encrypted.content.{0,200}could not be (verified|decrypted|parsed)"
             r"|of type .?reasoning.? was provided without|without its required .?reasoning.? item"
             r"|previous.response.{0,100}not found",
@@ -68,7 +71,7 @@ BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
         re.compile(
             r"context.{0,12}(length|window|size)|prompt is too long|input is too long|too many (input )?tokens"
             r"|maximum (input|prompt) length|exceed\w* the (model's )?(context|available context)"
-            r"|input length and .?max_tokens",
+            r"|input length and .?max_tokens|input token count .{0,40}exceeds",
             re.I,
         ),
         ContextTooLong,
@@ -79,7 +82,12 @@ BY_WORDS: tuple[tuple[re.Pattern[str], type[ProviderError]], ...] = (
         ),
         OutOfCredit,
     ),
-    (re.compile(r"(not a valid model|model .{0,80}(not exist|not found|not supported))", re.I), ModelNotFound),
+    (
+        re.compile(
+            r"(not a valid model|model identifier is invalid|model .{0,80}(not exist|not found|not supported))", re.I
+        ),
+        ModelNotFound,
+    ),
     (re.compile(r"request.{0,20}too large|payload too large|entity too large", re.I), PayloadTooLarge),
     (re.compile(r"content (management )?policy|content filter|safety system|flagged", re.I), ContentRefused),
     (re.compile(r"(invalid|incorrect|missing) .{0,20}api.?key", re.I), AuthRefused),
@@ -102,10 +110,17 @@ ADVICE: Mapping[type[ProviderError], str] = {
 }
 
 
+SIGNED_ADVICE = "Check the credentials that it was asked with, and what they may do."
+
+
 class _Detail(msgspec.Struct):
+    """An error object. `status` and `details` are those of google.rpc.Status: a code by name, and typed additions."""
+
     message: str | None = None
     type: str | None = None
     code: str | int | None = None
+    status: Any = None
+    details: Any = None
 
 
 class _Body(msgspec.Struct):
@@ -128,8 +143,10 @@ def refused(
     detail = _detail(body)
     if status == 200 and detail.message is None:
         return failure(route, MalformedReply, "answered with one document instead of a stream.", status=status)
+    detail.type = detail.type or headers.get(KIND_HEADER, "").partition(":")[0] or None
     error = reported(route, errors, detail, status=status)
-    error.retry_after = retry_after(headers, now)
+    said = retry_after(headers, now)
+    error.retry_after = error.retry_after if said is None else said
     return error
 
 
@@ -143,12 +160,20 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
         what = what.replace(route.key, "***")
     what = what if len(what) <= SHOWN else f"{what[:SHOWN]}..."
     code = f" ({status})" if status else ""
-    return failure(route, kind, f"refused{code}: {what.rstrip('. ')}.", status=status)
+    error = failure(route, kind, f"refused{code}: {what.rstrip('. ')}.", status=status)
+    error.retry_after = next(
+        (delay for addition in _additions(detail) if (delay := _delay(addition)) is not None), None
+    )
+    return error
 
 
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
     """An outcome of this route: "vendor/model at host" + `what` + what to do."""
     advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
+    if kind is AuthRefused and route.vendor.sign and not route.key:
+        advice = SIGNED_ADVICE
+    if kind is AuthRefused and route.source is not None:
+        advice = f"`hermes login {route.vendor.name}` signs in again."
     sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
     return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
 
@@ -178,6 +203,16 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     return max(0.0, moment.timestamp() - now)
 
 
+def _additions(detail: _Detail) -> list[dict[str, Any]]:
+    return [entry for entry in detail.details if isinstance(entry, dict)] if isinstance(detail.details, list) else []
+
+
+def _delay(addition: dict[str, Any]) -> float | None:
+    """Seconds of a google.rpc.RetryInfo: "34s" or "0.5s"."""
+    said = addition.get("retryDelay")
+    return _number(said.removesuffix("s")) if isinstance(said, str) else None
+
+
 def _number(said: str | None) -> float | None:
     try:
         number = float(said or "")
@@ -187,7 +222,8 @@ def _number(said: str | None) -> float | None:
 
 
 def _kind(errors: Table, detail: _Detail, status: int) -> type[ProviderError]:
-    for name in (detail.code, detail.type):
+    reasons = [addition.get("reason") for addition in _additions(detail)]
+    for name in (*reasons, detail.code, detail.type, detail.status):
         kind = errors.get(name) if isinstance(name, str) else None
         # "It failed" says less than an HTTP status does.
         if kind is not None and (kind is not ServerFailed or status in NO_STATUS):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import Literal, Protocol
+from urllib.parse import quote, urlsplit
 
 from hermes_agent.core.errors import NoModel
+from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.catalog import (
     FREE,
@@ -30,18 +33,47 @@ DEFAULT_VENDOR = "openrouter"
 DEFAULT_OUTPUT = 32_000
 # Of a server that must be asked for its window, before it was asked.
 LOCAL_WINDOW = 8_192
+GAP = re.compile(r"\{([A-Z_]+)\}")
+SignIns = Callable[[Vendor], "KeySource | None"]
 NOTHING: Mapping[str, ModelOverride] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A key for the next request, and the headers that go with it."""
+
+    key: str = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class KeySource(Protocol):
+    """Gives keys that do not last.
+
+    - `grant` gives one that can be used now; `refused` is one that the vendor did not take, so that another is wanted;
+    - raises `ProviderError` with what to do, where there is none.
+    """
+
+    async def grant(self, http: Http, *, refused: str = "") -> Grant: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A vendor, an address, a key and a model, with what is known of it. The key is never shown."""
+    """A vendor, an address, a key and a model, with what is known of it. The key is never shown. `region` is empty
+    where the vendor has none.
+
+    Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
+    folder in which the windows of local servers are remembered; None: they are not.
+    """
 
     vendor: Vendor
     base_url: str
     key: str = field(repr=False)
     model: str
     facts: ModelFacts
+    region: str = ""
+    source: KeySource | None = field(default=None, repr=False, compare=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    cache: Path | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -67,8 +99,20 @@ class Route:
         """The header that carries the key, where the dialect usually has it in `usual`; none without a key."""
         if not self.key:
             return {}
+        if self.source is not None:
+            return {"authorization": f"Bearer {self.key}", **dict(self.headers)}
         name = self.vendor.key_header or usual
         return {name: f"Bearer {self.key}" if name == "authorization" else self.key}
+
+    async def renewed(self, http: Http, *, refused: str = "") -> Route:
+        """The route with a key that can be used now: itself where nothing changed. `refused` is a key that the vendor
+        did not take. Raises as `KeySource.grant` does."""
+        if self.source is None:
+            return self
+        grant = await self.source.grant(http, refused=refused)
+        if grant.key == self.key:
+            return self
+        return replace(self, key=grant.key, headers=grant.headers)
 
     def effort(self, wanted: str, *, tools: bool) -> Level | None:
         """The reasoning level to ask for: the nearest one that the model has; None where it has none to choose.
@@ -93,26 +137,46 @@ def load_vendor(name: str) -> Vendor:
     return vendor
 
 
-def choose(settings: ModelSettings, secrets: Secrets, models: Mapping[str, ModelOverride] = NOTHING) -> Route:
+def nobody(_vendor: Vendor) -> KeySource | None:
+    """Where nobody is signed in."""
+    return None
+
+
+def choose(
+    settings: ModelSettings,
+    secrets: Secrets,
+    models: Mapping[str, ModelOverride] = NOTHING,
+    sign_ins: SignIns = nobody,
+) -> Route:
     """The route that the settings name; where they name none, the first vendor of the table that has a key.
 
     `secrets` gives the value of a name like `OPENAI_API_KEY`, or None; `models` is what a person knows better than the
-    catalogue. Raises `NoModel` with a sentence that says what is missing and what to do.
+    catalogue, `sign_ins` gives the keys of those vendors to which they signed in. Raises `NoModel` with a sentence that
+    says what is missing and what to do.
     """
-    vendor, model = _named(settings, secrets) if settings.default else _first_with_key(settings, secrets)
-    base_url = _address(vendor, settings, secrets)
+    vendor, model = _named(settings, secrets) if settings.default else _first_ready(settings, secrets, sign_ins)
+    region = _region(vendor, settings, secrets)
+    base_url = _address(vendor, region, settings, secrets)
     if not base_url and not vendor.server:
         raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. {vendor.address}.")
     if not model:
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
     if vendor.model_prefix and "/" not in model:
         model = vendor.model_prefix + model
+    key = _sound_key(vendor, secrets)
+    source = None if key or not vendor.sign_in else sign_ins(vendor)
+    if vendor.needs_key and not key and source is None:
+        raise NoModel(_no_key(vendor))
+    if settings.chain_responses:
+        vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor,
         base_url=base_url.rstrip("/"),
-        key=_needed_key(vendor, secrets),
+        key=key,
         model=model,
         facts=_facts(vendor, model, settings, models),
+        region=region,
+        source=source,
     )
 
 
@@ -157,30 +221,46 @@ def _only_vendor_of(model: str) -> str:
     return model
 
 
-def _first_with_key(settings: ModelSettings, secrets: Secrets) -> tuple[Vendor, str]:
+def _first_ready(settings: ModelSettings, secrets: Secrets, sign_ins: SignIns) -> tuple[Vendor, str]:
     if settings.provider:
         vendor = load_vendor(settings.provider)
         return vendor, vendor.default_model
     for name in VENDORS:
         vendor = load_vendor(name)
-        if vendor.default_model and vendor.needs_key and find_key(vendor, secrets)[1]:
+        if not (vendor.default_model and vendor.needs_key):
+            continue
+        if find_key(vendor, secrets)[1] or (vendor.sign_in and sign_ins(vendor) is not None):
             return vendor, vendor.default_model
     raise NoModel(f"There is no model to ask: no key was found and none is configured. {WAYS_ON}")
 
 
-def _address(vendor: Vendor, settings: ModelSettings, secrets: Secrets) -> str:
+def _region(vendor: Vendor, settings: ModelSettings, secrets: Secrets) -> str:
+    named = ((secrets(name) or "").strip() for name in vendor.region_names)
+    return settings.region or next((region for region in named if region), vendor.region)
+
+
+def _address(vendor: Vendor, region: str, settings: ModelSettings, secrets: Secrets) -> str:
     if settings.base_url:
         return settings.base_url
     said = (secrets(vendor.base_url_env) or "").strip() if vendor.base_url_env else ""
-    if said or not settings.region or not vendor.regions:
-        return said or vendor.base_url
-    if settings.region in vendor.regions:
-        return vendor.regions[settings.region]
-    near = late("difflib").get_close_matches(settings.region, vendor.regions, n=1)
+    if said or not region or not vendor.regions:
+        return said or _filled(vendor.base_url, vendor, secrets)
+    if region in vendor.regions:
+        return _filled(vendor.regions[region], vendor, secrets)
+    near = late("difflib").get_close_matches(region, vendor.regions, n=1)
     guess = f" Did you mean `{near[0]}`?" if near else ""
-    raise NoModel(
-        f"{vendor.title} has no region `{settings.region}` (`model.region`).{guess} Known: {', '.join(vendor.regions)}."
-    )
+    where = " or ".join(("`model.region`", *vendor.region_names))
+    raise NoModel(f"{vendor.title} has no region `{region}` ({where}).{guess} Known: {', '.join(vendor.regions)}.")
+
+
+def _filled(address: str, vendor: Vendor, secrets: Secrets) -> str:
+    """The address with each `{NAME}` in it replaced by what stands under that name."""
+    for name in GAP.findall(address):
+        value = (secrets(name) or "").strip()
+        if not value:
+            raise NoModel(f"{vendor.title} needs {name}: put it into the environment or `.env`. {WAYS_ON}")
+        address = address.replace(f"{{{name}}}", quote(value, safe=""))
+    return address
 
 
 def find_key(vendor: Vendor, secrets: Secrets) -> tuple[str, str]:
@@ -189,16 +269,18 @@ def find_key(vendor: Vendor, secrets: Secrets) -> tuple[str, str]:
     return next(((name, key) for name, key in found if key), ("", ""))
 
 
-def _needed_key(vendor: Vendor, secrets: Secrets) -> str:
+def _sound_key(vendor: Vendor, secrets: Secrets) -> str:
     name, key = find_key(vendor, secrets)
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise NoModel(f"The key for {vendor.title} ({name}) holds characters that no key has: enter it anew.")
-    if vendor.needs_key and not key:
-        where = f" (you get one at {vendor.keys_at})" if vendor.keys_at else ""
-        raise NoModel(
-            f"{vendor.title} needs a key{where}: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
-        )
     return key
+
+
+def _no_key(vendor: Vendor) -> str:
+    if not vendor.key_names:
+        return f"{vendor.title} needs a sign-in: `hermes login {vendor.name}`. {WAYS_ON}"
+    where = f" (you get one at {vendor.keys_at})" if vendor.keys_at else ""
+    return f"{vendor.title} needs a key{where}: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
 
 
 def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:

@@ -42,6 +42,13 @@ class ModelSettings:
     max_output: int | None = field(
         default=None, metadata={"doc": "Longest reply in tokens. Not set: the model's own limit."}
     )
+    chain_responses: bool = field(
+        default=False,
+        metadata={
+            "doc": "With models asked by the Responses API: let the provider keep the conversation (`store`) and send "
+            "only what is new. Where it has lost it, everything is sent again."
+        },
+    )
     window: int | None = field(
         default=None,
         metadata={"doc": "Context window in tokens, where the catalogue is wrong or does not know the model."},

@@ -24,7 +24,9 @@ class Quirks:
     tools are left out where they may not be used. `call_ids` `nine`: the id of a call is nine letters and digits.
     `reply_after_results` True: a user's message may follow a tool's only after the assistant has said something.
     `cache_key` True: a key per session steers requests to the machine that has the prefix. `reports_cost` True: the
-    usage holds US dollars. `also` is part of every request.
+    usage holds US dollars. `also` is part of every request. `output_limit` False: a request may not limit the reply.
+    `instructions` stands in for a missing system prompt where a vendor wants one. `chains` True: the vendor keeps its
+    responses, and a request names the last one instead of repeating the conversation.
     """
 
     reasoning_field: ReasoningField = ""
@@ -39,6 +41,9 @@ class Quirks:
     reply_after_results: bool = False
     cache_key: bool = False
     reports_cost: bool = False
+    output_limit: bool = True
+    instructions: str = ""
+    chains: bool = False
     also: Body = field(default_factory=dict)
 
 
@@ -48,14 +53,17 @@ class Vendor:
 
     `base_url` ends before the dialect's path (`/chat/completions`, `/v1/messages`) and has no slash at its end;
     empty: it must be configured, and `address` shows what one looks like. `regions` are further addresses by the name
-    of a region (`model.region`). `key_names` are the names under which a key is looked for, in order; `keys_at` is
-    where a person gets one; `key_header` is the header that holds it, empty for the dialect's own. `base_url_env` is
-    the name under which another address is. `sign_in` names the way to sign in instead of a key (`module:attribute`).
+    of a region (`model.region`, or what stands under one of `region_names`); `region` is the usual one. `{NAME}` in an
+    address is what stands under that name in the environment or `.env`. `key_names` are the names under which a key is
+    looked for, in order; `keys_at` is where a person gets one; `key_header` is the header that holds it, empty for the
+    dialect's own. `base_url_env` is the name under which another address is. `sign` names a coroutine
+    (`module:attribute`) that gives a request without a key the headers that prove who asks. `sign_in` names the way to
+    sign in instead of a key (`module:attribute`).
 
     `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
     that have no slash. `catalogue` names a vendor whose models these are, where this one's are not known.
-    `window_probe` names a coroutine (`module:attribute`) that asks the server for the model's real window. `free` says
-    that requests cost nothing.
+    `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `windows.Window`.
+    `free` says that requests cost nothing.
     """
 
     name: str
@@ -64,10 +72,13 @@ class Vendor:
     base_url: str = ""
     address: str = "http://127.0.0.1:8000/v1"
     regions: Mapping[str, str] = field(default_factory=dict)
+    region_names: tuple[str, ...] = ()
+    region: str = ""
     key_names: tuple[str, ...] = ()
     keys_at: str = ""
     key_header: Literal["", "api-key"] = ""
     base_url_env: str = ""
+    sign: str = ""
     sign_in: str = ""
     needs_key: bool = True
     default_model: str = ""

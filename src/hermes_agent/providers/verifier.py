@@ -1,16 +1,19 @@
 """Neutral messages put into the order that every provider's grammar wants; what is stored is never changed.
 
 Providers want user and assistant in turn, beginning with the user; a result for every call, right after the calls; no
-empty parts; thinking only back to the model that made it. A conversation that was stopped, branched, steered or begun
+empty parts; thinking only back to the model that made it; no picture that the model cannot take; names of tools that
+it can. A conversation that was stopped, branched, steered or begun
 on another model breaks each of these rules now and then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.providers.sight import Sight, earlier, pictures_in
+from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, wire_name
 
 NO_RESULT = "There is no result: the call was interrupted before it could answer."
 GO_ON = "Continue."
@@ -34,9 +37,10 @@ class Transcript:
     is the index of the first turn that changed since `settle` was called.
     """
 
-    def __init__(self, *, maker: str, images: bool) -> None:
+    def __init__(self, *, maker: str, sight: Sight | None = None, rules: ToolRules = PLAIN) -> None:
         self._maker = maker
-        self._images = images
+        self._sight = sight or Sight()
+        self._rules = rules
         self._refused: set[str] = set()
         self._begin()
 
@@ -45,6 +49,9 @@ class Transcript:
         self.fresh = 0
         self.call_ids: set[str] = set()
         self._taken: list[Message] = []
+        self._pictures = 0
+        self._hidden = 0
+        self._passed = 0
         self._open: dict[str, ToolCall] = {}
         self._waiting: list[Part] = []
 
@@ -55,6 +62,12 @@ class Transcript:
         if len(messages) < known or any(old is not new for old, new in zip(taken, messages, strict=False)):
             self._begin()
             known = 0
+        self._pictures += pictures_in(messages[known:], self._sight)
+        hidden = self._sight.hidden(self._pictures)
+        if hidden != self._hidden:
+            pictures = self._pictures
+            self._begin()
+            self._pictures, self._hidden, known = pictures, hidden, 0
         for message in messages[known:]:
             self._take(message)
             self._taken.append(message)
@@ -102,16 +115,25 @@ class Transcript:
         self._close_calls()
         if not self.turns:
             self._last(Role.USER).parts.append(Text(text=OPENING, origin=Origin.RUNTIME))
-        self._last(Role.ASSISTANT).parts += parts
-        calls = [part for part in parts if isinstance(part, ToolCall)]
-        self._open = {call.id: call for call in calls}
-        self.call_ids.update(self._open)
+        last = self._last(Role.ASSISTANT)
+        for part in parts:
+            last.parts.append(self._opened(part) if isinstance(part, ToolCall) else part)
+
+    def _opened(self, call: ToolCall) -> ToolCall:
+        """The call, waiting for its result under the id that it came with; an id that was used before becomes
+        another one."""
+        unique, number = call, len(self.call_ids)
+        while unique.id in self.call_ids:
+            unique, number = replace(call, id=f"{call.id[:52]}_{number}"), number + 1
+        self._open[unique.id if call.id in self._open else call.id] = unique
+        self.call_ids.add(unique.id)
+        return unique
 
     def _take_result(self, part: Part) -> None:
         if not isinstance(part, ToolResult):
             self._waiting += self._kept((part,))
-        elif self._open.pop(part.call_id, None) is not None:
-            self._last(Role.USER).results.append(self._shown(part))
+        elif (call := self._open.pop(part.call_id, None)) is not None:
+            self._last(Role.USER).results.append(self._shown(replace(part, call_id=call.id, name=call.name)))
         else:
             words = f"(A result of {part.name} whose call is not shown:)\n{part.text}"
             self._waiting.append(Text(text=words, origin=Origin.TOOL))
@@ -138,7 +160,11 @@ class Transcript:
 
     def _shown(self, result: ToolResult) -> ToolResult:
         parts = tuple(part for part in self._kept(result.parts) if isinstance(part, (Text, Image, File)))
-        return ToolResult(call_id=result.call_id, name=result.name, parts=parts, is_error=result.is_error)
+        return replace(result, parts=parts)
+
+    def _is_hidden(self, part: Image) -> bool:
+        self._passed += self._sight.takes(part)
+        return self._passed <= self._hidden and self._sight.takes(part)
 
     def _kept(self, parts: Sequence[Part]) -> Iterator[Part]:
         for part in parts:
@@ -149,8 +175,12 @@ class Transcript:
                 case Thinking():
                     if part.maker == self._maker and part.opaque not in self._refused:
                         yield part
-                case Image() if not self._images:
-                    yield Text(text=f"[A picture ({part.media_type}) that this model cannot see.]", origin=part.origin)
+                case Image() if self._is_hidden(part):
+                    yield earlier(part)
+                case Image() | File():
+                    yield self._sight.shown(part)
+                case ToolCall() if not self._rules.fits(part.name):
+                    yield replace(part, name=wire_name(part.name, self._rules))
                 case _:
                     yield part
 

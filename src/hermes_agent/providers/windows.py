@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import HomeError
+from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
 
 if TYPE_CHECKING:
     import httpx2
 
 PROBE_SECONDS = 5.0
+REMEMBERED_SECONDS = 3600.0
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 
 T = TypeVar("T")
@@ -56,7 +65,52 @@ class _List(msgspec.Struct):
     data: list[_Listed] = []
 
 
-async def ollama_window(http: Http, route: Route) -> int | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Tokens that a server gives a model; `loaded` False: what it would give at most, once the model is loaded."""
+
+    tokens: int
+    loaded: bool = True
+
+
+class _Remembered(msgspec.Struct):
+    tokens: int
+    at: float
+
+
+async def real_window(http: Http, route: Route, now: Callable[[], float] | None = None) -> int | None:
+    """The window that the route's server really gives the model; None where it does not say.
+
+    What a server says of a loaded model is remembered for an hour, by address and model, for all processes of the home.
+    """
+    moment = now() if now is not None else SystemClock().now()
+    name = f"{route.base_url} {route.model}"
+    file = None if route.cache is None else route.cache / "windows.json"
+    known = {} if file is None else await asyncio.to_thread(_read, file, moment)
+    if name in known:
+        return known[name].tokens
+    window: Window | None = await late(route.vendor.window_probe)(http, route)
+    if window is not None and window.loaded and file is not None:
+        known[name] = _Remembered(tokens=window.tokens, at=moment)
+        await asyncio.to_thread(_write, file, known)
+    return None if window is None else window.tokens
+
+
+def _read(file: Path, now: float) -> dict[str, _Remembered]:
+    """What is remembered and not too old; nothing where the file is damaged or there is none."""
+    try:
+        kept = msgspec.json.decode(read_small(file) or b"{}", type=dict[str, _Remembered])
+    except (HomeError, msgspec.MsgspecError):
+        return {}
+    return {name: one for name, one in kept.items() if 0 <= now - one.at < REMEMBERED_SECONDS}
+
+
+def _write(file: Path, known: dict[str, _Remembered]) -> None:
+    with suppress(HomeError):  # a cache that cannot be written is asked for again
+        write_private(file, msgspec.json.encode(known), durable=False)
+
+
+async def ollama_window(http: Http, route: Route) -> Window | None:
     """Tokens that Ollama allots to the model; None where it does not say.
 
     A loaded model's `context_length` (`/api/ps`) is what it really has. Before it is loaded: `num_ctx` of its
@@ -65,34 +119,36 @@ async def ollama_window(http: Http, route: Route) -> int | None:
     running = await _asked(http, route, "/api/ps", _Process)
     for one in running.models if running else ():
         if route.model in {one.name, one.model, one.name.removesuffix(":latest")} and one.context_length > 0:
-            return one.context_length
-    return _written_window(await _asked(http, route, "/api/show", _Shown, model=route.model))
+            return Window(tokens=one.context_length)
+    written = _written_window(await _asked(http, route, "/api/show", _Shown, model=route.model))
+    return None if written is None else Window(tokens=written, loaded=False)
 
 
-async def llamacpp_window(http: Http, route: Route) -> int | None:
+async def llamacpp_window(http: Http, route: Route) -> Window | None:
     """Tokens of a slot of llama.cpp's server: `default_generation_settings.n_ctx` of `/props`; None where it does not
     say."""
     props = await _asked(http, route, "/props", _Props)
     generation = props.default_generation_settings if props else None
-    return generation.n_ctx if generation and generation.n_ctx > 0 else None
+    return Window(tokens=generation.n_ctx) if generation and generation.n_ctx > 0 else None
 
 
-async def vllm_window(http: Http, route: Route) -> int | None:
+async def vllm_window(http: Http, route: Route) -> Window | None:
     """Tokens that a vLLM server takes for the model: `max_model_len` of `/v1/models`; None where it does not say."""
     listed = await _asked(http, route, "/v1/models", _List)
     for one in listed.data if listed else ():
         if route.model in {one.id, one.root} and one.max_model_len:
-            return one.max_model_len
+            return Window(tokens=one.max_model_len)
     return None
 
 
-async def lmstudio_window(http: Http, route: Route) -> int | None:
+async def lmstudio_window(http: Http, route: Route) -> Window | None:
     """Tokens that LM Studio gives the model (`/api/v0/models`): `loaded_context_length` once it is loaded, until then
     the most that it can have; None where it does not say."""
     listed = await _asked(http, route, "/api/v0/models", _List)
     for one in listed.data if listed else ():
         if one.id == route.model:
-            return one.loaded_context_length or one.max_context_length
+            tokens = one.loaded_context_length or one.max_context_length
+            return Window(tokens=tokens, loaded=bool(one.loaded_context_length)) if tokens else None
     return None
 
 

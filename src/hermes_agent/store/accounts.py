@@ -19,7 +19,8 @@ FIELDS = "id, money, tokens, held_money, held_tokens, told_money, told_tokens"
 READ = "SELECT " + FIELDS + " FROM account WHERE id IN ({ids}) ORDER BY id FOR NO KEY UPDATE"
 # A row that another transaction has not committed would be in no sum: whoever writes one is waited for.
 ALONE = "LOCK TABLE usage IN SHARE ROW EXCLUSIVE MODE"
-NANOS = "CAST(coalesce(sum(CASE WHEN {which} THEN ceil(coalesce({value}, 0) * 1000000000) END), 0) AS bigint)"
+# The same rounding as `core.spending.nanos`.
+NANOS = "CAST(coalesce(sum(CASE WHEN {which} THEN ceil(coalesce({value}, 0) * 1000000000 - 0.001) END), 0) AS bigint)"
 TOKENS = "CAST(coalesce(sum(CASE WHEN {which} THEN {value} END), 0) AS bigint)"
 SUMS = ", ".join(
     (
@@ -31,6 +32,7 @@ SUMS = ", ".join(
         TOKENS.format(which="outcome = ''", value="reserved_tokens"),
     )
 )
+UNPRICED = "reserved IS NULL AND cost IS NULL"
 ROWS_OF = {
     Scope.RUN: "session = $1 AND run = $2",
     Scope.JOB: "job = $1",
@@ -74,7 +76,7 @@ class Owner:
                 return (self.day, self.principal)
             case Scope.DAY:
                 return (self.day,)
-            case Scope.CALL:
+            case _:
                 return ()
 
     def account(self, scope: Scope) -> str:
@@ -120,6 +122,12 @@ async def spent(tx: Transaction, scope: Scope, keys: Sequence[str]) -> Spent:
     row = await tx.row(f"SELECT {SUMS} FROM usage WHERE {ROWS_OF[scope]}", *keys)
     assert row is not None  # sums have a row
     return _spent(row)
+
+
+async def unpriced(tx: Transaction, scope: Scope, keys: Sequence[str]) -> int:
+    """How many calls are in no sum of money, because their price is unknown."""
+    row = await tx.row(f"SELECT count(*) FROM usage WHERE {ROWS_OF[scope]} AND {UNPRICED}", *keys)
+    return int(row[0]) if row else 0
 
 
 async def hold(tx: Transaction, owner: Owner, reserved: float | None, tokens: int) -> None:

@@ -43,6 +43,7 @@ LATEST = {
     Scope.JOB: "SELECT job FROM usage WHERE job <> '' GROUP BY job ORDER BY max(at) DESC LIMIT $1",
     Scope.PRINCIPAL: "SELECT DISTINCT day, principal FROM usage WHERE day = $2 ORDER BY principal LIMIT $1",
 }
+LAST_RUN = "SELECT run FROM usage WHERE session = $1 AND run <> '' ORDER BY at DESC, call_id DESC LIMIT 1"
 LAST_TIME = 1e300
 UNKNOWN = Usage(known=False)
 
@@ -184,6 +185,23 @@ class Ledger:
             return await accounts.spent(tx, scope, keys)
 
         return await self._engine.read(query) if keys else NOTHING
+
+    async def unpriced(self, scope: Scope, keys: Sequence[str]) -> int:
+        """How many calls within a scope are in no sum of money, because their price is unknown."""
+
+        async def query(tx: Transaction) -> int:
+            return await accounts.unpriced(tx, scope, keys)
+
+        return await self._engine.read(query) if keys else 0
+
+    async def last_run(self, session: str) -> str:
+        """The session's latest run that asked a model, empty where none did."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(LAST_RUN, session)
+
+        row = await self._engine.read(query)
+        return str(row[0]) if row else ""
 
     async def latest(self, scope: Scope, day: str, count: int) -> list[tuple[str, ...]]:
         """The keys of the runs or jobs that were last at work, the newest first, or of the persons of a day."""

@@ -43,6 +43,8 @@ STATUSES = {
 }
 # The service has no status of its own for "busy" but 503.
 BUSY = 529
+# The service caches from some thousand tokens on, without being asked to; a test is shorter.
+CACHE_STEP = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class GeminiWire:
         self._style = style or GeminiStyle()
         self.base = self._style.base
         self.models_path = f"{self.base}/models"
-        self._cache = PrefixCache()
+        self._cache = PrefixCache(CACHE_STEP)
 
     def asks(self, request: Request) -> bool:
         """Whether this is a question to a model."""

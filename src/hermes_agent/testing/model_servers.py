@@ -31,6 +31,8 @@ from hermes_agent.testing.faults import (
     Truncate,
 )
 from hermes_agent.testing.gemini_wire import GeminiStyle, GeminiWire
+from hermes_agent.testing.responses_request import ResponsesStyle
+from hermes_agent.testing.responses_wire import ResponsesWire
 from hermes_agent.testing.scripted import Script, ScriptedModel
 
 DOCUMENT_PIECE = 64  # bytes; what counts as one event where a fault strikes a reply that is not streamed
@@ -81,7 +83,8 @@ class Wire(Protocol):
 class Exchange:
     """One request as it arrived, and what became of it.
 
-    Times are of `time.monotonic`. `events` counts those that were sent, without what a fault added.
+    Times are of `time.monotonic`. `events` counts those that were sent, without what a fault added. `usage` is what the
+    answer counts as, also where it never arrived: a provider charges for what it wrote (None: it wrote nothing).
     `abandoned` says that the client left before the end; `over` is set once nothing more will be sent.
     """
 
@@ -91,6 +94,7 @@ class Exchange:
     events: int = 0
     ended: float = 0.0
     abandoned: bool = False
+    usage: Usage | None = None
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -188,10 +192,11 @@ class ModelServer:
     def _whole(self, answer: Answer, heard: Heard, exchange: Exchange) -> Response:
         if heard.stream or answer.pace.first:
             return self._streamed(answer, heard, exchange, None)
-        return _json(self._wire.document(answer, heard, self._wire.usage(answer, heard)))
+        exchange.usage = self._wire.usage(answer, heard)
+        return _json(self._wire.document(answer, heard, exchange.usage))
 
     def _streamed(self, answer: Answer, heard: Heard, exchange: Exchange, fault: MidwayFault | None) -> Response:
-        usage = self._wire.usage(answer, heard)
+        usage = exchange.usage = self._wire.usage(answer, heard)
         if heard.stream:
             events = self._wire.events(answer, heard, usage)
             kind = self._wire.stream_type
@@ -280,6 +285,17 @@ def openai_model(
 ) -> ModelServer:
     """A server of the OpenAI protocol, not yet served."""
     return ModelServer(OpenAIWire(style), _model(script), keys=keys, models=models)
+
+
+def responses_model(
+    script: Script | ScriptedModel,
+    *,
+    keys: tuple[str, ...] = (KEY,),
+    models: tuple[str, ...] = (),
+    style: ResponsesStyle | None = None,
+) -> ModelServer:
+    """A server of the OpenAI Responses protocol, not yet served."""
+    return ModelServer(ResponsesWire(style), _model(script), keys=keys, models=models)
 
 
 def anthropic_model(

@@ -45,8 +45,12 @@ class ToolOutputSettings:
 class ApprovalSettings:
     """What needs a person's yes (section `approvals`)."""
 
-    mode: Literal["ask", "off"] = field(
-        default="ask", metadata={"doc": "ask: dangerous calls wait for a yes; off: only the hard block holds."}
+    mode: Literal["ask", "smart", "off"] = field(
+        default="ask",
+        metadata={
+            "doc": "ask: dangerous calls wait for a yes; smart: the auxiliary model may allow or refuse them first;"
+            " off: only the hard block and the deny list hold."
+        },
     )
     deny: tuple[str, ...] = field(
         default=(), metadata={"doc": "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`."}

@@ -45,6 +45,20 @@ class Todos:
         return self._folder / f"{hashlib.sha256(session.encode()).hexdigest()[:24]}.json"
 
 
+class TodoTail:
+    """The plan beside each message, so that it outlives what is compacted."""
+
+    name = "Plan (todo)"
+
+    def __init__(self, todos: Todos) -> None:
+        self._todos = todos
+
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a plan is shown whatever was said
+        """One line for each item; empty where there is no plan."""
+        todos = await asyncio.to_thread(self._todos.get, session)
+        return shown(todos) if todos else ""
+
+
 class TodoTools:
     """The plan as a tool."""
 

@@ -65,27 +65,6 @@ async def test_status_shows_a_broken_config(tmp_path):
         assert "together" in await here.text("/context")
 
 
-async def test_cost_counts_calls_and_tokens(tmp_path):
-    async with place(tmp_path, counting) as here:
-        assert await here.text("/cost") == "Nothing used yet."
-        await here.say("Hi")
-        text = await here.text("/cost")
-
-        assert text.startswith("1 model calls, ")
-        assert "1 call(s) of unknown price" in text
-
-
-async def test_context_adds_up(tmp_path):
-    async with place(tmp_path, counting) as here:
-        assert "together" in await here.text("/context")
-        await here.say("Hi")
-        lines = (await here.text("/context")).splitlines()
-        counts = {line[:18].strip(): int(line[18:27].replace(",", "")) for line in lines}
-
-        assert counts.pop("together") == sum(counts.values())
-        assert {"identity", "how to work", "tools", "messages"} <= counts.keys()
-
-
 async def test_help_shows_all_or_one(tmp_path):
     async with place(tmp_path, counting) as here:
         text = await here.text("/help")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.cli.offers import ModelName
 from hermes_agent.core.errors import ModelNotFound, NoModel
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
@@ -64,3 +65,63 @@ def test_a_model_that_is_not_there_names_the_route(tmp_path: Path) -> None:
     named = pytest.raises(ModelNotFound, match=r"openai/gpt-5\.2 at 127\.0\.0\.1")
     with serving_in_thread(openai_model([Say("no")], keys=(), models=("other",))) as server, named:
         typed(tmp_path, "model", "test", "openai/gpt-5.2", OPENAI_BASE_URL=server.url, **KEYS)
+
+
+def test_models_are_found_by_parts_of_their_names_and_by_what_they_can(tmp_path: Path) -> None:
+    found = json.loads(typed(tmp_path, "model", "search", "mistral", "images", "--json").out)
+
+    assert found
+    assert all("mistral" in offer["model"] and offer["images"] for offer in found)
+    assert "Nothing of the catalogue fits" in typed(tmp_path, "model", "search", "no-such-model").err
+    assert typed(tmp_path, "model", "search", "no-such-model", "--json").out == "[]\n"
+
+
+def test_what_is_known_of_any_model_is_shown(tmp_path: Path) -> None:
+    said = typed(tmp_path, "model", "show", "minimax/MiniMax-M3", MINIMAX_API_KEY="k" * 10).out
+
+    assert "1,000,000 tokens" in said
+    assert "above 524,288 tokens $0.6 in" in said
+    assert "MINIMAX_API_KEY" in said
+
+
+def test_what_a_person_knows_of_a_model_is_shown_and_listed(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "models:\n  ollama/mine: {window: 8192, tools: false}\n  openai/gpt-5.2: {price: {input: 1, output: 2}}\n"
+    )
+    listed = json.loads(typed(tmp_path, "model", "list", "--json", **KEYS).out)
+    said = typed(tmp_path, "model", "set", "ollama/mine")
+
+    mine = next(offer for offer in listed if offer["model"] == "ollama/mine")
+    assert (mine["window"], mine["tools"], mine["ready"]) == (8192, False, True)
+    assert next(o for o in listed if o["model"] == "openai/gpt-5.2")["price"]["input"] == 1
+    assert "calls no tools" in said.err
+    assert "a window of 8,192 tokens, of which a reply may take 2,048" in said.err
+
+
+def test_a_choice_as_json_says_what_the_environment_makes_of_it(tmp_path: Path) -> None:
+    said = typed(tmp_path, "model", "set", "openai/gpt-5.2", "--json", HERMES_MODEL="demo/scripted", **KEYS)
+
+    assert json.loads(said.out) == {"model": "openai/gpt-5.2", "effective": "demo/scripted", "notes": []}
+
+
+def test_without_a_terminal_one_is_picked_by_its_number_or_name(tmp_path: Path) -> None:
+    by_name = typed(tmp_path, "model", "pick", stdin="openai/gpt-5.2\n", **KEYS)
+    by_number = typed(tmp_path, "model", "pick", "--vendor", "openai", "--json", stdin="99\n1\n", **KEYS)
+
+    assert by_name.out == "openai/gpt-5.2 answers from now on.\n"
+    assert "no `99` in the list" in by_number.err
+    assert json.loads(by_number.out)["model"].startswith("openai/")
+
+
+def test_who_picks_nothing_changes_nothing(tmp_path: Path) -> None:
+    said = typed(tmp_path, "model", "pick", stdin="\n", **KEYS)
+
+    assert (said.code, said.err.endswith("Nothing was changed.\n")) == (130, True)
+    assert not (tmp_path / "config.yaml").exists()
+
+
+def test_the_shell_completes_models_and_vendors() -> None:
+    from_catalogue = ModelName().shell_complete(None, None, "deepseek/deepseek-v4-f")
+
+    assert [item.value for item in from_catalogue] == ["deepseek/deepseek-v4-flash"]
+    assert "zai" in [item.value for item in ModelName().shell_complete(None, None, "za")]

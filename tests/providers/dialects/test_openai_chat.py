@@ -27,6 +27,8 @@ def body(model: str, messages: list[Message], *, quirks: Quirks | None = None, *
     route = route_to(model)
     if quirks is not None:
         route = replace(route, vendor=replace(route.vendor, quirks=quirks))
+    if "tool_efforts" in changes:
+        route = replace(route, facts=replace(route.facts, tool_efforts=changes.pop("tool_efforts")))
     request = replace(request, **{name: value for name, value in changes.items() if name != "max_output"})
     compiler = DIALECT.compiler(route)
     compiler.take(request)
@@ -45,10 +47,17 @@ def test_what_a_vendor_does_differently_is_a_fact():
 
 
 def test_effort_beside_tools_is_what_the_model_takes_there():
-    assert body("openai/gpt-5.6-sol", [said("hi")], effort="high")["reasoning_effort"] == "none"
     bare = Prefix(system="", tools=(), hash="")
-    assert body("openai/gpt-5.6-sol", [said("hi")], effort="high", prefix=bare)["reasoning_effort"] == "high"
+    assert body(GPT, [said("hi")], effort="high", tool_efforts=("none",))["reasoning_effort"] == "none"
+    assert body(GPT, [said("hi")], effort="high", tool_efforts=("none",), prefix=bare)["reasoning_effort"] == "high"
     assert body("openrouter/openai/gpt-6-sol", [said("hi")], effort="high")["reasoning"] == {"effort": "high"}
+
+
+def test_reasoning_that_another_dialect_kept_is_left_out():
+    thought = Thinking(text="hm", opaque='{"type":"reasoning","summary":[]}', maker=GPT)
+    messages = [said("a"), Message(role=Role.ASSISTANT, parts=(thought, Text(text="b"))), said("c")]
+    message = body(GPT, messages, quirks=Quirks(reasoning_field="reasoning_details"))["messages"][2]
+    assert message == {"role": "assistant", "content": "b"}
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,8 @@ from __future__ import annotations
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import NoModel
-from hermes_agent.core.events import PrefixFrozen
-from hermes_agent.core.section import estimate_tokens
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
-from hermes_agent.store.usage import GroupBy
 
 
 async def show_help(_: Desk, rest: str) -> Done:
@@ -37,7 +34,7 @@ async def tools(desk: Desk, _: str) -> Done:
     toolbox = desk.runtime.toolbox
     schemas = [*toolbox.offered, *(tool.schema for tool in toolbox.deferred)]
     lines = [f"{schema.name:<14} {schema.description.splitlines()[0]}" for schema in schemas]
-    lines += [f"{tool.name:<14} not offered: {tool.reason}" for tool in desk.runtime.quarantined]
+    lines += [f"{tool.name:<14} not offered: {tool.reason}" for tool in desk.runtime.not_offered(desk.record.model)]
     return Done(text="\n".join(lines))
 
 
@@ -56,34 +53,6 @@ async def status(desk: Desk, _: str) -> Done:
     return Done(text="\n".join(lines))
 
 
-async def cost(desk: Desk, _: str) -> Done:
-    """What this session has used."""
-    totals = await desk.hermes.store.usage.totals(GroupBy.SESSION, session=desk.record.id)
-    if not totals:
-        return Done(text="Nothing used yet.")
-    total, used = totals[0], totals[0].usage
-    unknown = f" and {total.unpriced} call(s) of unknown price" if total.unpriced else ""
-    return Done(
-        text=f"{total.calls} model calls, {used.input:,} tokens in ({used.cached:,} cached), {used.output:,} out, "
-        f"${total.cost:.4f}{unknown}."
-    )
-
-
-async def context(desk: Desk, _: str) -> Done:
-    """What fills the model's window: the prefix by section, then the messages."""
-    view = await desk.hermes.view(desk.record.id)
-    entries = await desk.hermes.store.history.entries(desk.record.id)
-    frozen = [entry.event for entry in entries if isinstance(entry.event, PrefixFrozen)]
-    rows = [(section.name, section.tokens) for section in frozen[-1].sections] if frozen else []
-    rows.append(("messages", sum(estimate_tokens(str(message.parts)) for message in view.messages)))
-    total = sum(tokens for _, tokens in rows)
-    lines = [f"{name:<18}{tokens:>9,}" for name, tokens in rows if tokens]
-    window = route.facts.window if (route := _route(desk)) else 0
-    share = f"  of {window:,} ({100 * total / window:.1f} %)" if window else ""
-    lines.append(f"{'together':<18}{total:>9,}{share}")
-    return Done(text="\n".join(lines))
-
-
 def _route(desk: Desk) -> Route | None:
     """The session's route; None where there is no model, which is a thing to show and not to fail by."""
     try:
@@ -96,5 +65,3 @@ HELP = Command(name="help", summary="Show the commands.", arguments="[command]",
 MODEL = Command(name="model", summary="Show or choose this session's model.", arguments="[vendor/model]", act=model)
 TOOLS = Command(name="tools", summary="List the tools.", act=tools, while_running=True)
 STATUS = Command(name="status", summary="Show where this session stands.", act=status, while_running=True)
-COST = Command(name="cost", summary="Show what this session has used.", act=cost, while_running=True)
-CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)

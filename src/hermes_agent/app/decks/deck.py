@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.mailbox import Gate, OpenGate
 from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.agent.tail import TailSource
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
@@ -42,7 +43,8 @@ class Deck(Protocol):
     - `made`, `arrived` and `stopped` are told what came from outside; `arrival` says when it came;
     - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
       is told of that; `ended` closes it, at that number of the log, not `released` where there is more mail;
-    - `look` finds out the surroundings, `offered` are the tools of a new prompt; `outfit` gives the agent that runs.
+    - `look` finds out the surroundings, `offered` are the tools of a new prompt, `tail` says what is told beside
+      each message; `outfit` gives the agent that runs.
     """
 
     @property
@@ -72,6 +74,8 @@ class Deck(Protocol):
     async def look(self, session: str, look: Look) -> Surroundings: ...
 
     def offered(self, session: str, tools: Schemas) -> Schemas: ...
+
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]: ...
 
     def outfit(self, session: str, agent: Agent) -> Agent: ...
 
@@ -120,6 +124,10 @@ class Playing:
     def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
         """The process's own tools."""
         return tools
+
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
+        """The sources themselves."""
+        return sources
 
     def outfit(self, session: str, agent: Agent) -> Agent:  # noqa: ARG002  the Protocol's shape
         """The agent as it is."""

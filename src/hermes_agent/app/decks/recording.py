@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
-from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.errors import GoingInCircles, HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
 from hermes_agent.core.tool import Answer
 from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.cassette.lines import Arrived, RunOver, Seen, StopAsked, Told
 from hermes_agent.providers.cassette.recorded_calls import RecordedCalls
 from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.store.database import Store
@@ -47,11 +50,12 @@ class RecordingDeck:
 
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
         """A message is in the inbox."""
-        self._recorder.arrived(session, inbound, at)
+        self._recorder.add(Arrived(track=self._recorder.name(session), at=at, inbound=inbound))
 
     def stopped(self, session: str, reason: str) -> None:
         """Somebody said stop."""
-        self._recorder.stopped(session, reason)
+        at = self.clock.now()
+        self._recorder.add(StopAsked(track=self._recorder.name(session), at=at, reason=reason))
 
     async def begin(self, session: Session, store: Store) -> None:
         """A run begins."""
@@ -59,11 +63,12 @@ class RecordingDeck:
 
     def refused(self, session: str, error: HermesError) -> None:
         """It cannot."""
-        self._recorder.begun(session, Limits(), "", error)
+        self._recorder.refused(session, error)
 
     async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """The run is over."""
-        self._recorder.over(session, outcome, number, released=released)
+        name = self._recorder.name(session)
+        self._recorder.add(RunOver(track=name, outcome=outcome, number=number, released=released))
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded."""
@@ -72,7 +77,8 @@ class RecordingDeck:
     async def look(self, session: str, look: Look) -> Surroundings:
         """What is found, recorded."""
         found = await look()
-        self._recorder.surroundings(session, asdict(found), self._offered.get(session, ()))
+        tools = self._offered.get(session, ())
+        self._recorder.add(Seen(track=self._recorder.name(session), facts=asdict(found), tools=tools))
         return found
 
     def offered(self, session: str, tools: Schemas) -> Schemas:
@@ -80,11 +86,35 @@ class RecordingDeck:
         self._offered[session] = tools
         return tools
 
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
+        """The sources, what they say recorded."""
+        return [RecordedSource(source=each, recorder=self._recorder) for each in sources]
+
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent, its calls recorded."""
-        self._recorder.begun(session, agent.budget.limits, agent.effort)
+        compaction = {} if agent.compactor is None else asdict(agent.compactor.settings)
+        self._recorder.begun(session, agent.budget.limits, agent.effort, compaction=compaction)
         calls = self._recorder.calls(session)
         return replace(agent, tools=calls.toolbox(agent.tools), hooks=(RecordedHooks(hooks=agent.hooks, calls=calls),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedSource:
+    """A source of the tail, what it says recorded."""
+
+    source: TailSource
+    recorder: Recorder
+
+    @property
+    def name(self) -> str:
+        """As the source's."""
+        return self.source.name
+
+    async def words(self, session: str, heard: str) -> str:
+        """As the source says it."""
+        words = await self.source.words(session, heard)
+        self.recorder.add(Told(track=self.recorder.name(session), name=self.name, words=words))
+        return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,30 +125,25 @@ class RecordedHooks:
     calls: RecordedCalls
 
     async def before_call(self, proposed: Proposed) -> None:
-        """Ask each hook; a call that may not run has its end."""
+        """Ask each hook. A run that ends here, or is ended, has no answer that `after_call` would see."""
         inside = replace(proposed, context=self.calls.context(proposed.context))
         try:
             for hook in self.hooks:
                 await hook.before_call(inside)
-        except StoreError:
+        except GoingInCircles as error:
+            self._ends(proposed, error)
             raise
-        except HermesError as error:
-            self.calls.ends(proposed.call.id, proposed.tool.schema.name, proposed.arguments, error)
+        except asyncio.CancelledError:
+            self._ends(proposed, None)
             raise
         self.calls.may_run(proposed.call.id)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """What the hooks make of the answer is what came of the call."""
-        came: Answer | HermesError = answer
-        try:
-            for hook in reversed(self.hooks):
-                answer = await hook.after_call(proposed, answer)
-            came = answer
-        except StoreError:
-            raise
-        except HermesError as error:
-            came = error
-            raise
-        finally:
-            self.calls.ends(proposed.call.id, proposed.tool.schema.name, proposed.arguments, came)
+        for hook in reversed(self.hooks):
+            answer = await hook.after_call(proposed, answer)
+        self._ends(proposed, answer)
         return answer
+
+    def _ends(self, proposed: Proposed, came: Answer | HermesError | None) -> None:
+        self.calls.ends(proposed.call.id, proposed.tool.schema.name, proposed.arguments, came)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hermes_agent.agent.agent import Agent, Toolbox
+from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.mailbox import OpenGate
 from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
@@ -18,6 +20,7 @@ from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
+from hermes_agent.core.records import revive
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.lines import RunBegun
@@ -87,11 +90,20 @@ class ReplayingDeck:
         """The process's own tools; where all comes from the recording, those that were offered then."""
         return self._player.offered(session) or tools if self._player.how.driven else tools
 
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:
+        """What was told then."""
+        names = self._player.names_told(session) or [each.name for each in sources]
+        return [ReplayedSource(name=name, player=self._player) for name in names]
+
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent with the recorded limits; its calls get their recorded results."""
         begun, calls = self._begun[session], self._player.calls(session)
+        compactor = agent.compactor
+        if compactor is not None and begun.compaction:
+            compactor = replace(compactor, settings=revive(CompactionSettings, begun.compaction))
         return replace(
             agent,
+            compactor=compactor,
             tools=ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools),
             hooks=(Permitted(calls=calls),),
             budget=Budget(limits=begun.limits),
@@ -156,6 +168,10 @@ class LiveDeck:
         """The process's own tools."""
         return tools
 
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
+        """The sources themselves."""
+        return sources
+
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent; its calls get recorded results as long as its model's answers are recorded ones."""
         model = self._models.get(f"{session}/")
@@ -171,6 +187,18 @@ class LiveDeck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedSource:
+    """A source of the tail that says what it said then."""
+
+    name: str
+    player: Player
+
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the recording knows
+        """What it said at this place of the recording."""
+        return self.player.told(session, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permitted:
     """A hook that says of a call what was said in the recording."""
 
@@ -180,9 +208,9 @@ class Permitted:
         """Raise what kept the call from being run."""
         await self.calls.permit(proposed.context)
 
-    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002  the Protocol's shape
-        """The answer as it is: every hook has seen it then."""
-        return answer
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """The answer that the call had in the end: every hook has seen it then."""
+        return await self.calls.final(proposed.context, answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import click
 
 from hermes_agent.cli.asking import ask_once
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.picking import Choice, pick
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.explain import source_of
-from hermes_agent.providers.catalog import Price, known_models
-from hermes_agent.providers.route import load_vendor
-from hermes_agent.providers.vendor import Vendor
-from hermes_agent.providers.vendors import VENDORS
+from hermes_agent.providers.abilities import abilities, limits_of
+from hermes_agent.providers.catalog import Price, catalogue_date
+from hermes_agent.providers.route import Route, load_vendor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """One model of the catalogue. `price` is US dollars per million tokens, in and out; None: not known. `ready` says
-    whether it could be asked now."""
+class Kept:
+    """What a choice led to: `effective` is the model that answers now, which the environment may have chosen."""
 
     model: str
-    window: int
-    input: float | None
-    output: float | None
-    ready: bool
+    effective: str
+    notes: tuple[str, ...]
 
 
 @click.group(short_help="Show, choose and test the model.")
@@ -38,62 +38,86 @@ def model() -> None:
 
 @model.command("list")
 @click.option("--vendor", default="", help="Only this vendor's.")
+@click.option("--ready", is_flag=True, help="Only those that could be asked now.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def list_(surface: Surface, vendor: str, as_json: bool) -> None:
+def list_(surface: Surface, vendor: str, ready: bool, as_json: bool) -> None:
     """List the models of the catalogue. A model that is not in it can be asked all the same, by its name."""
     if vendor:
         load_vendor(vendor)
-    offers = [offer for offer in offers_of(surface) if offer.model.startswith(f"{vendor}/" if vendor else "")]
-    if as_json:
-        say_json(offers)
-        return
-    rows = [
-        (each.model, f"{each.window:,}", _price(each.input), _price(each.output), "yes" if each.ready else "no key")
-        for each in offers
-    ]
-    say(table(rows, ("MODEL", "WINDOW", "$/M IN", "$/M OUT", "READY"), right=(1, 2, 3)))
+    shown([offer for offer in offers_of(surface, vendor) if offer.ready or not ready], as_json)
 
 
 @model.command()
+@click.argument("words", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def show(surface: Surface, as_json: bool) -> None:
-    """Show which model answers, where it is asked, and where the choice comes from."""
+def search(surface: Surface, words: tuple[str, ...], as_json: bool) -> None:
+    """Find models by parts of their names; `images`, `files` and `ready` find those that are so."""
+    found = searched(offers_of(surface), " ".join(words))
+    shown(found, as_json)
+    if not found and not as_json:
+        remark(f"Nothing of the catalogue fits `{' '.join(words)}`.")
+
+
+@model.command()
+@click.argument("name", metavar="[MODEL]", default="", type=ModelName())
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def show(surface: Surface, name: str, as_json: bool) -> None:
+    """Show a model, by default the one that answers: where it is asked, what it can do, what it costs."""
     loaded = surface.loaded
-    route = route_to(surface, surface.invocation.model)
-    price: Price | None = route.facts.price
+    route = route_to(surface, name or surface.invocation.model)
     rows = [
         ("model", route.name),
         ("address", route.base_url),
-        ("key", key_of(surface, route.vendor)),
+        ("dialect", route.dialect),
+        ("key", key_of(surface, route)),
         ("window", f"{route.facts.window:,} tokens"),
-        ("price", f"${price.input:g} in, ${price.output:g} out per million tokens" if price else "unknown"),
-        ("chosen by", chosen_by(surface, source_of(loaded, "model.default"))),
+        ("longest reply", f"{route.facts.output:,} tokens" if route.facts.output else "unknown"),
+        ("price", price_of(route.facts.price)),
+        *abilities(route.facts).items(),
+        ("catalogue", catalogue_date()),
     ]
+    if not name:
+        rows.append(("chosen by", chosen_by(surface, source_of(loaded, "model.default"))))
     if as_json:
         say_json(dict(rows))
     else:
         say(table(rows))
-    if loaded.notice:
-        remark(loaded.notice)
+    for note in (*limits_of(route), *([loaded.notice] if loaded.notice else [])):
+        remark(note)
 
 
 @model.command("set")
-@click.argument("name", metavar="MODEL")
+@click.argument("name", metavar="MODEL", type=ModelName())
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def set_(surface: Surface, name: str) -> None:
+def set_(surface: Surface, name: str, as_json: bool) -> None:
     """Choose the model that answers from now on."""
-    route = route_to(surface, name)
-    set_value(surface.home, surface.schema, "model.default", route.name)
-    say(f"{route.name} answers from now on.")
-    effective = surface.loaded.value.model.default
-    if effective != route.name:
-        remark(f"But HERMES_MODEL says {effective}, and the environment comes first.")
+    keep(surface, name, as_json)
+
+
+@model.command("pick")
+@click.option("--vendor", default="", help="Only this vendor's.")
+@click.option("--all", "every", is_flag=True, help="Also those for which there is no key.")
+@click.option("--json", "as_json", is_flag=True, help="The choice as JSON.")
+@pass_surface
+def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
+    """Choose the model from a list that shrinks while you type; without a terminal the list is numbered."""
+    if vendor:
+        load_vendor(vendor)
+    offers = [offer for offer in offers_of(surface, vendor) if offer.ready or every]
+    chosen = pick("Which model should answer?", [Choice(name=each.model, about=about(each)) for each in offers])
+    if chosen is None:
+        remark("Nothing was changed.")
+        return Exit.STOPPED
+    keep(surface, chosen.name, as_json)
+    return Exit.OK
 
 
 @model.command()
-@click.argument("name", metavar="[MODEL]", default="")
+@click.argument("name", metavar="[MODEL]", default="", type=ModelName())
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def test(surface: Surface, name: str, as_json: bool) -> None:
@@ -108,33 +132,53 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
     tokens = f"{usage.input:,} tokens in, {usage.output:,} out" if usage.known else "tokens unknown"
     money = f"${cost:.6f}" if cost is not None else "price unknown"
     remark(f"{answered.route} at {route.host}: {answered.seconds:.2f} s, {tokens}, {money}")
+    for note in limits_of(route):
+        remark(note)
 
 
-def offers_of(surface: Surface) -> list[Offer]:
-    """The catalogue's models of the vendors that this program speaks to."""
-    vendors = {name: load_vendor(name) for name in VENDORS}
-    found = []
-    for name, facts in known_models().items():
-        vendor = vendors.get(name.partition("/")[0])
-        if vendor is not None:
-            price = facts.price
-            offer = Offer(
-                model=name,
-                window=facts.window,
-                input=price.input if price else None,
-                output=price.output if price else None,
-                ready=not vendor.needs_key or key_name(surface, vendor) != "",
-            )
-            found.append(offer)
-    return found
+def shown(offers: Sequence[Offer], as_json: bool) -> None:
+    """A list of models."""
+    if as_json:
+        say_json(offers)
+        return
+    rows = [
+        (
+            each.model,
+            f"{each.window:,}",
+            f"{each.output:,}" if each.output else "?",
+            *columns(each.price),
+            "yes" if each.ready else "no key",
+        )
+        for each in offers
+    ]
+    heads = ("MODEL", "WINDOW", "REPLY", "$/M IN", "CACHED", "$/M OUT", "READY")
+    if rows:
+        say(table(rows, heads, right=(1, 2, 3, 4, 5)))
 
 
-def key_of(surface: Surface, vendor: Vendor) -> str:
-    """Where this vendor's key comes from, in words; never the key."""
-    name = key_name(surface, vendor)
+def keep(surface: Surface, name: str, as_json: bool) -> None:
+    """Write the choice down, and say what it means."""
+    route = route_to(surface, name)
+    set_value(surface.home, surface.schema, "model.default", route.name)
+    kept = Kept(model=route.name, effective=surface.loaded.value.model.default, notes=limits_of(route))
+    if as_json:
+        say_json(kept)
+        return
+    say(f"{kept.model} answers from now on.")
+    if kept.effective != kept.model:
+        remark(f"But HERMES_MODEL says {kept.effective}, and the environment comes first.")
+    for note in kept.notes:
+        remark(note)
+
+
+def key_of(surface: Surface, route: Route) -> str:
+    """Where the key comes from, in words; never the key."""
+    name = key_name(surface, route.vendor)
     if name:
         return f"{name} ({surface.secrets.source(name)})"
-    return "none" if vendor.needs_key else "none needed"
+    if route.source is not None:
+        return "a sign-in (auth.json)"
+    return "none" if route.vendor.needs_key else "none needed"
 
 
 def chosen_by(surface: Surface, source: str) -> str:
@@ -144,5 +188,23 @@ def chosen_by(surface: Surface, source: str) -> str:
     return "the first vendor with a key" if source == "default" else source
 
 
-def _price(dollars: float | None) -> str:
-    return "?" if dollars is None else f"{dollars:g}"
+def price_of(price: Price | None) -> str:
+    """A price in words."""
+    if price is None:
+        return "unknown"
+    words = f"${price.input:g} in, ${price.output:g} out per million tokens; ${price.cached:g} from a cache"
+    if price.long is None:
+        return words
+    return f"{words}; above {price.long_from:,} tokens ${price.long.input:g} in, ${price.long.output:g} out"
+
+
+def about(offer: Offer) -> str:
+    """An offer beside its name."""
+    price = offer.price
+    cost = "price unknown" if price is None else f"${price.input:g} in, ${price.output:g} out"
+    return f"{offer.window:,} tokens, {cost}{'' if offer.ready else ', no key'}"
+
+
+def columns(price: Price | None) -> tuple[str, ...]:
+    """A price as three columns: in, cached, out."""
+    return ("?",) * 3 if price is None else tuple(f"{each:g}" for each in (price.input, price.cached, price.output))

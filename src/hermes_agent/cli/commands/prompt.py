@@ -19,6 +19,7 @@ from hermes_agent.core.section import Section, estimate_tokens, short_hash, tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
 from hermes_agent.store.database import Store
+from hermes_agent.tools.schema import Quarantined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,11 @@ class Part:
 @pass_surface
 def prompt(surface: Surface, session: str, against: str, wanted: str, as_json: bool) -> None:
     """Show the prompt by section, in bytes and tokens (bytes / 4): of a session, or of a new one in this folder."""
-    parts = with_store(surface, lambda store: frozen(store, session)) if session else asyncio.run(fresh(surface))
+    aside: tuple[Quarantined, ...] = ()
+    if session:
+        parts = with_store(surface, lambda store: frozen(store, session))
+    else:
+        parts, aside = asyncio.run(fresh(surface))
     if against:
         other = {part.name: part.hash for part in with_store(surface, lambda store: frozen(store, against))}
         parts = [part for part in parts if other.get(part.name) != part.hash]
@@ -54,6 +59,8 @@ def prompt(surface: Surface, session: str, against: str, wanted: str, as_json: b
         rows = [(part.name, f"{part.bytes:,}", f"{part.tokens:,}", part.hash) for part in parts]
         rows.append(("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""))
         say(table(rows, ("SECTION", "BYTES", "TOKENS", "HASH"), right=(1, 2)))
+        for tool in aside:
+            say(f"The tool `{tool.name}` is not offered: {tool.reason}.")
 
 
 async def frozen(store: Store, name: str) -> list[Part]:
@@ -65,13 +72,13 @@ async def frozen(store: Store, name: str) -> list[Part]:
     return parts_of(prefix.sections, prefix.prefix.tools)
 
 
-async def fresh(surface: Surface) -> list[Part]:
-    """The prompt that a new session in this folder would begin with."""
+async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
+    """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
     async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
         around = surroundings(
             soul=surface.home.soul_file, workspace=current_folder(), channel="terminal", now=runtime.clock.now()
         )
-        return parts_of(sections_of(around), runtime.toolbox.offered)
+        return parts_of(sections_of(around), runtime.toolbox.offered), runtime.not_offered()
 
 
 def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:

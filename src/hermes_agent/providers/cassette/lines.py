@@ -85,13 +85,14 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBegun:
-    """A run began with these limits; with `error` it could not begin."""
+    """A run began with these limits and settings of `compaction`; with `error` it could not begin."""
 
     track: str
     at: float
     t: float
     limits: Limits
     effort: str
+    compaction: Mapping[str, Any] = field(default_factory=dict)
     error: Raised | None = None
     kind: Literal["run"] = field(default="run", init=False)
 
@@ -125,6 +126,16 @@ class Seen:
     facts: Mapping[str, str]
     tools: tuple[ToolSchema, ...]
     kind: Literal["surroundings"] = field(default="surroundings", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a source of the tail said beside a message."""
+
+    track: str
+    name: str
+    words: str
+    kind: Literal["told"] = field(default="told", init=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +295,7 @@ Line = (
     | RunOver
     | MailRead
     | Seen
+    | Told
     | PrefixShown
     | MessageShown
     | Asked
@@ -304,6 +316,7 @@ KINDS = frozenset(
         "run",
         "over",
         "read",
+        "told",
         "surroundings",
         "prefix",
         "message",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, MailRead, RunBegun, RunOver, StopAsked, Turn
+from hermes_agent.providers.cassette.lines import Arrived, MailRead, RunBegun, RunOver, StopAsked, Told, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -68,6 +69,10 @@ class Player:
         self._tracks: dict[str, ReplayedTrack] = {}
         self._names: dict[str, str] = {}
         self._arrivals = [line for line in cassette.lines if isinstance(line, Arrived)]
+        self._told: defaultdict[str, list[Told]] = defaultdict(list)
+        for line in cassette.lines:
+            if isinstance(line, Told):
+                self._told[line.track].append(line)
         self._look_ahead()
 
     def track(self, session: str, purpose: str = "") -> ReplayedTrack:
@@ -143,6 +148,18 @@ class Player:
         if found is None:
             raise CassetteError("The recording has no prompt for this session: it ends before the first question.")
         return dict(found.facts)
+
+    def names_told(self, session: str) -> list[str]:
+        """The sources of the tail that spoke beside this session's messages, in their order."""
+        return list(dict.fromkeys(line.name for line in self._told[self.track(session).name]))
+
+    def told(self, session: str, name: str) -> str:
+        """What this source says now; where it said nothing any more, what it said last."""
+        lines = self._told[self.track(session).name]
+        mine = [line for line in lines if line.name == name]
+        if len(mine) > 1:
+            lines.remove(mine[0])
+        return mine[0].words if mine else ""
 
     def offered(self, session: str) -> tuple[ToolSchema, ...]:
         """The tools of the session's first prompt; none where there was no prompt."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import StoreError, ToolError
+from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Tool
 from hermes_agent.providers.cassette.lines import Called, Planned
@@ -66,7 +66,7 @@ class RecordedCalls:
         at, t = self._track.tick()
         self._file.add(Called(track=self._track.name, call=call, at=at, t=t, moment="may_run"))
 
-    def ends(self, call: str, tool: str, arguments: Mapping[str, Any], came: Answer | Exception | None) -> None:
+    def ends(self, call: str, tool: str, arguments: Mapping[str, Any], came: Answer | HermesError | None) -> None:
         """What came of the call; None where it was cut short."""
         at, t = self._track.tick()
         self._file.add(
@@ -80,7 +80,7 @@ class RecordedCalls:
                 arguments=arguments,
                 progress=tuple(self._progress.pop(call, ())),
                 answer=came if isinstance(came, Answer) else None,
-                error=noted(came) if isinstance(came, Exception) else None,
+                error=noted(came) if isinstance(came, HermesError) else None,
             )
         )
 
@@ -139,16 +139,11 @@ class _RecordedTool:
         return facts
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
-        """The tool's answer; what comes of it otherwise is recorded here, the answer when every hook has seen it."""
+        """The tool's answer; what comes of the call is recorded when every hook has seen it."""
         try:
             return await self.tool.run(arguments, self.calls.context(context))
-        except StoreError:
-            raise
         except asyncio.CancelledError:
             self.calls.ends(call_of(context), self.tool.schema.name, arguments, None)
-            raise
-        except Exception as error:
-            self.calls.ends(call_of(context), self.tool.schema.name, arguments, error)
             raise
 
 
@@ -168,6 +163,10 @@ class _RecordedContext:
     @property
     def workspace(self) -> str:
         return self.context.workspace
+
+    @property
+    def speaker(self) -> str:
+        return self.context.speaker
 
     @property
     def attach(self) -> bool:

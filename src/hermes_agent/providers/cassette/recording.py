@@ -6,24 +6,20 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Outcome
-from hermes_agent.core.inbound import Inbound
-from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.model import Model
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.lines import (
     VERSION,
-    Arrived,
     Header,
+    Line,
     Process,
     RunBegun,
-    RunOver,
-    Seen,
     SessionMade,
-    StopAsked,
 )
 from hermes_agent.providers.cassette.mail import RecordedGate
 from hermes_agent.providers.cassette.raised import noted
@@ -85,6 +81,14 @@ class Recorder:
         assert self._file is not None  # nothing is recorded before `start`
         return self._file
 
+    def add(self, line: Line) -> None:
+        """Write a line."""
+        self.file.add(line)
+
+    def name(self, session: str) -> str:
+        """The name of a session's track."""
+        return self.track(session).name
+
     def track(self, session: str, purpose: str = "") -> RecordedTrack:
         """The track of a session, or of what goes on beside it for a purpose."""
         key = f"{session}/{purpose}" if purpose else session
@@ -119,33 +123,27 @@ class Recorder:
             )
         )
 
-    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
-        """A message was taken in."""
-        self.file.add(Arrived(track=self.track(session).name, at=at, inbound=inbound))
+    def begun(self, session: str, limits: Limits, effort: str, *, compaction: Mapping[str, Any]) -> None:
+        """A run begins."""
+        self._begun(session, limits, effort, compaction, None)
 
-    def stopped(self, session: str, reason: str) -> None:
-        """Somebody said stop."""
-        self.file.add(StopAsked(track=self.track(session).name, at=self.clock.now(), reason=reason))
+    def refused(self, session: str, error: HermesError) -> None:
+        """A run cannot begin."""
+        self._begun(session, Limits(), "", {}, error)
 
-    def begun(self, session: str, limits: Limits, effort: str, error: HermesError | None = None) -> None:
-        """A run begins, or cannot."""
+    def _begun(
+        self, session: str, limits: Limits, effort: str, compaction: Mapping[str, Any], error: HermesError | None
+    ) -> None:
         track = self.track(session)
         at, t = track.clock.now(), track.clock.monotonic()
         told = None if error is None else noted(error)
-        self.file.add(RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, error=told))
+        self.file.add(
+            RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, compaction=compaction, error=told)
+        )
 
     def gate(self, session: str) -> RecordedGate:
         """What records the mail that a session's run finds."""
         return RecordedGate(self.file, self.track(session))
-
-    def over(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
-        """The run is over; the log ends with this number."""
-        name = self.track(session).name
-        self.file.add(RunOver(track=name, outcome=outcome, number=number, released=released))
-
-    def surroundings(self, session: str, facts: Mapping[str, str], tools: tuple[ToolSchema, ...]) -> None:
-        """What was found out for a new prefix, and the tools in it."""
-        self.file.add(Seen(track=self.track(session).name, facts=facts, tools=tools))
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded; without a `purpose` it is the session's own."""

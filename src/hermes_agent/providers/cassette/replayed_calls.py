@@ -12,7 +12,7 @@ from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.late import late
 from hermes_agent.providers.cassette.lines import Called, Planned, plain_of
-from hermes_agent.providers.cassette.raised import failed_call
+from hermes_agent.providers.cassette.raised import failed_call, raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.recorded_calls import Toolbox, call_of
 from hermes_agent.providers.cassette.redacting import Redact, digest
@@ -31,11 +31,18 @@ class NotRecorded(ToolError):
 
 class Calls(Protocol):
     """- `permit` returns when the call may run, or raises what the recording says;
-    - `result` gives the recorded answer, or raises the recorded error."""
+    - `result` gives what the tool answers;
+    - `final` gives what the call has in the end, at the moment when it had it."""
 
     async def permit(self, context: CallContext) -> None: ...
 
     async def result(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Answer: ...
+
+    async def final(self, context: CallContext, answer: Answer) -> Answer: ...
+
+
+class NotRun(ToolError):
+    """The call was not run in the recording; its answer follows."""
 
 
 class StrictCalls:
@@ -47,39 +54,49 @@ class StrictCalls:
 
     async def permit(self, context: CallContext) -> None:
         """Ask what was asked, and let the call run, or raise why it may not."""
-        line = await self._next(context)
-        if line.moment == "ends":
-            await self._end(line, context)
+        line = await self._asked(context)
+        if line.moment == "may_run":
+            await self._turn(context)
+        elif line.error is not None:
+            await self._turn(context)
+            raise raised(line.error)
+        else:
+            raise NotRun("The call was not run.")
 
     async def result(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002  found by its id
-        """The recorded end of the call."""
-        line = await self._next(context)
-        return await self._end(line, context)
+        """The recorded answer."""
+        line = await self._asked(context)
+        return line.answer or Answer(parts=())
 
-    async def _next(self, context: CallContext) -> Called:
+    async def final(self, context: CallContext, answer: Answer) -> Answer:
+        """The recorded answer, when its turn comes."""
+        line = await self._turn(context)
+        for text in line.progress:
+            context.progress(text)
+        return line.answer or answer
+
+    async def _asked(self, context: CallContext) -> Called:
+        """What comes of the call after its questions; one that was cut short waits to be so again."""
         call = call_of(context)
         while True:
             ahead = self._track.ahead(Called, lambda line: line.call == call)
             if ahead is not None and ahead.is_cut:
                 await self._hang()
-            line = await self._track.turn(Called, lambda line: line.call == call, f"the tool call {call} is made")
-            if line.question is None:
-                return line
-            await context.ask(line.question)
+            if ahead is not None and ahead.question is None:
+                return ahead
+            line = await self._turn(context)
+            if line.question is not None:
+                await context.ask(line.question)
+
+    async def _turn(self, context: CallContext) -> Called:
+        call = call_of(context)
+        return await self._track.turn(Called, lambda line: line.call == call, f"the tool call {call} is made")
 
     async def _hang(self) -> None:
         """Wait to be stopped, as the call was."""
         if not self._cuts:
             raise CassetteError("In the recording, this call was stopped before it had a result.")
         await self._track.hang()
-
-    async def _end(self, line: Called, context: CallContext) -> Answer:
-        for text in line.progress:
-            context.progress(text)
-        if line.error is not None:
-            raise failed_call(line.error)
-        assert line.answer is not None  # a call that was cut is never found: its turn comes to whoever cut it
-        return line.answer
 
 
 class NearestCalls:
@@ -104,6 +121,10 @@ class NearestCalls:
             raise failed_call(line.error)
         assert line.answer is not None  # it is not cut and has no error
         return line.answer
+
+    async def final(self, context: CallContext, answer: Answer) -> Answer:  # noqa: ARG002  the Protocol's shape
+        """The answer as it is."""
+        return answer
 
     def _nearest(self, tool: str, arguments: str) -> Called | None:
         best, found = LIKE_ENOUGH, None

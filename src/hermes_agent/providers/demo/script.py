@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import StopReason, ToolSchema, Usage
+
+NOTE = re.compile(r'\s*<runtime mark="[0-9a-f]+">\n(.*?)\n</runtime>', re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
     """A question to a model, whichever protocol brought it. A script decides by nothing else, so that the same question
-    gets the same answer after a crash. `prompt` is the canonical text of all that was sent, for counting tokens."""
+    gets the same answer after a crash. `prompt` is the canonical text of all that was sent, for counting tokens;
+    `notes` are the runtime's, which are taken out of the messages: they hold the time."""
 
     model: str
     messages: tuple[Message, ...]
@@ -27,6 +31,13 @@ class Heard:
     max_output: int | None = None
     effort: str = ""
     prompt: str = ""
+    notes: tuple[str, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        found = tuple(note for message in self.messages for note in NOTE.findall(message.text))
+        if found:
+            object.__setattr__(self, "notes", tuple(note.strip() for note in found))
+            object.__setattr__(self, "messages", tuple(map(_without_notes, self.messages)))
 
     @cached_property
     def turn(self) -> int:
@@ -42,6 +53,13 @@ class Heard:
     def fingerprint(self) -> str:
         """The conversation as text: equal for equal questions."""
         return repr(self.messages)
+
+
+def _without_notes(message: Message) -> Message:
+    parts = tuple(
+        replace(part, text=NOTE.sub("", part.text)) if isinstance(part, Text) else part for part in message.parts
+    )
+    return replace(message, parts=tuple(part for part in parts if not isinstance(part, Text) or part.text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

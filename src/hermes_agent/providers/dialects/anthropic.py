@@ -15,31 +15,26 @@ from hermes_agent.core.errors import (
     ServerFailed,
     TimedOut,
 )
-from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
+from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.providers.claude import thinking_fields
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect, Table
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.anthropic import MessagesDecoder
 from hermes_agent.providers.route import output_limit
-from hermes_agent.providers.vendor import Level
+from hermes_agent.providers.sight import MEGABYTE, PictureRules
+from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import Turn
 
 API_VERSION = "2023-06-01"
 CACHE = {"type": "ephemeral"}
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
 END_OF_TURN = b"}]}"
-# Tokens of reasoning for the models that take a number instead of a level; 1,024 is the least that the API takes.
-BUDGETS: dict[Level, int] = {
-    "minimal": 1_024,
-    "low": 4_096,
-    "medium": 8_192,
-    "high": 16_384,
-    "xhigh": 32_768,
-    "max": 32_768,
-}
-LEAST_BUDGET = 1_024
 LEAST_ROOM = 1_024
+RULES = ToolRules(longest_name=128)
+# https://docs.anthropic.com/en/docs/build-with-claude/vision#general-limits; with more than 20, large ones are refused
+PICTURES = PictureRules(largest=5 * MEGABYTE, most=100)
 
 ERRORS: Table = {
     "api_error": ServerFailed,
@@ -60,6 +55,9 @@ class MessagesCompiler(ConversationCompiler):
     Four cache marks, as many as the API allows: on the system prompt, on the last tool, on the last user turn and on
     the one before it, which is where the last request ended.
     """
+
+    rules = RULES
+    pictures = PICTURES
 
     def _shown(self, fragments: list[bytes]) -> list[bytes]:
         fragments = fragments.copy()
@@ -102,31 +100,8 @@ class MessagesCompiler(ConversationCompiler):
             tail["tool_choice"] = {"type": "none"}
         level = self._route.effort(request.effort, tools=has_tools)
         if level is not None:
-            tail.update(self._thinking(level, limit))
+            tail.update(thinking_fields(self._route.facts, level, limit, self._kept.turns))
         return tail
-
-    def _thinking(self, level: Level, max_output: int) -> dict[str, Any]:
-        facts = self._route.facts
-        if facts.thinking == "adaptive":
-            if level == "none":
-                return {"thinking": {"type": facts.thinking_off}}
-            return {
-                "thinking": {"type": "adaptive", "display": "summarized"},
-                "output_config": {"effort": level},
-            }
-        budget = min(BUDGETS.get(level, 0), max_output // 2)
-        if facts.thinking != "budget" or budget < LEAST_BUDGET or not self._may_think():
-            return {}
-        return {"thinking": {"type": "enabled", "budget_tokens": budget}}
-
-    def _may_think(self) -> bool:
-        """With a budget, a turn that called tools must have begun with thinking: one made by another model did not."""
-        turns = self._kept.turns
-        last = next((turn for turn in reversed(turns) if turn.role is Role.ASSISTANT), None)
-        if last is None or not turns[-1].results:
-            return True
-        first = last.parts[0]
-        return isinstance(first, Thinking) and bool(first.opaque)
 
 
 def _marked(fragment: bytes) -> bytes:
@@ -173,4 +148,4 @@ def _document(part: File) -> dict[str, Any]:
     return {"type": "document", "title": part.name, "source": source}
 
 
-DIALECT = Dialect(errors=ERRORS, compiler=MessagesCompiler, reader=MessagesDecoder)
+DIALECT = Dialect(errors=ERRORS, compiler=MessagesCompiler, reader=MessagesDecoder, tools=RULES)

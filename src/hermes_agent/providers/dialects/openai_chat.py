@@ -8,20 +8,11 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.errors import (
-    AuthRefused,
-    ContentRefused,
-    ContextTooLong,
-    ModelNotFound,
-    OutOfCredit,
-    Overloaded,
-    RateLimited,
-    ServerFailed,
-)
 from hermes_agent.core.messages import File, Image, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.conversation import ConversationCompiler
-from hermes_agent.providers.dialect import Dialect, Table
+from hermes_agent.providers.dialect import Dialect
+from hermes_agent.providers.openai_errors import ERRORS
 from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, nine_id, safe_id, written
 from hermes_agent.providers.replies.openai_chat import ChatDecoder
 from hermes_agent.providers.route import Route
@@ -29,22 +20,6 @@ from hermes_agent.providers.vendor import Level
 from hermes_agent.providers.verifier import Turn
 
 SEEN = "(I have the results.)"
-
-ERRORS: Table = {
-    "billing_hard_limit_reached": OutOfCredit,
-    "billing_not_active": OutOfCredit,
-    "content_filter": ContentRefused,
-    "content_policy_violation": ContentRefused,
-    "context_length_exceeded": ContextTooLong,
-    "exceed_context_size_error": ContextTooLong,
-    "insufficient_quota": OutOfCredit,
-    "invalid_api_key": AuthRefused,
-    "model_not_found": ModelNotFound,
-    "overloaded": Overloaded,
-    "overloaded_error": Overloaded,
-    "rate_limit_exceeded": RateLimited,
-    "server_error": ServerFailed,
-}
 
 
 class ChatCompiler(ConversationCompiler):
@@ -171,7 +146,11 @@ class ChatCompiler(ConversationCompiler):
 
 
 def _details(opaque: str) -> list[msgspec.Raw]:
-    return msgspec.json.decode(opaque, type=list[msgspec.Raw])
+    """The blocks that this dialect kept; none where the model was asked in another one then."""
+    try:
+        return msgspec.json.decode(opaque, type=list[msgspec.Raw])
+    except msgspec.MsgspecError:
+        return []
 
 
 def _words(part: Part) -> str:

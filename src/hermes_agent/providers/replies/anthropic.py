@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.core.model import Delta, StopReason, Usage
 from hermes_agent.providers.dialect import Table, Taken
 from hermes_agent.providers.pieces import json_bytes
 from hermes_agent.providers.replies.reading import Block, ReplyReader
@@ -118,7 +118,7 @@ class MessagesDecoder(ReplyReader[_Event]):
                 self._blocks[index] = Block("call", id=given.id, name=given.name)
                 if given.input:
                     self._given[index] = json_bytes(given.input).decode()
-                return [CallDelta(name=given.name)]
+                return [self._called(given.name)]
             case _:
                 self._blocks[index] = Block("")
         return []

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hermes_agent.core.model import CallDelta, Delta, StopReason, Usage
+from hermes_agent.core.model import Delta, StopReason, Usage
 from hermes_agent.providers.dialect import Table, Taken
 from hermes_agent.providers.pieces import json_bytes
 from hermes_agent.providers.replies.reading import Block, ReplyReader
@@ -141,7 +141,7 @@ class ChatDecoder(ReplyReader[_Chunk]):
             call.id = piece.id
         if function.name and not call.name:
             call.name = function.name
-            deltas.append(CallDelta(name=call.name))
+            deltas.append(self._called(call.name))
         if isinstance(function.arguments, dict):
             call.grow(json_bytes(function.arguments).decode())
         elif function.arguments:

@@ -11,8 +11,8 @@ import msgspec
 
 from hermes_agent.core.errors import MalformedReply, ProviderError
 from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import Delta, StopReason, TextDelta, ThinkingDelta, Usage
-from hermes_agent.providers.dialect import Finished, Table, Taken
+from hermes_agent.core.model import CallDelta, Delta, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.providers.dialect import NO_NAMES, Finished, Names, Table, Taken
 from hermes_agent.providers.outcomes import failure, read_detail, reported
 from hermes_agent.providers.pieces import Answer, CallIds, tool_call, whole
 from hermes_agent.providers.route import Route
@@ -76,6 +76,7 @@ class ReplyReader(ABC, Generic[Event]):
         self._refusal = ""
         self.content = 0
         self.done = False
+        self.names: Names = NO_NAMES
 
     @property
     def words(self) -> str:
@@ -85,11 +86,18 @@ class ReplyReader(ABC, Generic[Event]):
         if not self._ended():
             raise self._broken("ended its stream in the middle of the answer.")
         stop = self._close()
-        parts = tuple(
-            part for block in self._blocks.values() if (part := block.part(self._route.name, self._ids)) is not None
-        )
+        parts = tuple(part for block in self._blocks.values() if (part := self._part(block)) is not None)
         finished = Finished(parts=parts, stop=stop, usage=self._tokens(), cost=self._cost())
         return whole(self._route, Answer(finished=finished, refusal=self._refusal))
+
+    def _part(self, block: Block) -> Text | Thinking | ToolCall | None:
+        if block.kind == "call":
+            block.name = self.names.get(block.name, block.name)
+        return block.part(self._route.name, self._ids)
+
+    def _called(self, name: str) -> CallDelta:
+        """What a listener is shown where a call begins."""
+        return CallDelta(name=self.names.get(name, name))
 
     @abstractmethod
     def feed(self, data: bytes) -> list[Delta]: ...

@@ -5,7 +5,11 @@ from __future__ import annotations
 VENDORS: dict[str, str] = {
     "anthropic": "hermes_agent.providers.vendors.anthropic:VENDOR",
     "openai": "hermes_agent.providers.vendors.openai:VENDOR",
+    "openai-codex": "hermes_agent.providers.vendors.openai_codex:VENDOR",
     "openrouter": "hermes_agent.providers.vendors.openrouter:VENDOR",
+    "gemini": "hermes_agent.providers.vendors.gemini:VENDOR",
+    "vertex": "hermes_agent.providers.vendors.vertex:VENDOR",
+    "bedrock": "hermes_agent.providers.vendors.bedrock:VENDOR",
     "mistral": "hermes_agent.providers.vendors.mistral:VENDOR",
     "azure": "hermes_agent.providers.vendors.azure:VENDOR",
     "xai": "hermes_agent.providers.vendors.xai:VENDOR",

@@ -12,5 +12,6 @@ VENDOR = Vendor(
     key_names=("ANTHROPIC_API_KEY",),
     keys_at="https://platform.claude.com/settings/keys",
     base_url_env="ANTHROPIC_BASE_URL",
+    sign_in="hermes_agent.providers.signin.anthropic:SIGN_IN",
     default_model="claude-opus-5-5",
 )

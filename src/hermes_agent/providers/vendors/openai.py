@@ -1,7 +1,7 @@
 """OpenAI's API, spoken to as chat completions.
 
-From GPT-5.4 on, chat completions takes tools only with the reasoning level `none`, and GPT-6 Astra not at all; the
-default is the newest model that reasons and calls tools here.
+From GPT-5.4 on, chat completions takes tools only with the reasoning level `none`: the catalogue has those models asked
+as responses.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.remembered import RememberedFile
+from hermes_agent.tools.permission.remembered import RememberedFile
 
 
 @pytest.fixture

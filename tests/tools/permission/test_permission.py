@@ -10,8 +10,9 @@ import pytest
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import CallFacts
 from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.permission import Allowed, Denied, NeedsApproval, Permission, Request, binding
-from hermes_agent.tools.remembered import RememberedFile
+from hermes_agent.tools.permission.permission import Permission
+from hermes_agent.tools.permission.remembered import RememberedFile
+from hermes_agent.tools.permission.requests import Allowed, Denied, NeedsApproval, Request, binding
 from hermes_agent.tools.settings import ApprovalSettings
 
 
@@ -109,6 +110,9 @@ def test_anything_else_is_a_no(permission: Permission, answer: str) -> None:
         command("rm -rf build; rm -rf src"),
         command("rm -rf build > log"),
         replace(RISKY, tool="other"),
+        command("rm -rf build", principal="telegram:7"),
+        command("rm -rf build", environment="other"),
+        command("rm -rf $X"),
     ],
 )
 def test_an_answer_covers_that_command_in_that_folder_alone(permission: Permission, other: Request) -> None:
@@ -176,3 +180,28 @@ def test_where_nobody_is_there_what_needs_a_yes_is_refused(permission: Permissio
 def test_a_kept_directory_is_where_the_command_is_judged(permission: Permission) -> None:
     assert isinstance(permission.decide(command("rm -rf *", folder="/")), Denied)
     assert isinstance(permission.decide(command("touch x", folder="/srv")), NeedsApproval)
+
+
+def test_two_commands_that_read_alike_are_two() -> None:
+    assert binding(command("rm -rf $A")) != binding(command("rm -rf $B"))
+    assert binding(command("a && rm -r x")) != binding(command("a || rm -r x"))
+    assert binding(command("rm 'a  b'")) != binding(command("rm 'a b'"))
+
+
+def test_the_question_is_bound_to_the_call(permission: Permission) -> None:
+    decision = permission.decide(RISKY)
+
+    assert isinstance(decision, NeedsApproval)
+    assert decision.question.about == decision.key == binding(RISKY)
+
+
+def test_without_questions_hard_block_and_deny_list_hold(remembered: RememberedFile) -> None:
+    permission = Permission(ApprovalSettings(deny=("git push*",)), remembered)
+
+    assert permission.decide(replace(RISKY, unasked=True)) == Allowed()
+    assert isinstance(permission.decide(command("rm -rf /", unasked=True)), Denied)
+    assert isinstance(permission.decide(command("git push --force", unasked=True)), Denied)
+
+
+def test_where_nobody_is_there_nobody_can_want_no_questions(permission: Permission) -> None:
+    assert isinstance(permission.decide(replace(RISKY, unasked=True, attended=False)), Denied)

@@ -1,70 +1,32 @@
-"""Whether a call may run: hard block, the owner's deny list, capabilities, then what a person said or must say."""
+"""Decides whether a call may run: hard block, the owner's deny list, capabilities, then what a person said or must
+say."""
 
 from __future__ import annotations
 
-import hashlib
-import os.path
-import re
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any, Protocol
-
-import msgspec
+from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.tool import CallFacts, Question
+from hermes_agent.core.tool import Question
 from hermes_agent.tools.danger.judging import judge
 from hermes_agent.tools.danger.verdict import Verdict, Where
+from hermes_agent.tools.permission.requests import (
+    COMMAND,
+    Allowed,
+    Decision,
+    Denied,
+    NeedsApproval,
+    Request,
+    binding,
+    folder_of,
+    what,
+)
 from hermes_agent.tools.settings import ApprovalSettings
 from hermes_agent.tools.syntax.reading import read
-from hermes_agent.tools.syntax.simple import is_known
 from hermes_agent.tools.syntax.tree import Unreadable
 
 CHOICES = ("once", "session", "always", "deny")
-COMMAND = "command"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A call that is about to run. `granted` is what this conversation may use; `attended` says whether a person is
-    there to be asked; `folder` is where a command runs (the kept shell's, see `ShellTools.directory`), if not in the
-    workspace."""
-
-    tool: str
-    needs: frozenset[Capability]
-    facts: CallFacts
-    arguments: Mapping[str, Any]
-    session: str
-    workspace: str
-    folder: str = ""
-    granted: frozenset[Capability] = frozenset(Capability)
-    attended: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """The call may run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Denied:
-    """The call may not run; the reason is a sentence for the model and the person."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsApproval:
-    """The call may run when a person says so. `key` is the hash that an answer is bound to."""
-
-    question: Question
-    key: str
-
-
-Decision = Allowed | Denied | NeedsApproval
 
 
 class Remembered(Protocol):
@@ -102,14 +64,15 @@ class Permission:
         if lacking:
             return Denied(f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation.")
         key = binding(request)
-        if not verdict.asks or self._settings.mode == "off" or self._is_remembered(key, request.session):
+        unasked = self._settings.mode == "off" or (request.unasked and request.attended)
+        if not verdict.asks or unasked or self._is_remembered(key, request.session):
             return Allowed()
         reasons = "; ".join(verdict.asks)
         if not request.attended:
             return Denied(f"It needs a person's approval ({reasons}), and nobody is there to give it.")
-        shown = what(request)
-        text = f"May I run this? {reasons[:1].upper()}{reasons[1:]}.\n{shown}\nin {folder_of(request)}"
-        return NeedsApproval(Question(text=text, choices=CHOICES, purpose="approval"), key)
+        text = f"May I run this? {reasons[:1].upper()}{reasons[1:]}.\n{what(request)}\nin {folder_of(request)}"
+        question = Question(text=text, about=key, choices=CHOICES, purpose="approval")
+        return NeedsApproval(question, key, verdict.asks)
 
     def remember(self, request: Request, answer: str) -> Allowed | Denied:
         """Take a person's answer: `once`, `session`, `always`, or anything else for no."""
@@ -147,44 +110,8 @@ class Permission:
         paths = request.facts.paths or ()
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
         command = request.arguments.get(COMMAND)
-        if isinstance(command, str):
+        if self._settings.deny and isinstance(command, str):
             names.append(" ".join(command.split()))
             with suppress(Unreadable):
                 names += [" ".join(simple.words) for simple in read(command, folder_of(request)).simples]
         return next((glob for glob in self._settings.deny if any(fnmatchcase(name, glob) for name in names)), "")
-
-
-def what(request: Request) -> str:
-    """The call in words a person can judge: the command, or the tool with what it is about."""
-    command = request.arguments.get(COMMAND)
-    return command if isinstance(command, str) else request.facts.summary
-
-
-def folder_of(request: Request) -> str:
-    """Where the call works: the folder it names, otherwise the workspace."""
-    base = request.folder or request.workspace
-    named = request.arguments.get("workdir")
-    return os.path.normpath(Path(base) / named) if isinstance(named, str) and named else base
-
-
-def binding(request: Request) -> str:
-    """The hash that an approval is bound to: tool, command (or every argument) and folder. Another command, folder or
-    tool is another hash; of a single program, spaces and quotes between its words are not."""
-    command = request.arguments.get(COMMAND)
-    about: object = dict(sorted(request.arguments.items()))
-    if isinstance(command, str):
-        about = _words_of(command) or command.strip()
-    text = msgspec.json.encode([request.tool, about, folder_of(request)], order="sorted", enc_hook=repr)
-    return hashlib.sha256(text).hexdigest()
-
-
-def _words_of(command: str) -> list[str]:
-    """The words of a command that is one program with words that are written out; empty for any other."""
-    try:
-        simples = read(command).simples
-    except Unreadable:
-        return []
-    if len(simples) != 1 or simples[0].writes or simples[0].variables or not all(map(is_known, simples[0].words)):
-        return []
-    plain = not re.search(r"[$`*?~{}<>&|;()\n\\]", command)
-    return list(simples[0].words) if plain and not simples[0].prefixes else []

@@ -1,0 +1,155 @@
+"""Shortening one conversation: prune, summarise, trim; each step is kept only where it makes the view smaller."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from hermes_agent.agent.compaction.note import WRITER, asked, earlier, portions, quoted, shown, trimmed
+from hermes_agent.agent.compaction.plan import GAIN, Cut, Room, cut
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.session import Session, pruned
+from hermes_agent.agent.tail import Tail
+from hermes_agent.core.errors import HermesError, MalformedReply, StoreError
+from hermes_agent.core.events import Cause, Compacted, Strategy
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.messages import Message, said
+from hermes_agent.core.model import Model, ModelRequest, Reply
+from hermes_agent.core.section import Section, estimate_tokens, freeze
+from hermes_agent.core.sizes import tokens_of
+
+log = logging.getLogger(__name__)
+
+NOTE_SHARE = 0.3
+"""Share of the room that the note may take."""
+
+LONGEST_NOTE = 4_000
+"""Tokens of a note, however large the window is."""
+
+MOST_PORTIONS = 8
+"""Requests that one summary may take; what is longer is cut down more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortener:
+    """Prunes, summarises or trims the view of one run's session.
+
+    `writers` are the models that may write the summary, the cheaper one first, each within so many `seconds`
+    and the run's `deadline`. `redact` takes secrets out of the note.
+    """
+
+    seconds: float
+    writers: Sequence[Model]
+    tail: Tail | None
+    deadline: float | None
+    ids: Ids
+    redact: Callable[[str], str] = str
+
+    async def shorten(self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = "") -> bool:
+        """Shorten the view now; False where there is nothing to gain or a call is open. Everything that changes is in
+        one commit, with what the runtime says again beside it."""
+        if session.open_calls:
+            return False
+        await journal.settled()
+        plan = cut(session.messages, session.weights, room)
+        event = self._prune(session, room, plan, cause)
+        if event is None or event.after > room.target or focus:
+            event = await self._replace(session, room, plan, cause=cause, focus=focus) or event
+        if event is None:
+            return False
+        journal.post(event, durable=True)
+        if self.tail is not None and (again := await self.tail.beside(session, "")):
+            journal.post(again, durable=True)
+        await journal.settled()
+        return True
+
+    def _prune(self, session: Session, room: Room, plan: Cut, cause: Cause) -> Compacted | None:
+        """Old tool results as one line each, where that alone is enough of a gain."""
+        if not plan.pruned:
+            return None
+        length = len(session.messages)
+        return _smaller(session, Cut(head=length, upto=length, pruned=plan.pruned), None, ("prune", cause, ""), room)
+
+    async def _replace(self, session: Session, room: Room, plan: Cut, *, cause: Cause, focus: str) -> Compacted | None:
+        middle = session.messages[plan.head : plan.upto]
+        if not middle:
+            return None
+        kept = sum(session.weights[: plan.head]) + sum(session.weights[plan.upto :])
+        most = min(LONGEST_NOTE, max(64, min(round(room.limit * NOTE_SHARE), room.limit - kept)))
+        words = quoted(middle, most // 4)
+        for writer in self.writers:
+            record = await self._summary(session, writer, middle, most - estimate_tokens(words), focus)
+            event = record and _smaller(session, plan, f"{record}\n{words}", ("summary", cause, writer.name), room)
+            if event:
+                return event
+        record = self.redact(trimmed(middle, most - estimate_tokens(words)))
+        return _smaller(session, plan, f"{record}\n{words}", ("trim", cause, ""), room)
+
+    async def _summary(self, session: Session, writer: Model, middle: Sequence[Message], most: int, focus: str) -> str:
+        """The record that a model writes, redacted; empty where it failed, was silent, or wrote more than it may."""
+        record, rest = earlier(middle)
+        room = max(256, writer.window // 2)
+        texts = list(portions(rest, room))
+        if len(texts) > MOST_PORTIONS:
+            texts = list(portions([said(trimmed(rest, room * (MOST_PORTIONS - 1)))], room))
+        try:
+            for text in texts:
+                record = await self._ask(session, writer, asked(record, text, focus), most)
+        except StoreError:
+            raise
+        except (HermesError, TimeoutError) as error:
+            log.warning("The summary of session %s by %s failed: %s", session.id, writer.name, error)
+            return ""
+        return self.redact(record) if estimate_tokens(record) <= most * 2 else ""
+
+    async def _ask(self, session: Session, writer: Model, question: str, most: int) -> str:
+        prefix = freeze((Section(name="record", text=WRITER.format(words=most // 2)),), ())
+        request = ModelRequest(
+            call_id=self.ids.short(),
+            session=session.id,
+            run=session.run,
+            turn=session.turn,
+            purpose="compression",
+            prefix=prefix,
+            messages=(said(question),),
+            deadline=self.deadline,
+            max_output=most * 2,
+            effort="low",
+            use_tools=False,
+        )
+        async with asyncio.timeout(self.seconds), aclosing(writer.ask(request)) as stream:
+            async for piece in stream:
+                if isinstance(piece, Reply):
+                    return piece.message.text
+        raise MalformedReply("The stream ended without a reply.", model=writer.name)
+
+
+def _smaller(
+    session: Session,
+    plan: Cut,
+    record: str | None,
+    how: tuple[Strategy, Cause, str],
+    room: Room,
+) -> Compacted | None:
+    """The event, where it gains enough."""
+    note = shown(record) if record is not None else None
+    ids = frozenset(plan.pruned)
+    view = [*session.messages[: plan.head], *filter(None, [note]), *session.messages[plan.upto :]]
+    before, after = sum(session.weights), sum(tokens_of(pruned(message, ids)) for message in view)
+    strategy, cause, writer = how
+    if after > before - GAIN * min(before, room.limit):
+        return None
+    return Compacted(
+        head=plan.head,
+        upto=plan.upto,
+        note=note,
+        pruned=plan.pruned,
+        before=before,
+        after=after,
+        strategy=strategy,
+        cause=cause,
+        writer=writer,
+    )

@@ -1,0 +1,90 @@
+"""The tail of the prompt: what changes from message to message, put beside the person's words and kept in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from hermes_agent.agent.session import Session
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.events import ContextAdded, SectionFacts
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.messages import Origin, said
+from hermes_agent.core.section import Section
+
+LONGEST_SOURCE = 8_000
+"""Characters of one source that a tail holds; what is over is cut, visibly."""
+
+PINS = "Pinned by the person (holds until they take it off)"
+
+ELSEWHERE = "[a mark that only the runtime may use]"
+
+
+class TailSource(Protocol):
+    """Something that the model should know with the person's next message: the plan, the time, what memory recalls.
+
+    - `words` gives it as Markdown, empty where there is nothing to say; `session` is the session's id, `heard` what
+      the person just said, empty after a compaction;
+    - it is local, quick, and raises nothing but `StoreError`;
+    - what it said before is repeated only when it is another text, or when a compaction took it away.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    async def words(self, session: str, heard: str) -> str: ...
+
+
+class Tail:
+    """What the person pinned, then all sources of a run in their order."""
+
+    def __init__(self, sources: Sequence[TailSource], ids: Ids) -> None:
+        self._sources = sources
+        self._ids = ids
+
+    async def beside(self, session: Session, heard: str) -> ContextAdded | None:
+        """What is new since the last time, as the event that puts it into the conversation; None where nothing is."""
+        sections = [Section(name=PINS, text="\n".join(f"- {pin.text}" for pin in session.pins.values()))]
+        sections += [
+            Section(name=source.name, text=await self._said(source, session.id, heard)) for source in self._sources
+        ]
+        news = [section for section in sections if session.told.get(section.name, _NOTHING) != section.hash]
+        if not news:
+            return None
+        mark = session.mark or self._ids.short()
+        facts = tuple(SectionFacts(name=each.name, hash=each.hash, tokens=each.tokens) for each in news)
+        words = "\n\n".join(f"## {each.name}\n{each.text or 'Nothing any more.'}" for each in news)
+        return ContextAdded(message=said(marked(words, mark), Origin.RUNTIME), mark=mark, sections=facts)
+
+    async def _said(self, source: TailSource, session: str, heard: str) -> str:
+        words = (await source.words(session, heard)).strip()
+        if len(words) > LONGEST_SOURCE:
+            words = f"{words[:LONGEST_SOURCE]}\n[cut: more than {LONGEST_SOURCE:,} characters]"
+        return words
+
+
+_NOTHING = Section(name="", text="").hash
+
+
+def marked(words: str, mark: str) -> str:
+    """Words of the runtime in the form that the prompt tells the model to trust."""
+    return f'<runtime mark="{mark}">\n{words}\n</runtime>'
+
+
+def without_mark(text: str, mark: str) -> str:
+    """Outside text that cannot pass for the runtime's: the session's mark is taken out of it."""
+    return text.replace(mark, ELSEWHERE)
+
+
+class Now:
+    """The time, to the minute, with its distance from UTC."""
+
+    name = "Time"
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  a source that only looks at the clock
+        """Like `Sunday 2026-11-22 01:40 +01:00`."""
+        return datetime.fromtimestamp(self._clock.now()).astimezone().strftime("%A %Y-%m-%d %H:%M %z")

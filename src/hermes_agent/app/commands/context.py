@@ -1,0 +1,113 @@
+"""Commands about what the model is shown: what fills its window, what is pinned, making it shorter."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from hermes_agent.agent.compaction.plan import is_runtime
+from hermes_agent.agent.session import Session
+from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
+from hermes_agent.core.messages import Message, Role
+
+READ_ONLY = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
+CHANGES = (Capability.FS_WRITE, Capability.EXEC, Capability.MESSAGE, Capability.SCHEDULE)
+KINDS = {Role.USER: "your messages", Role.ASSISTANT: "replies", Role.TOOL: "tool results"}
+
+
+async def context(desk: Desk, _: str) -> Done:
+    """What fills the model's window: the prefix by section, then the messages by kind."""
+    view = await desk.hermes.view(desk.record.id)
+    entries = await desk.hermes.store.history.entries(desk.record.id)
+    frozen = [entry.event for entry in entries if isinstance(entry.event, PrefixFrozen)]
+    rows = [(section.name, section.tokens) for section in frozen[-1].sections] if frozen else []
+    rows += _by_kind(view).items()
+    total = sum(tokens for _, tokens in rows)
+    lines = [f"{name:<18}{tokens:>9,}" for name, tokens in rows if tokens]
+    window = _window(desk)
+    share = f"  of {window:,} ({100 * total / window:.1f} %)" if window else ""
+    lines.append(f"{'together':<18}{total:>9,}{share}")
+    if shortened := [entry.event for entry in entries if isinstance(entry.event, Compacted)]:
+        last = shortened[-1]
+        lines.append(f"Shortened {len(shortened)} time(s), last from {last.before:,} to {last.after:,} tokens.")
+    return Done(text="\n".join(lines))
+
+
+async def compress(desk: Desk, rest: str) -> Done:
+    """Shorten what the model is shown; the rest of the line says what matters most."""
+    before = sum((await desk.hermes.view(desk.record.id)).weights)
+    if not await _shorten(desk, rest):
+        return Done(text=f"Nothing to gain: the conversation has {before:,} tokens, most of them recent.")
+    after = sum((await desk.hermes.view(desk.record.id)).weights)
+    return Done(text=f"The model is shown {after:,} instead of {before:,} tokens. The log keeps everything.")
+
+
+async def pin(desk: Desk, rest: str) -> Done:
+    """Pin words that the model sees in every request, or list what is pinned."""
+    if not rest:
+        pins = (await desk.hermes.view(desk.record.id)).pins.values()
+        return Done(text="\n".join(f"{each.pin}  {each.text}" for each in pins) or "Nothing is pinned.")
+    denies = CHANGES if READ_ONLY.search(rest) else ()
+    pinned = Pinned(pin=desk.runtime.ids.short()[:4], text=" ".join(rest.split()), denies=denies)
+    async with desk.hermes.holding(desk.record.id, beside_run=True) as journal:
+        await journal.commit(pinned)
+    enforced = " Until then no tool changes anything." if denies else ""
+    return Done(text=f"Pinned until `/unpin {pinned.pin}`.{enforced}")
+
+
+async def unpin(desk: Desk, rest: str) -> Done:
+    """Take a pin off, or all of them."""
+    pins = (await desk.hermes.view(desk.record.id)).pins
+    chosen = list(pins) if rest == "all" else [rest]
+    if not chosen or not all(each in pins for each in chosen):
+        raise HermesError(f"There is no pin `{rest}`. `/pin` lists them, `/unpin all` takes all off.")
+    async with desk.hermes.holding(desk.record.id, beside_run=True) as journal:
+        await journal.commit(*(Unpinned(pin=each) for each in chosen))
+    return Done(text=f"Took off {len(chosen)} pin(s).")
+
+
+async def _shorten(desk: Desk, focus: str) -> bool:
+    async with desk.hermes.holding(desk.record.id) as journal:
+        agent = await desk.runtime.build(desk.record, journal)
+        if agent.compactor is None:
+            return False
+        return await agent.compactor.asked(journal.session, journal, agent.model.window, focus)
+
+
+def _by_kind(view: Session) -> Counter[str]:
+    kinds: Counter[str] = Counter()
+    for message, weight in zip(view.messages, view.weights, strict=True):
+        kinds[_kind(message)] += weight
+    return kinds
+
+
+def _kind(message: Message) -> str:
+    return "runtime notes" if is_runtime(message) else KINDS[message.role]
+
+
+def _window(desk: Desk) -> int:
+    """Tokens of the model's window; 0 where there is no model, which is a thing to show and not to fail by."""
+    try:
+        return desk.runtime.route(desk.record.model).facts.window
+    except NoModel:
+        return 0
+
+
+CONTEXT = Command(name="context", summary="Show what fills the model's window.", act=context, while_running=True)
+COMPRESS = Command(
+    name="compress",
+    summary="Shorten what the model is shown; the log keeps everything.",
+    arguments="[what matters]",
+    act=compress,
+)
+PIN = Command(
+    name="pin",
+    summary='Pin words that every request shows; "read only" is enforced.',
+    arguments="[words]",
+    act=pin,
+    while_running=True,
+)
+UNPIN = Command(name="unpin", summary="Take a pin off.", arguments="ID|all", act=unpin, while_running=True)

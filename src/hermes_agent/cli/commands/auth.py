@@ -1,0 +1,188 @@
+"""`hermes login`, `hermes logout` and `hermes auth`: signing in to vendors, and what is there to be asked with."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+
+import click
+from click.shell_completion import CompletionItem
+
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.routes import key_name
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import NoModel
+from hermes_agent.host.config_edit import set_value
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.providers.route import load_vendor
+from hermes_agent.providers.signin.facts import SignIn
+from hermes_agent.providers.signin.keeper import Keeper
+from hermes_agent.providers.signin.kept import SignedIn
+from hermes_agent.providers.signin.tokens import Tokens
+from hermes_agent.providers.signin.ways import Shown, by_code, by_device
+from hermes_agent.providers.vendor import Vendor
+from hermes_agent.providers.vendors import VENDORS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One thing with which a vendor can be asked: `how` is a key or a sign-in, `state` what is to be known of it."""
+
+    vendor: str
+    how: str
+    where: str
+    state: str
+    until: str = ""
+
+
+class VendorName(click.ParamType[Vendor]):
+    """A vendor to which one can sign in; the shell completes it."""
+
+    name = "vendor"
+
+    def convert(self, value: str, _param: click.Parameter | None, _ctx: click.Context | None) -> Vendor:
+        vendor = load_vendor(value)
+        if not vendor.sign_in:
+            names = ", ".join(f"`{each.name}`" for each in with_sign_in())
+            raise NoModel(
+                f"{vendor.title} takes a key, no sign-in: `hermes config set {(vendor.key_names or ('KEY',))[0]}`. "
+                f"One can sign in to {names}."
+            )
+        return vendor
+
+    def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = [each.name for each in with_sign_in()]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+@click.command(short_help="Sign in to a vendor instead of holding a key.")
+@click.argument("vendor", type=VendorName(), metavar="VENDOR")
+@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@pass_surface
+def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
+    """Sign in to VENDOR (openai-codex, anthropic) instead of holding a key.
+
+    A page and, for openai-codex, a code are shown; when you have signed in there, the tokens are kept in auth.json, for
+    you alone, and renewed when they are old.
+    """
+    facts: SignIn = late(vendor.sign_in)
+    signed_in = asyncio.run(sign_in(surface, facts))
+    if not surface.loaded.value.model.default:
+        set_value(surface.home, surface.schema, "model.default", f"{vendor.name}/{vendor.default_model}")
+    if as_json:
+        say_json(way_of(facts, signed_in))
+        return
+    who = f" as {signed_in.person}" if signed_in.person else ""
+    say(f"Signed in to {facts.title}{who}.")
+    effective = surface.loaded.value.model.default
+    if effective.partition("/")[0] == vendor.name:
+        remark(f"{effective} answers from now on.")
+    else:
+        remark(f"{effective} goes on answering; `hermes model set {vendor.name}` changes that.")
+
+
+@click.command(short_help="Forget a sign-in.")
+@click.argument("vendor", type=VendorName(), metavar="VENDOR")
+@click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
+@pass_surface
+def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
+    """Forget the sign-in to VENDOR: its tokens are taken out of auth.json.
+
+    The vendor's own list of devices may show it until it expires.
+    """
+    forgotten = asyncio.run(keeper_of(surface).forget(vendor.name))
+    if as_json:
+        say_json({"vendor": vendor.name, "forgotten": forgotten})
+    else:
+        say(f"Signed out of {vendor.title}." if forgotten else f"Nobody is signed in to {vendor.title}.")
+
+
+@click.group(short_help="Show who is signed in, and which keys there are.")
+def auth() -> None:
+    """Show who is signed in, and which keys there are; never a key or a token itself."""
+
+
+@auth.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def list_(surface: Surface, as_json: bool) -> None:
+    """List the sign-ins and keys with which vendors can be asked."""
+    ways = [*sign_ins(surface), *keys(surface)]
+    if as_json:
+        say_json(ways)
+    elif ways:
+        rows = [(each.vendor, each.how, each.where, each.state, each.until) for each in ways]
+        say(table(rows, ("VENDOR", "HOW", "WHERE", "STATE", "UNTIL")))
+    else:
+        remark("There is no key and nobody is signed in: `hermes setup`, or `hermes login openai-codex`.")
+
+
+async def sign_in(surface: Surface, facts: SignIn) -> SignedIn:
+    """Go one vendor's way to the end and keep what it gave. Raises `NoModel`, `ProviderError`."""
+    keeper, http = keeper_of(surface), Http()
+    try:
+        issuer = keeper.issuer(facts, http)
+        tokens: Tokens
+        match facts.way:
+            case "device":
+                tokens = await by_device(issuer, show, SystemClock())
+            case "code":
+                tokens = await by_code(issuer, show, paste)
+        return await keeper.keep(facts, tokens)
+    finally:
+        await http.close()
+
+
+def show(shown: Shown) -> None:
+    """Tell the person what to do in their browser."""
+    remark(f"Open {shown.page}")
+    if shown.code:
+        remark(
+            f"and enter the code {shown.code} there. Give it to nobody: whoever asks you for it is after your account."
+        )
+        remark("Waiting ... (Ctrl-C ends it)")
+
+
+async def paste() -> str:
+    """What the person brings back from the page; not shown."""
+    answer: str = await asyncio.to_thread(click.prompt, "The code that the page shows", hide_input=True, err=True)
+    return answer
+
+
+def sign_ins(surface: Surface) -> list[Way]:
+    """Who is signed in."""
+    kept = keeper_of(surface).file.read()
+    return [way_of(late(vendor.sign_in), kept[vendor.name]) for vendor in with_sign_in() if vendor.name in kept]
+
+
+def keys(surface: Surface) -> list[Way]:
+    """The keys that are there, each under the name at which it was found."""
+    found = []
+    for vendor in (load_vendor(name) for name in VENDORS):
+        name = key_name(surface, vendor)
+        if name:
+            found.append(Way(vendor=vendor.name, how=name, where=surface.secrets.source(name), state="there"))
+    return found
+
+
+def way_of(facts: SignIn, signed_in: SignedIn) -> Way:
+    """A sign-in as a row."""
+    state = (
+        f"sign in again: {signed_in.lost}" if signed_in.lost else "renewed by itself" if signed_in.refresh else "ends"
+    )
+    until = datetime.fromtimestamp(signed_in.expires).astimezone().isoformat(timespec="minutes")
+    who = f"sign-in ({signed_in.person})" if signed_in.person else "sign-in"
+    return Way(vendor=facts.vendor, how=who, where="auth.json", state=state, until=until)
+
+
+def with_sign_in() -> list[Vendor]:
+    """The vendors to which one can sign in."""
+    return [vendor for vendor in (load_vendor(name) for name in VENDORS) if vendor.sign_in]
+
+
+def keeper_of(surface: Surface) -> Keeper:
+    """The sign-ins of this home."""
+    return Keeper(surface.home, SystemClock(), surface.secrets.get)

@@ -1,0 +1,46 @@
+"""What a person should know of a model before it answers: what it cannot do, and where it has little room."""
+
+from __future__ import annotations
+
+from hermes_agent.providers.budget import REPLY_SHARE, SMALL_WINDOW
+from hermes_agent.providers.catalog import ModelFacts
+from hermes_agent.providers.route import Route
+
+# Below this even the prompt and the tools take a noticeable part.
+TIGHT_WINDOW = 16_384
+
+
+def limits_of(route: Route) -> tuple[str, ...]:
+    """What the model cannot do, in a sentence each; none for one that can do everything."""
+    facts, found = route.facts, []
+    if not facts.tools:
+        found.append(f"{route.name} calls no tools: they are left out, and it answers with words alone.")
+    if facts.window < SMALL_WINDOW:
+        tight = " Give it more where you can: long conversations are shortened early." if is_tight(facts) else ""
+        most = f"{facts.window // REPLY_SHARE:,}"
+        found.append(f"{route.name} has a window of {facts.window:,} tokens, of which a reply may take {most}.{tight}")
+    return tuple(found)
+
+
+def blind(route: Route) -> str:
+    """What is said where a picture is sent to a model that sees none; empty for one that does."""
+    if route.facts.images:
+        return ""
+    return f"{route.name} sees no pictures: it is told in words that there is one."
+
+
+def is_tight(facts: ModelFacts) -> bool:
+    """Whether the window is so small that the prompt takes much of it."""
+    return facts.window <= TIGHT_WINDOW
+
+
+def abilities(facts: ModelFacts) -> dict[str, str]:
+    """What a model can do, in words, by the catalogue's name for it."""
+    levels = ", ".join(facts.efforts)
+    beside = "" if facts.tool_efforts is None else f"; beside tools: {', '.join(facts.tool_efforts)}"
+    return {
+        "tools": ("yes" if facts.parallel else "one at a time") if facts.tools else "no",
+        "images": "yes" if facts.images else "no",
+        "files": "yes" if facts.files else "no",
+        "thinking": f"{levels}{beside}" if facts.thinking else "as the model likes",
+    }

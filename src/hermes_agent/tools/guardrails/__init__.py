@@ -1,0 +1,1 @@
+"""Watches the calls of a run for going round in circles."""

@@ -1,0 +1,103 @@
+"""A call that asks for permission, what it is in words and as a hash, and the decisions there are."""
+
+from __future__ import annotations
+
+import hashlib
+import os.path
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.tool import CallFacts, Question
+from hermes_agent.tools.syntax.reading import read
+from hermes_agent.tools.syntax.simple import is_known
+from hermes_agent.tools.syntax.tree import Unreadable
+
+COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A call that is about to run. `granted` is what this conversation may use; `attended` says whether a person is
+    there to be asked; `folder` is where a command runs (the kept shell's, see `ShellTools.directory`), if not in the
+    workspace; `environment` is a hash of the variables that decide what its words mean; `principal` is whose run it is;
+    `unasked` where that person wants no questions in this run."""
+
+    tool: str
+    needs: frozenset[Capability]
+    facts: CallFacts
+    arguments: Mapping[str, Any]
+    session: str
+    workspace: str
+    folder: str = ""
+    environment: str = ""
+    principal: str = ""
+    granted: frozenset[Capability] = frozenset(Capability)
+    attended: bool = True
+    unasked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The call may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The call may not run; the reason is a sentence for the model and the person."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsApproval:
+    """The call may run when a person says so, because of `reasons`. `key` is the hash that an answer is bound to."""
+
+    question: Question
+    key: str
+    reasons: tuple[str, ...] = ()
+
+
+Decision = Allowed | Denied | NeedsApproval
+
+
+def what(request: Request) -> str:
+    """The call in words a person can judge: the command, or the tool with what it is about."""
+    command = request.arguments.get(COMMAND)
+    return command if isinstance(command, str) else request.facts.summary
+
+
+def folder_of(request: Request) -> str:
+    """Where the call works: the folder it names, otherwise the workspace."""
+    base = request.folder or request.workspace
+    named = request.arguments.get("workdir")
+    return os.path.normpath(Path(base) / named) if isinstance(named, str) and named else base
+
+
+def binding(request: Request) -> str:
+    """The hash that an approval is bound to: principal, tool, command (or every argument), folder and environment.
+    Another command, folder, tool or person is another hash; of a single program, spaces and quotes between its words
+    are not."""
+    command = request.arguments.get(COMMAND)
+    about: object = dict(sorted(request.arguments.items()))
+    if isinstance(command, str):
+        about = _words_of(command) or command.strip()
+    parts = [request.principal, request.tool, about, folder_of(request), request.environment]
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
+
+
+def _words_of(command: str) -> list[str]:
+    """The words of a command that is one program with words that are written out; empty for any other."""
+    try:
+        simples = read(command).simples
+    except Unreadable:
+        return []
+    if len(simples) != 1 or simples[0].writes or simples[0].variables or not all(map(is_known, simples[0].words)):
+        return []
+    plain = not re.search(r"[$`*?~{}<>&|;()\n\\]", command)
+    return list(simples[0].words) if plain and not simples[0].prefixes else []

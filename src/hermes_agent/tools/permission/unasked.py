@@ -1,0 +1,54 @@
+"""What a run may use, and whether the person whose run it is wants no questions in it (`/yolo`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hermes_agent.core.effects import Capability
+
+
+@dataclass(slots=True)
+class RunGrant:
+    """Whether one run goes unasked: `principal` said so, empty where nobody did."""
+
+    principal: str = ""
+
+    def holds_for(self, speaker: str) -> bool:
+        """Whether a run works on the words of the person who said it, and of nobody else."""
+        return bool(self.principal) and self.principal == speaker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standpoint:
+    """What a run may use, and whether a person is there to be asked. `unasked` is what the person
+    said about questions in it."""
+
+    granted: frozenset[Capability] = frozenset(Capability)
+    attended: bool = True
+    unasked: RunGrant = field(default_factory=RunGrant)
+
+
+class Unasked:
+    """What people said, by session. It is kept in memory alone: after a crash there are questions again."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, str] = {}
+        self._running: dict[str, RunGrant] = {}
+
+    def begin(self, session: str) -> RunGrant:
+        """The grant of a run that begins; what was said before it holds for it and for no later one."""
+        grant = self._running[session] = RunGrant(self._waiting.pop(session, ""))
+        return grant
+
+    def say(self, session: str, principal: str, *, running: bool) -> None:
+        """A person wants no questions in the run under way, or else in the next one."""
+        if running and session in self._running:
+            self._running[session].principal = principal
+        else:
+            self._waiting[session] = principal
+
+    def take_back(self, session: str) -> None:
+        """There are questions again, also in the run under way."""
+        self._waiting.pop(session, None)
+        if session in self._running:
+            self._running[session].principal = ""

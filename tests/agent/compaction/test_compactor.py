@@ -1,0 +1,261 @@
+"""Compaction in a run: the view fits the window before each request, whatever the writer of the summary does."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.compaction.compactor import Compactor
+from hermes_agent.agent.compaction.settings import CompactionSettings
+from hermes_agent.agent.compaction.shorten import Shortener
+from hermes_agent.agent.tail import Tail
+from hermes_agent.core.errors import ContextTooLong, ServerFailed
+from hermes_agent.core.events import Compacted, Outcome, Pinned, Undone
+from hermes_agent.core.messages import Role, said
+from hermes_agent.core.model import ModelRequest
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import House, tool
+
+LINE = "A line of a file that was read. " * 40
+
+
+class Window(ScriptedModel):
+    """A scripted model with a small window, which writes summaries too and remembers what it was asked."""
+
+    def __init__(self, script: Callable[[Heard], object], *, window: int = 4000, refuses: int = 0) -> None:
+        super().__init__(script)
+        self._window = window
+        self.refuses = refuses
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def window(self) -> int:
+        return self._window
+
+    async def ask(self, request: ModelRequest):
+        self.requests.append(request)
+        if request.purpose == "chat" and self.refuses:
+            self.refuses -= 1
+            raise ContextTooLong("too long")
+        async for item in super().ask(request):
+            yield item
+
+
+class Small(House):
+    """A house whose agent compacts."""
+
+    writers: tuple[ScriptedModel, ...] = ()
+    seconds = 5.0
+
+    async def agent(self, record, journal) -> Agent:
+        agent = await super().agent(record, journal)
+        tail = Tail([], self.ids)
+
+        def shortener() -> Shortener:
+            return Shortener(
+                seconds=self.seconds,
+                writers=self.writers or (self.model,),
+                tail=tail,
+                deadline=None,
+                ids=self.ids,
+                redact=lambda text: text.replace("s3cret", "[redacted]"),
+            )
+
+        compactor = Compactor(settings=CompactionSettings(), shortener=shortener)
+        return Agent(
+            **{name: getattr(agent, name) for name in ("model", "tools", "prompt", "budget", "clock", "ids", "hooks")},
+            tail=tail,
+            compactor=compactor,
+        )
+
+
+def reading(turns: int) -> Callable[[Heard], object]:
+    """Reads `turns` files, then answers; asked for a record, writes one."""
+
+    def script(heard: Heard) -> object:
+        if "You keep the record" in heard.system:
+            return Say("## Task\nRead them all. s3cret")
+        calls = sum(message.role is Role.TOOL for message in heard.messages)
+        del calls
+        return Call("read", {"n": len(heard.prompt)}) if script.left > 0 and use() else Say("All read.")
+
+    def use() -> bool:
+        script.left -= 1
+        return True
+
+    script.left = turns
+    return script
+
+
+def small(path: Path, script, *, window: int = 4000, refuses: int = 0, writers=()) -> Small:
+    house = Small(path, Window(script, window=window, refuses=refuses), tools=(tool("read", LINE),))
+    house.writers = writers
+    return house
+
+
+async def compactions(house: House) -> list[Compacted]:
+    return [entry.event for entry in await house.log() if isinstance(entry.event, Compacted)]
+
+
+async def test_a_long_run_stays_within_the_window_and_keeps_the_task(tmp_path):
+    house = small(tmp_path, reading(40))
+    async with house.open():
+        ended = await house.say("Read all the files, and never write one.")
+        made = await compactions(house)
+
+    assert ended.outcome is Outcome.ANSWERED
+    assert made
+    assert all(event.after < event.before for event in made)
+    for request in house.model.requests:
+        if request.purpose == "chat":
+            assert any("never write one" in message.text for message in request.messages)
+
+
+async def test_every_call_of_a_shortened_view_has_its_result(tmp_path):
+    house = small(tmp_path, reading(40))
+    async with house.open():
+        await house.say("Read.")
+
+    for request in house.model.requests:
+        calls = [call.id for message in request.messages for call in message.tool_calls]
+        results = [part.call_id for m in request.messages if m.role is Role.TOOL for part in m.parts]
+        assert calls == results
+
+
+async def test_the_log_keeps_everything(tmp_path):
+    house = small(tmp_path, reading(40))
+    async with house.open():
+        await house.say("Read.")
+        results = [entry for entry in await house.log() if entry.event.kind == "tool_ended"]
+
+    assert len(results) == 40
+    assert all(LINE in entry.event.message.parts[0].text for entry in results)
+
+
+async def test_the_view_after_a_restart_is_the_one_before(tmp_path):
+    house = small(tmp_path, reading(40))
+    async with house.open():
+        await house.say("Read.")
+        before = (await house.hermes.view(house.session)).messages
+    async with house.open():
+        assert (await house.hermes.view(house.session)).messages == before
+
+
+async def test_an_undo_behind_a_compaction_shows_the_view_of_then(tmp_path):
+    house = small(tmp_path, reading(40))
+    async with house.open():
+        await house.say("Read.")
+        log = await house.log()
+        first = next(entry for entry in log if isinstance(entry.event, Compacted))
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(Undone(to=first.number - 1))
+        shown = (await house.hermes.view(house.session)).messages
+
+    assert sum(message.role is Role.TOOL for message in shown) == sum(
+        entry.event.kind == "tool_ended" for entry in log if entry.number < first.number
+    )
+    assert all(LINE in part.text for message in shown if message.role is Role.TOOL for part in message.parts)
+
+
+def failing(heard: Heard) -> object:
+    raise ServerFailed("down")
+
+
+async def hanging_reply() -> None:
+    await asyncio.Event().wait()
+
+
+class Hanging(Window):
+    async def ask(self, request: ModelRequest):
+        self.requests.append(request)
+        await hanging_reply()
+        yield None
+
+
+LYING = Window(lambda heard: Say("long " * 50_000))
+SILENT = Window(lambda heard: Answer(pieces=(Say(" "),)))
+
+
+def talking(turns: int) -> Callable[[Heard], object]:
+    """Says much itself, so that pruning tool results is not enough."""
+    return lambda heard: Say("word " * 300)
+
+
+@pytest.mark.parametrize("writer", [LYING, Window(failing)], ids=["lying", "failing"])
+async def test_a_summary_that_cannot_be_used_is_replaced_by_one_without_a_model(tmp_path, writer):
+    house = small(tmp_path, talking(0), writers=(writer,))
+    async with house.open():
+        for number in range(20):
+            assert (await house.say(f"Question {number}: {'why ' * 50}")).outcome is Outcome.ANSWERED
+        made = await compactions(house)
+
+    assert made
+    assert {event.strategy for event in made} <= {"trim", "prune"}
+
+
+async def test_a_writer_that_hangs_is_given_up(tmp_path):
+    house = small(tmp_path, talking(0), writers=(Hanging(talking(0)),))
+    house.seconds = 0.05
+    async with house.open():
+        for number in range(20):
+            await house.say(f"Question {number}: {'why ' * 50}")
+
+        assert "trim" in {event.strategy for event in await compactions(house)}
+
+
+async def test_the_next_writer_is_asked_where_the_first_fails(tmp_path):
+    good = Window(lambda heard: Say("## Task\nTalk. s3cret"))
+    house = small(tmp_path, talking(0), writers=(Window(failing), good))
+    async with house.open():
+        for number in range(20):
+            await house.say(f"Question {number}: {'why ' * 50}")
+        made = await compactions(house)
+
+    assert {event.writer for event in made if event.strategy == "summary"} == {good.name}
+    assert all("s3cret" not in event.note.text for event in made if event.note)
+
+
+async def test_a_provider_that_refuses_the_length_gets_a_shorter_view(tmp_path):
+    house = small(tmp_path, talking(0), window=100_000, refuses=0)
+    async with house.open():
+        for number in range(10):
+            await house.say(f"Question {number}: {'why ' * 50}")
+        house.model.refuses = 1
+        ended = await house.say("And now?")
+        made = await compactions(house)
+
+    assert ended.outcome is Outcome.ANSWERED
+    assert [event.cause for event in made] == ["refused"]
+
+
+async def test_what_cannot_be_made_shorter_is_told(tmp_path):
+    house = small(tmp_path, talking(0), refuses=100)
+    async with house.open():
+        ended = await house.say("Hi")
+
+    assert ended.outcome is Outcome.FAILED
+    assert "too long" in ended.text
+
+
+async def test_pins_are_said_again_after_a_compaction(tmp_path):
+    house = small(tmp_path, talking(0))
+    async with house.open():
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(Pinned(pin="1", text="never send mails"))
+        for number in range(20):
+            await house.say(f"Question {number}: {'why ' * 50}")
+
+        assert await compactions(house)
+        assert any("never send mails" in message.text for message in house.model.requests[-1].messages)
+
+
+async def test_a_conversation_that_fits_is_left_alone(tmp_path):
+    house = small(tmp_path, reading(5), window=100_000)
+    async with house.open():
+        await house.say("Read.")
+
+        assert await compactions(house) == []
+        assert said("Read.").text in [message.text for message in house.model.requests[-1].messages]

@@ -1,0 +1,84 @@
+"""Answers to what a run asks, and the end of asking."""
+
+from dataclasses import replace
+
+import pytest
+
+from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Asked, ToolEnded
+from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.providers.demo.script import Call, Say
+from tests.app.place import place
+
+DANGEROUS = {"command": "rm -rf build"}
+
+
+async def results(here) -> list[str]:
+    return [entry.event.message.parts[0].text for entry in await here.log() if isinstance(entry.event, ToolEnded)]
+
+
+async def test_yolo_is_for_one_run(tmp_path):
+    script = [Call("terminal", DANGEROUS, id="a"), Say("Done."), Call("terminal", DANGEROUS, id="b"), Say("Done.")]
+    async with place(tmp_path, script) as here:
+        assert "next run" in await here.text("/yolo")
+        await here.say("Clean up")
+        assert "asked" not in [entry.event.kind for entry in await here.log()]
+
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        await here.type_and_submit("/deny not now")
+        await here.ended(asked.number)
+
+        assert "said: not now" in (await results(here))[-1]
+
+
+async def test_an_approval_is_given_by_a_command(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        (tmp_path / "work/build").mkdir()
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        await here.type_and_submit("/approve")
+        await here.ended(asked.number)
+
+        assert not (tmp_path / "work/build").exists()
+        with pytest.raises(HermesError, match="Nothing waits"):
+            await here.type("/approve")
+
+
+async def test_nobody_else_answers_what_was_asked(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        stranger = Principal(platform="telegram", user="7", standing=Standing.GUEST)
+        answer = replace(here.inbound("once", answers=asked.event.question), principal=stranger)
+
+        with pytest.raises(HermesError, match="Only the person"):
+            await here.tell(answer)
+        await here.tell(here.inbound("deny", answers=asked.event.question))
+        await here.ended(asked.number)
+
+
+async def test_a_guest_cannot_end_the_questions(tmp_path):
+    async with place(tmp_path, [Say("Done.")]) as here:
+        stranger = Principal(platform="telegram", user="7", standing=Standing.GUEST)
+        inbound = replace(here.inbound("/yolo"), principal=stranger)
+
+        with pytest.raises(HermesError, match="guest"):
+            await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
+
+
+async def test_yolo_off_brings_the_questions_back(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        await here.type("/yolo")
+        assert await here.text("/yolo off") == "Questions are asked again."
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        await here.tell(here.inbound("no", answers=asked.event.question))
+        await here.ended(asked.number)
+
+
+async def test_an_approval_says_for_how_long(tmp_path):
+    async with place(tmp_path, [Say("Done.")]) as here:
+        with pytest.raises(HermesError, match="once, session, always"):
+            await here.type("/approve forever")
