@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.core import errors
-from hermes_agent.core.errors import CassetteError, HermesError, LimitReached, ProviderError, ToolError
+from hermes_agent.core.errors import CassetteError, GoingInCircles, HermesError, LimitReached, ProviderError, ToolError
 from hermes_agent.providers.cassette.lines import Raised
 
 
@@ -53,7 +53,7 @@ def raised(noted: Raised) -> HermesError:
             retry_after=noted.retry_after,
             partial=noted.partial,
         )
-    elif issubclass(kind, LimitReached):
+    elif issubclass(kind, LimitReached) and kind is not GoingInCircles:
         error = kind(noted.text, limit=noted.limit)
     else:
         error = kind(noted.text)

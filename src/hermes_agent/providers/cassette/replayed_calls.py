@@ -19,7 +19,7 @@ from hermes_agent.providers.cassette.redacting import Redact, digest
 from hermes_agent.providers.cassette.tracks import ReplayedTrack
 from hermes_agent.store.bodies import written
 
-LIKE_ENOUGH = 0.5
+LIKE_ENOUGH = 0.75
 """How alike (0 to 1) the arguments of a call and of a recorded one must be for its result to stand for it."""
 
 
