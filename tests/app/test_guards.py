@@ -5,8 +5,11 @@ import json
 import pytest
 
 from hermes_agent.app.wiring import Options
-from hermes_agent.core.events import Asked, ToolEnded
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.events import Asked, ToolEnded, ToolStarted
+from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.tools.schema import collect
 from tests.app.place import place
 
 DANGEROUS = {"command": "rm -rf build"}
@@ -122,3 +125,43 @@ async def test_the_question_carries_what_its_answer_is_bound_to(tmp_path):
 
         assert asked.event.question.startswith("a.approval.")
         assert "said no" in (await results(here))[0]
+
+
+class Mail:
+    """A tool that is not in the prompt."""
+
+    def __init__(self) -> None:
+        self.sent = []
+
+    @tool(effect=Effect.WRITES, needs=(Capability.MESSAGE,), core=False)
+    async def send_postcard(self, text: str) -> str:
+        """Send a postcard."""
+        self.sent.append(text)
+        return "sent"
+
+
+POSTCARD = {"name": "send_postcard", "arguments": {"text": "hi"}}
+
+
+async def test_a_tool_behind_use_tool_is_judged_and_logged_as_itself(tmp_path):
+    mail = Mail()
+    script = [Call("use_tool", POSTCARD), Say("Done.")]
+    async with place(tmp_path, script, Options(extra_tools=collect([mail])[0])) as here:
+        await here.say("Write")
+
+        named = {entry.event.tool for entry in await here.log() if isinstance(entry.event, ToolStarted | ToolEnded)}
+        assert named == {"send_postcard"}
+        assert mail.sent == ["hi"]
+
+
+@pytest.mark.parametrize("options", [{"capabilities": ("fs.read",)}, {"more": "approvals:\n  deny: [send_postcard]\n"}])
+async def test_a_tool_behind_use_tool_is_refused_as_itself(tmp_path, options):
+    mail, more = Mail(), options.get("more", "")
+    script = [Call("use_tool", POSTCARD), Say("Done.")]
+    async with place(
+        tmp_path, script, Options(extra_tools=collect([mail])[0], capabilities=options.get("capabilities")), more=more
+    ) as here:
+        await here.say("Write")
+
+        assert json.loads((await results(here))[0])["kind"] == "refused"
+        assert mail.sent == []

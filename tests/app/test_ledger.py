@@ -26,6 +26,7 @@ OPENED = CallOpened(
     purpose="chat",
     provider="p",
     model="m",
+    credential="KEY",
     prefix="h",
     messages=2,
     bid=Bid(model="p/m", tokens=100, longest=900, question=nanos(0.1), rate=nanos(0.9) / 900),

@@ -5,18 +5,20 @@ import pytest
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import TOOLSETS, Toolkit
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.errors import ConfigError, UnknownTool
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.schema import from_function
 from hermes_agent.tools.signature import Unusable
+from hermes_agent.tools.surfaces import SurfaceTools
 
 
-def toolkit(path, toolsets=None, extra=()):
-    return Toolkit(Home(root=path, base=path), Settings(), SystemClock(), toolsets, extra)
+def toolkit(path, toolsets=None, extra=(), **tools):
+    settings = Settings(tools=tools)
+    return Toolkit(Home(root=path, base=path), settings, SystemClock(), toolsets, extra)
 
 
 def names(kit: Toolkit) -> list[str]:
-    return [schema.name for schema in kit.toolbox.offered]
+    return [schema.name for schema in kit.toolbox("cli").offered]
 
 
 def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
@@ -58,3 +60,25 @@ def test_nothing_is_made_before_the_first_call(tmp_path):
     kit.hooks(None, attended=True)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
+    kit = toolkit(tmp_path)
+
+    for surface in ("webhook", "guest"):
+        assert [schema.name for schema in kit.toolbox(surface).offered] == ["todo", "clarify"]
+        with pytest.raises(UnknownTool):
+            kit.toolbox(surface).resolve("terminal", {"command": "ls"})
+
+
+def test_settings_switch_toolsets_by_surface(tmp_path):
+    kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
+
+    assert kit.toolsets("cli") == ("files", "todo", "clarify")
+    assert kit.toolsets("guest") == ("files", "todo", "clarify")
+    assert kit.toolsets("telegram") == TOOLSETS
+
+
+def test_a_wrong_toolset_in_the_settings_is_told(tmp_path):
+    with pytest.raises(ConfigError, match="Did you mean `shell`"):
+        toolkit(tmp_path, cli=SurfaceTools(disabled=("shel",))).toolbox("cli")

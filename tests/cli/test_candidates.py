@@ -9,6 +9,7 @@ from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.local import Place
+from hermes_agent.providers.signin.kept import AuthFile, SignedIn
 from hermes_agent.testing.model_servers import openai_model, serving
 
 
@@ -41,3 +42,12 @@ async def test_where_nobody_listens_only_the_built_in_model_is_offered(tmp_path:
     places = (Place(title="nobody", vendor="custom", base_url="http://127.0.0.1:9/v1"),)
 
     assert [each.model for each in await candidates(surface(tmp_path), places)] == ["demo/scripted"]
+
+
+async def test_a_sign_in_is_offered_like_a_key(tmp_path: Path) -> None:
+    AuthFile(tmp_path / "auth.json").put("openai-codex", SignedIn(access="a", expires=9e9))
+
+    found = await candidates(surface(tmp_path), ())
+
+    assert (found[0].model, found[0].why) == ("openai-codex/gpt-6-sol", "you are signed in")
+    assert found[0].route(surface(tmp_path)).source is not None

@@ -46,7 +46,7 @@ RESULTS = st.builds(
 def signed(spoken: Spoken, text: str) -> Thinking:
     """Thinking as the dialect's server would have made it, where it can be told from another's."""
     match spoken.name:
-        case "anthropic":
+        case "anthropic" | "bedrock":
             opaque = anthropic_request.sign(text)
         case "openai_responses":
             item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": responses_request.seal(text)}

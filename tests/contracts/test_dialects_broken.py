@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -23,8 +24,9 @@ from hermes_agent.core.errors import (
     TimedOut,
     Unreachable,
 )
-from hermes_agent.core.model import Reply, StopReason, TextDelta
-from hermes_agent.providers.demo.script import Answer, Say, Think
+from hermes_agent.core.messages import Role
+from hermes_agent.core.model import CallDelta, Continuing, Reply, Retrying, StopReason, TextDelta
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import (
     Empty,
@@ -38,7 +40,7 @@ from hermes_agent.testing.faults import (
     Truncate,
 )
 from hermes_agent.testing.scripted import tries
-from tests.providers.asking import DIALECTS, Spoken, retries, talking
+from tests.providers.asking import DIALECTS, Spoken, in_turn, retries, talking
 
 EVERY = pytest.mark.parametrize("spoken", DIALECTS, ids=lambda spoken: spoken.name)
 ONCE = ModelSettings(max_retries=0)
@@ -93,7 +95,7 @@ async def test_a_wrong_key_is_named_and_never_shown(spoken: Spoken):
         with pytest.raises(AuthRefused) as caught:
             await talk.ask()
     assert "test-key" not in str(caught.value)
-    assert talk.broker._route.vendor.key_names[0] in str(caught.value)
+    assert talk.broker._relays.primary.route.vendor.key_names[0] in str(caught.value)
 
 
 BREAKS = [
@@ -125,15 +127,52 @@ async def test_a_stream_that_breaks_keeps_what_had_arrived(spoken: Spoken, fault
     assert (row.usage.known, row.cost) == (False, None)
 
 
+MIDWAY = [Reset, Truncate, lambda **fields: Truncate(clean=True, **fields), Malformed, ErrorEvent]
+
+
 @EVERY
-@pytest.mark.parametrize("fault", [Reset(), Truncate(), Truncate(clean=True), Malformed(), ErrorEvent()], ids=repr)
-async def test_a_broken_stream_is_tried_again_and_what_it_said_is_void(spoken: Spoken, fault: Reset):
-    async with talking(spoken, [tries(fault, Say("Whole."))]) as talk:
+@pytest.mark.parametrize("fault", MIDWAY)
+async def test_a_text_that_breaks_off_is_gone_on_with(spoken: Spoken, fault: Callable[..., Reset]):
+    broken = fault(reply=Answer(pieces=(Say(WORDS),), pace=Pace(characters=10)), after=8)
+    async with talking(spoken, in_turn(broken, lambda heard: Say(rest_of(heard, WORDS)))) as talk:
+        heard = await talk.listen()
+    assert [type(item) for item in heard if isinstance(item, (Retrying, Continuing))] == [Continuing]
+    words = "".join(item.text for item in heard if isinstance(item, TextDelta))
+    assert words == heard[-1].message.text == WORDS
+    assert [row.call_id for row in talk.book.opened] == ["call1", "call1.2"]
+
+
+@EVERY
+@pytest.mark.parametrize("fault", MIDWAY)
+async def test_a_few_words_that_break_off_are_void_and_said_anew(spoken: Spoken, fault: Callable[..., Reset]):
+    broken = fault(reply=Answer(pieces=(Say("Not many words."),), pace=Pace(characters=3)), after=4)
+    async with talking(spoken, in_turn(broken, Say("Whole."))) as talk:
         heard = await talk.listen()
     (again,) = retries(heard)
     words = "".join(item.text for item in heard[heard.index(again) :] if isinstance(item, TextDelta))
     assert words == heard[-1].message.text == "Whole."
-    assert [row.call_id for row in talk.book.opened] == ["call1", "call1.2"]
+
+
+@pytest.mark.parametrize("spoken", [each for each in DIALECTS if each.name != "gemini"], ids=lambda spoken: spoken.name)
+async def test_a_call_that_breaks_off_is_never_gone_on_with(spoken: Spoken):
+    """Gemini sends a call whole."""
+    pieces = (Say(WORDS), Call("read_file", {"path": "a" * 900}))
+    broken = Reset(reply=Answer(pieces=pieces, pace=Pace(characters=20)), after=20)
+    async with talking(spoken, in_turn(broken, Say("Whole."))) as talk:
+        heard = await talk.listen()
+    assert any(isinstance(item, CallDelta) for item in heard)
+    assert len(retries(heard)) == 1
+    assert heard[-1].message.text == "Whole."
+
+
+@EVERY
+async def test_a_rest_that_is_nothing_was_the_whole_text(spoken: Spoken):
+    broken = Reset(reply=Answer(pieces=(Say(WORDS),), pace=Pace(characters=10)), after=8)
+    async with talking(spoken, in_turn(broken, Empty())) as talk:
+        reply = await talk.ask()
+    assert WORDS.startswith(reply.message.text)
+    assert len(reply.message.text) > 20
+    assert not reply.usage.known
 
 
 @EVERY
@@ -244,8 +283,15 @@ async def test_a_connection_serves_several_questions(spoken: Spoken):
     assert len(connections) == 1
 
 
+def rest_of(heard: Heard, whole: str) -> str:
+    """What is missing of a text that the conversation says was broken off."""
+    said = next(message.text for message in reversed(heard.messages) if message.role is Role.ASSISTANT)
+    assert whole.startswith(said)
+    return whole[len(said) :]
+
+
 def _pool(talk):
-    return talk.broker._http.client(talk.server.url)._transport._pool.connections
+    return talk.broker._relays.primary._desk.http.client(talk.server.url)._transport._pool.connections
 
 
 def _fields(fault):

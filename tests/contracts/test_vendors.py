@@ -1,20 +1,21 @@
 """What holds for every vendor's facts: a server with its rules takes its requests, and its key goes only there."""
 
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 
 from hermes_agent.core.errors import AuthRefused, NoModel, OutOfCredit, ProviderError
-from hermes_agent.core.messages import Message, Role, said
+from hermes_agent.core.messages import Image, Message, Role, said
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Call, Say, Think
 from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.route import GAP, Grant, Route, choose, load_vendor
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.route import GAP, NOTHING, Grant, Route, choose, load_vendor
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.testing.faults import Status
@@ -27,7 +28,7 @@ from hermes_agent.testing.model_servers import (
     serving,
 )
 from hermes_agent.testing.vendor_rules import RULES, vendor_model
-from tests.providers.asking import PREFIX, Book, HastyClock, result
+from tests.providers.asking import PIXEL, PREFIX, Book, HastyClock, result
 
 SPOKEN = {
     "openai_chat": vendor_model,
@@ -57,6 +58,7 @@ KEYS = {
 }
 
 
+Models = Mapping[str, ModelOverride]
 SIGNED_IN = "key-of-a-sign-in"
 
 
@@ -96,22 +98,29 @@ class Talk:
         return reply.message
 
 
-def route_of(vendor: Vendor, address: str, *, signed_in: SignedIn | None = None, **keys: str) -> Route:
+def route_of(
+    vendor: Vendor, address: str, *, signed_in: SignedIn | None = None, models: Models = NOTHING, **keys: str
+) -> Route:
     model = vendor.default_model or "some-model"
     settings = ModelSettings(default=f"{vendor.name}/{model}", base_url=address)
-    return choose(settings, (keys or KEYS).get, sign_ins=lambda _: signed_in)
+    return choose(settings, (keys or KEYS).get, models, lambda _: signed_in)
 
 
 @asynccontextmanager
 async def talking(
-    vendor: Vendor, script: list, keys: tuple[str, ...] = (), signed_in: SignedIn | None = None, **secrets: str
+    vendor: Vendor,
+    script: list,
+    keys: tuple[str, ...] = (),
+    signed_in: SignedIn | None = None,
+    models: Models = NOTHING,
+    **secrets: str,
 ):
     known = keys or tuple(KEYS[name] for name in vendor.key_names[:1]) or (SIGNED_IN,)
     if vendor.sign_in and not vendor.key_names:
         signed_in = signed_in or SignedIn()
     async with serving(SPOKEN[vendor.dialect](vendor.name, script, keys=known)) as server:
         http = Http()
-        route = route_of(vendor, server.url, signed_in=signed_in, **secrets)
+        route = route_of(vendor, server.url, signed_in=signed_in, models=models, **secrets)
         broker = Broker(route, ledger=Book(), http=http, clock=HastyClock(), settings=QUIET)
         try:
             yield Talk(broker=broker, server=server, messages=[said("Hello")])
@@ -222,6 +231,20 @@ def test_an_unknown_region_is_told_with_the_known_ones(name: str):
     for region, address in vendor.regions.items():
         route = choose(ModelSettings(default=name, region=region), {**KEYS, "GOOGLE_CLOUD_PROJECT": "my project"}.get)
         assert (route.base_url, route.region) == (GAP.sub("my%20project", address), region)
+
+
+@EVERY
+async def test_a_model_without_tools_and_eyes_gets_neither_tools_nor_pictures_and_is_told(vendor: Vendor):
+    model = f"{vendor.name}/{vendor.default_model or 'some-model'}"
+    plain = {model: ModelOverride(tools=False, images=False, files=False)}
+    picture = Message(role=Role.USER, parts=(Image(data=PIXEL, media_type="image/png"),))
+    async with talking(vendor, [Say("I see no picture.")], models=plain) as talk:
+        talk.messages[:] = [picture]
+        await talk.ask()
+        (exchange,) = talk.server.exchanges
+    assert not exchange.heard.tools
+    assert PIXEL not in exchange.request.body.decode()
+    assert "that this model cannot see" in exchange.heard.last.text
 
 
 SIGNED = pytest.mark.parametrize(

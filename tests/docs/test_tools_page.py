@@ -33,7 +33,7 @@ def tools(tmp_path: Path) -> dict[str, tuple[Tool, str]]:
     home = Home(root=tmp_path, base=tmp_path).ensure()
     found: dict[str, tuple[Tool, str]] = {}
     for name in TOOLSETS:
-        box = Toolkit(home, Settings(), SystemClock(), (name,), ()).toolbox
+        box = Toolkit(home, Settings(), SystemClock(), (name,), ()).toolbox("cli")
         found |= {each: (box.get(each), "" if each in DOORS else name) for each in box.names}
     return found
 

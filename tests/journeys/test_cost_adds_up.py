@@ -52,7 +52,7 @@ async def talked(database: Path, spoken: Spoken) -> Talked:
     """A conversation in two sessions, for two purposes."""
     store, dollars = await open_store(database), 0.0
     async with talking(spoken, script) as talk:
-        talk.broker._ledger = StoredLedger(Book(store=store, clock=SystemClock(), rules=PLENTY), "cli:ann")
+        talk.enter_into(StoredLedger(Book(store=store, clock=SystemClock(), rules=PLENTY), "cli:ann"))
         for number in range(QUESTIONS):
             talk.say(f"Question {number}. " * 200)
             changes = {"session": f"s{number % 2}", "purpose": ("chat", "title")[number % 2]}

@@ -1,18 +1,21 @@
 """A broker in front of a model server, and short words to ask through it."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.messages import Image, Message, Role, Text, ToolResult, said
-from hermes_agent.core.model import Delta, ModelRequest, Prefix, Reply, Retrying, ToolSchema
+from hermes_agent.core.model import Delta, ModelRequest, Prefix, Remark, Reply, Retrying, ToolSchema
 from hermes_agent.core.spending import Grant, Limit, Scope, Standing, grant, nanos
 from hermes_agent.host.http import Http
-from hermes_agent.providers.broker import Broker, CallOpened, CallSettled
+from hermes_agent.providers.broker import Broker, CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
+from hermes_agent.providers.demo.script import Heard
 from hermes_agent.providers.route import Route, choose
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.routing.chain import Chain, leg_of
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
+from hermes_agent.providers.settings import CredentialSettings, ModelSettings
 from hermes_agent.testing.model_servers import (
     KEY,
     ModelServer,
@@ -23,7 +26,7 @@ from hermes_agent.testing.model_servers import (
     responses_model,
     serving,
 )
-from hermes_agent.testing.scripted import Script
+from hermes_agent.testing.scripted import Script, Step
 
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 READ = ToolSchema(name="read_file", description="Read a file.", parameters=PARAMETERS)
@@ -113,6 +116,11 @@ class Talk:
     book: Book
     messages: list[Message] = field(default_factory=lambda: [said("Hello")])
 
+    def enter_into(self, ledger: Ledger) -> None:
+        """Have the calls entered there from now on."""
+        line = self.broker._relays.primary
+        line._desk = replace(line._desk, ledger=ledger)
+
     def request(self, **changes: object) -> ModelRequest:
         turn = len(self.server.exchanges) + 1
         plain = ModelRequest(
@@ -184,11 +192,74 @@ async def asking(
         await http.close()
 
 
+def in_turn(*steps: Step | Callable[[Heard], Step]) -> Callable[[Heard], Step]:
+    """A script that gives one step after the other, whatever it hears; the last one again and again."""
+    left = list(steps)
+
+    def script(heard: Heard) -> Step:
+        step = left.pop(0) if len(left) > 1 else left[0]
+        return step(heard) if callable(step) else step
+
+    return script
+
+
+@dataclass(slots=True, kw_only=True)
+class Chained(Talk):
+    """A broker in front of several servers; `servers` holds them in the chain's order."""
+
+    servers: list[ModelServer]
+    cool_downs: BriefCoolDowns
+    clock: "HastyClock"
+
+
+@asynccontextmanager
+async def chained(
+    *scripts: Script, keys: dict[str, str] | None = None, settings: ModelSettings | None = None, window: int = 200_000
+) -> AsyncIterator[Chained]:
+    """A conversation with a chain: openai/gpt-5.2, then anthropic/claude-opus-5-5 and others, each behind a server.
+
+    `keys` are the first model's credentials, by name; the servers let in "good" alone.
+    """
+    async with AsyncExitStack() as closing:
+        servers, legs, http, clock = [], [], Http(), HastyClock()
+        closing.push_async_callback(http.close)
+        for number, script in enumerate(scripts):
+            spoken = DIALECTS[0] if number % 2 == 0 else next(each for each in DIALECTS if each.name == "anthropic")
+            server = await closing.enter_async_context(serving(spoken.serve(script, keys=("good",))))
+            model = spoken.model if number < 2 else f"{spoken.model}-{number}"
+            route = choose(ModelSettings(default=model, base_url=server.url, window=window), lambda _: "good")
+            names = {"KEY": "good"} if number or keys is None else keys
+            legs.append(
+                leg_of(
+                    replace(route, key=next(iter(names.values()))), names.get, CredentialSettings(names=tuple(names))
+                )
+            )
+            servers.append(server)
+        cool_downs, book = BriefCoolDowns(), Book()
+        broker = Broker(
+            Chain(legs=tuple(legs), cool_downs=cool_downs),
+            ledger=book,
+            http=http,
+            clock=clock,
+            settings=settings or ModelSettings(max_retries=1),
+            chance=lambda: 0.5,
+        )
+        yield Chained(broker=broker, server=servers[0], book=book, servers=servers, cool_downs=cool_downs, clock=clock)
+
+
 class HastyClock(SystemClock):
-    """The machine's clock, on which nobody sleeps; `slept` holds how long they would have."""
+    """The machine's clock, on which nobody sleeps; `slept` holds how long they would have. `ahead` is by how many
+    seconds it is wrong."""
 
     def __init__(self) -> None:
         self.slept: list[float] = []
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -204,6 +275,10 @@ def result(
 ) -> ToolResult:
     parts = (Text(text=text), Image(data=PIXEL)) if image else (Text(text=text),)
     return ToolResult(call_id=call_id, name=name, parts=parts, is_error=is_error)
+
+
+def remarks(heard: Sequence[Delta | Reply]) -> list[str]:
+    return [item.text for item in heard if isinstance(item, Remark)]
 
 
 def retries(heard: Sequence[Delta | Reply]) -> list[Retrying]:

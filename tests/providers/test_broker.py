@@ -12,12 +12,12 @@ from hermes_agent.core.messages import Message, Role, Text, said
 from hermes_agent.core.model import Usage
 from hermes_agent.core.spending import nanos
 from hermes_agent.host.http import Http
-from hermes_agent.providers.broker import KEPT_CONVERSATIONS, Broker
+from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.demo.script import Answer, Say
+from hermes_agent.providers.routing.line import KEPT_CONVERSATIONS
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import Reset, Status
-from hermes_agent.testing.scripted import tries
-from tests.providers.asking import DIALECTS, Book, Talk, route_to, talking
+from tests.providers.asking import DIALECTS, Book, Talk, in_turn, route_to, talking
 
 CHAT = DIALECTS[0]
 
@@ -53,7 +53,8 @@ class WatchedBook(Book):
 
 async def test_the_row_is_in_the_book_before_the_request_is_on_the_wire():
     async with talking(CHAT, [Say("Hi")]) as talk:
-        book = talk.broker._ledger = WatchedBook(lambda: len(talk.server.exchanges))
+        book = WatchedBook(lambda: len(talk.server.exchanges))
+        talk.enter_into(book)
         await talk.ask()
     (row,) = book.opened
     assert book.seen == [0]
@@ -83,7 +84,7 @@ async def test_money_caps_the_reply_and_stops_what_cannot_be_paid():
 
 
 async def test_each_attempt_is_reserved_and_settled_by_itself():
-    async with talking(CHAT, lambda _: tries(Reset(), Status(503), Say("Hi"))) as talk:
+    async with talking(CHAT, in_turn(Reset(), Status(503), Say("Hi"))) as talk:
         await talk.ask()
     assert [call.call_id for call in talk.book.opened] == ["call1", "call1.2", "call1.3"]
     broken, refused, answered = talk.book.settled
@@ -117,7 +118,7 @@ async def test_earlier_messages_are_not_compiled_again():
         for place in range(3):
             talk.say(f"question {place}")
             await talk.ask()
-        compiler = next(iter(talk.broker._compilers.values()))
+        compiler = next(iter(talk.broker._relays.primary._compilers.values()))
         kept = list(compiler._kept._encoded)
         talk.say("one more")
         await talk.ask()
@@ -129,7 +130,7 @@ async def test_only_so_many_conversations_are_kept():
     async with talking(CHAT, lambda _: Say("Hi")) as talk:
         for place in range(KEPT_CONVERSATIONS + 5):
             await _ask_in(talk, f"session{place}")
-    assert len(talk.broker._compilers) == KEPT_CONVERSATIONS
+    assert len(talk.broker._relays.primary._compilers) == KEPT_CONVERSATIONS
 
 
 async def test_a_server_that_is_not_there_is_unreachable_and_says_where():

@@ -50,6 +50,14 @@ def test_without_any_key_the_sentence_names_both_ways_on():
         chosen("anthropic/claude-opus-5-5", secrets=keys(ANTHROPIC_API_KEY="  "))
 
 
+def test_a_maker_whose_own_key_is_missing_is_offered_through_the_key_that_is_there():
+    with pytest.raises(NoModel, match=r"DEEPSEEK_API_KEY.*`openrouter/deepseek/deepseek-v4-pro`"):
+        chosen("deepseek/deepseek-v4-pro")
+    with pytest.raises(NoModel, match="GROQ_API_KEY") as caught:
+        chosen("groq/openai/gpt-oss-120b")
+    assert "openrouter" not in str(caught.value)
+
+
 @pytest.mark.parametrize("key", ["k\u2019y", "two words", "line\nbreak"])
 def test_a_key_that_cannot_be_one_is_refused_without_being_shown(key: str):
     with pytest.raises(NoModel, match="OPENAI_API_KEY") as caught:

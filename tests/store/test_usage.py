@@ -166,3 +166,13 @@ async def test_usage_outlives_its_session(store: Store):
     await store.sessions.delete("s1")
 
     assert len(await store.usage.rows("s1")) == 1
+
+
+async def test_the_uses_of_a_credential_are_counted_by_name(store: Store):
+    for number, (credential, provider, at) in enumerate(
+        [("A", "openai", 5.0), ("A", "openai", 10.0), ("A", "openai", 20.0), ("B", "openai", 15.0), ("A", "x", 30.0)]
+    ):
+        await opened(store, replace(ROW, call_id=f"c{number}", credential=credential, provider=provider, at=at))
+    await opened(store, replace(ROW, call_id="none"))
+
+    assert await store.usage.uses("openai", 10.0) == {"A": (2, 20.0), "B": (1, 15.0)}

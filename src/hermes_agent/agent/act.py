@@ -49,6 +49,11 @@ class Planned:
     facts: CallFacts | None = None
     problem: ToolError | None = None
 
+    @property
+    def name(self) -> str:
+        """The tool that runs, also where it was called through another one."""
+        return self.call.name if self.tool is None else self.tool.schema.name
+
 
 async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[ToolCall]) -> bool:
     """Run the calls of one reply; every one has its result in the journal when this returns.
@@ -120,7 +125,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     ended = ToolEnded(
         turn=session.turn,
         call_id=item.call.id,
-        tool=item.call.name,
+        tool=item.name,
         message=message,
         is_error=result.is_error,
         seconds=agent.clock.monotonic() - began,
@@ -169,7 +174,7 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         _heed_pins(session, proposed.tool, proposed.facts)
         for hook in agent.hooks:
             await hook.before_call(proposed)
-        await _declare(session, journal, item.call, proposed.facts, context.key)
+        await _declare(session, journal, item, proposed.facts, context.key)
     journal.alive()
     return await proposed.tool.run(proposed.arguments, context)
 
@@ -188,15 +193,15 @@ def _outside(part: Text | Image | File, mark: str) -> Text | Image | File:
     return part
 
 
-async def _declare(session: Session, journal: Journal, call: ToolCall, facts: CallFacts, key: str) -> None:
+async def _declare(session: Session, journal: Journal, item: Planned, facts: CallFacts, key: str) -> None:
     """Say that the call starts: in the log with its intent where it does more than read."""
     started = ToolStarted(
-        turn=session.turn, call_id=call.id, tool=call.name, effect=facts.effect, summary=facts.summary
+        turn=session.turn, call_id=item.call.id, tool=item.name, effect=facts.effect, summary=facts.summary
     )
     if facts.effect is Effect.READS:
         journal.live(started)
         return
-    intent = Intent(call_id=call.id, tool=call.name, effect=facts.effect, key=key, summary=facts.summary)
+    intent = Intent(call_id=item.call.id, tool=item.name, effect=facts.effect, key=key, summary=facts.summary)
     await journal.commit(started, changes=[journal.intend(intent)])
 
 

@@ -9,9 +9,9 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.errors import ContextTooLong, EmptyReply
-from hermes_agent.core.events import Replied, TurnStarted
+from hermes_agent.core.events import Notice, Replied, TurnStarted
 from hermes_agent.core.messages import Message, ToolCall
-from hermes_agent.core.model import ModelRequest, Prefix, Reply, Retrying, TextDelta
+from hermes_agent.core.model import ModelRequest, Prefix, Remark, Reply, Retrying, TextDelta
 
 
 async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bool = True) -> Reply:
@@ -22,17 +22,23 @@ async def ask(agent: Agent, session: Session, journal: Journal, *, use_tools: bo
     """
     prefix = await agent.prompt.prefix(session, journal)
     if agent.compactor is None:
-        return await _asked(agent, session, journal, prefix, use_tools=use_tools)
+        return await _asked(agent, session, journal, prefix, use_tools=use_tools, shrink=True)
+    shrink = False
     await agent.compactor.fit(session, journal, agent.model.window)
     while True:
         try:
-            return await _asked(agent, session, journal, prefix, use_tools=use_tools)
+            return await _asked(agent, session, journal, prefix, use_tools=use_tools, shrink=shrink)
         except ContextTooLong:
-            if not await agent.compactor.refused(session, journal):
+            if await agent.compactor.refused(session, journal):
+                continue
+            if shrink:
                 raise
+            shrink = True
 
 
-async def _asked(agent: Agent, session: Session, journal: Journal, prefix: Prefix, *, use_tools: bool) -> Reply:
+async def _asked(
+    agent: Agent, session: Session, journal: Journal, prefix: Prefix, *, use_tools: bool, shrink: bool
+) -> Reply:
     request = ModelRequest(
         call_id=agent.ids.short(),
         session=session.id,
@@ -44,6 +50,7 @@ async def _asked(agent: Agent, session: Session, journal: Journal, prefix: Prefi
         deadline=agent.budget.limits.deadline,
         effort=agent.effort,
         use_tools=use_tools,
+        shrink=shrink,
     )
     journal.live(TurnStarted(turn=request.turn, call_id=request.call_id, messages=len(session.messages)))
     began = agent.clock.monotonic()
@@ -85,6 +92,9 @@ async def _listen(agent: Agent, session: Session, journal: Journal, request: Mod
             match piece:
                 case Reply():
                     return piece
+                case Remark(text=text, level=level):
+                    journal.post(Notice(text=text, level=level))
+                    continue
                 case TextDelta(text=text):
                     session.draft.append(text)
                 case Retrying():

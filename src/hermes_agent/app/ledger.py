@@ -43,6 +43,7 @@ class Book:
             purpose=call.purpose,
             provider=call.provider,
             model=call.model,
+            credential=call.credential,
             prefix=call.prefix,
             messages=call.messages,
             at=at,

@@ -18,6 +18,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
+from hermes_agent.providers.routing.credentials import by_name
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
@@ -69,7 +70,8 @@ class Runtime:
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:
     """The route that a name, or the settings, lead to. Raises `NoModel`."""
-    route = choose(model_settings(loaded, model), secrets.get, loaded.value.models, sign_ins(secrets))
+    keys = by_name(secrets.get, loaded.value.credentials)
+    route = choose(model_settings(loaded, model), keys, loaded.value.models, sign_ins(secrets))
     return replace(route, cache=secrets.home.cache)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
-from hermes_agent.providers.settings import ModelOverride, ModelSettings
+from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
+from hermes_agent.tools.surfaces import SurfaceTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,9 @@ class Settings:
     """The whole of `config.yaml`."""
 
     model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
+    credentials: dict[str, CredentialSettings] = field(
+        default_factory=dict, metadata={"doc": "Several keys for one vendor, by the vendor's name."}
+    )
     models: dict[str, ModelOverride] = field(
         default_factory=dict,
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
@@ -93,4 +98,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
     guardrails: GuardrailSettings = field(
         default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
+    )
+    tools: Mapping[str, SurfaceTools] = field(
+        default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )

@@ -12,7 +12,6 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
@@ -28,6 +27,7 @@ from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import capability_of, collect
 from hermes_agent.tools.shell import ShellTools
+from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 
@@ -44,10 +44,11 @@ REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "todo", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
+CLI = "cli"
 
 
 class Toolkit:
-    """The toolbox of this process, and the permission that its calls need.
+    """The toolboxes of this process, and the permission that its calls need.
 
     `toolsets` narrows the built-in ones (None: all); an unknown name raises `ConfigError`. `quarantined` names tools
     that are not offered, with the reason. `judge` asks the auxiliary model (`approvals.mode: smart`).
@@ -63,9 +64,8 @@ class Toolkit:
         *,
         judge: Ask | None = None,
     ) -> None:
-        unknown = sorted(set(toolsets or ()) - set(TOOLSETS))
-        if unknown:
-            raise ConfigError(f"There is no toolset `{unknown[0]}`. There are: {', '.join(TOOLSETS)}.")
+        for name in toolsets or ():
+            check_toolset(name, TOOLSETS)
         self._home, self._settings, self._clock, self._judge = home, settings, clock, judge
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
@@ -77,21 +77,40 @@ class Toolkit:
             writer=Writer(),
             ripgrep=shutil.which("rg") or "",
         )
-        sets: dict[str, object] = {
+        self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
             "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
-        wanted = [sets[name] for name in TOOLSETS if toolsets is None or name in toolsets]
-        tools, self.quarantined = collect([*wanted, *extra])
-        self.toolbox = Toolbox(tools)
+        self._toolsets, self._extra = toolsets, extra
+        self._boxes: dict[str, Toolbox] = {}
+        self.quarantined = collect([*self._sets.values(), *extra])[1]
 
-    def hooks(self, granted: Sequence[str] | None, *, attended: bool, session: str = "") -> tuple[Hook, ...]:
-        """What stands around every call of a run; `granted` names capabilities, None all of them. To be asked for once
-        a run: what people said about this run holds for these hooks alone."""
+    def toolsets(self, surface: str) -> tuple[str, ...]:
+        """The toolsets of a surface. Raises `ConfigError` where its settings name one that does not exist."""
+        chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
+        return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
+
+    def tools_of(self, toolset: str) -> tuple[Tool, ...]:
+        """The tools of one toolset."""
+        return collect([self._sets[toolset]])[0]
+
+    def toolbox(self, surface: str) -> Toolbox:
+        """The tools of a surface: what is not in it cannot be called there."""
+        if surface not in self._boxes:
+            wanted = [self._sets[name] for name in self.toolsets(surface)]
+            self._boxes[surface] = Toolbox(collect([*wanted, *self._extra])[0])
+        return self._boxes[surface]
+
+    def hooks(
+        self, granted: Sequence[str] | None, *, attended: bool, session: str = "", surface: str = CLI
+    ) -> tuple[Hook, ...]:
+        """What stands around every call of a run; `granted` names capabilities, None all that the surface has. To be
+        asked for once a run: what people said about this run holds for these hooks alone."""
+        named = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
         standpoint = Standpoint(
-            granted=frozenset(Capability) if granted is None else frozenset(map(capability_of, granted)),
+            granted=named & granted_to(surface, self.toolsets(surface)),
             attended=attended,
             unasked=self.unasked.begin(session),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,13 +16,15 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail
+from hermes_agent.app.chains import chain_of
+from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.runtime import Runtime, route_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import Toolkit
+from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
@@ -40,6 +42,7 @@ from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.tools.surfaces import GUEST
 
 if TYPE_CHECKING:
     from hermes_agent.providers.cassette.playing import Player
@@ -50,13 +53,19 @@ PROCESS = "hermes_agent.providers.cassette.lines:Process"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
+def is_stranger(principal: str) -> bool:
+    """Whether somebody speaks from outside this machine."""
+    return not principal.startswith(("cli:", "library:"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How one process uses the system.
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays.
+    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
+    whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
     """
 
     model: str = ""
@@ -68,6 +77,7 @@ class Options:
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
     tape: Recorder | Player | None = None
+    is_guest: Callable[[str], bool] = is_stranger
 
 
 @asynccontextmanager
@@ -109,7 +119,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             secrets=secrets,
             store=store,
             hermes=hermes,
-            toolbox=toolkit.toolbox,
+            toolbox=toolkit.toolbox(CLI),
             quarantined=toolkit.quarantined,
             unasked=toolkit.unasked,
             clock=deck.clock,
@@ -173,6 +183,7 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
+        toolbox = self.toolkit.toolbox(GUEST if self.options.is_guest(record.principal) else record.surface)
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -206,11 +217,9 @@ class Builder:
 
         agent = Agent(
             model=model,
-            tools=self.toolkit.toolbox,
+            tools=toolbox,
             prompt=SessionPrompt(
-                self.store,
-                deck.offered(record.id, self.toolkit.toolbox.offered),
-                lambda: deck.look(record.id, look_around),
+                self.store, deck.offered(record.id, toolbox.offered), lambda: deck.look(record.id, look_around)
             ),
             budget=Budget(limits=limits),
             clock=own.clock,
@@ -226,9 +235,10 @@ class Builder:
 
     async def _broker(self, model: str, ledger: Ledger) -> Broker:
         """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
-        settings = self.loaded.value
-        route = await self._reachable(route_of(self.loaded, self.secrets, model or self.options.model))
-        return Broker(route, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+        settings, name = self.loaded.value, model or self.options.model
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
+        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 
     async def _reachable(self, route: Route) -> Route:
         """The route with its address; a vendor that lives in this process is started when it is first asked."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hermes_agent.app.runtime import model_settings
+from hermes_agent.app.runtime import model_settings, sign_ins
+from hermes_agent.cli.offers import is_ready
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
 from hermes_agent.host.http import Http
@@ -36,7 +37,7 @@ class Candidate:
         def secret(name: str) -> str:
             return self.key if self.key and name == self.key_name else surface.secrets.get(name)
 
-        return choose(self.settings(surface), secret, surface.loaded.value.models)
+        return choose(self.settings(surface), secret, surface.loaded.value.models, sign_ins(surface.secrets))
 
     def settings(self, surface: Surface) -> ModelSettings:
         """The model settings with this candidate chosen."""
@@ -57,6 +58,11 @@ async def candidates(surface: Surface, places: Sequence[Place]) -> list[Candidat
         if name and vendor.default_model:
             why = f"{name} is in the {'environment' if surface.secrets.source(name) == 'environment' else '.env file'}"
             found.append(Candidate(model=f"{vendor.name}/{vendor.default_model}", why=why))
+    found += [
+        Candidate(model=f"{each.name}/{each.default_model}", why="you are signed in")
+        for each in vendors()
+        if each.sign_in and not key_name(surface, each) and is_ready(surface, each)
+    ]
     http = Http()
     try:
         servers = await look_around(http, places)

@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "replay": "hermes_agent.cli.commands.replay:replay",
     "sessions": "hermes_agent.cli.commands.sessions:sessions",
     "setup": "hermes_agent.cli.commands.setup:setup",
+    "tools": "hermes_agent.cli.commands.tools:tools",
 }
 
 SUMMARIES: dict[str, str] = {
@@ -32,4 +33,5 @@ SUMMARIES: dict[str, str] = {
     "replay": "Play a recording, and say what differs.",
     "sessions": "List, read, find, export and delete conversations.",
     "setup": "Find or choose a model, and see that it answers.",
+    "tools": "Show tools, and switch them on and off by surface.",
 }

@@ -70,8 +70,9 @@ class UnknownSession(StoreError):
 class ProviderError(HermesError):
     """A model call failed.
 
-    `provider`, `model` name the route that failed; `status` is the HTTP status or 0; `retry_after` is in seconds where
-    the provider gave one. `partial` is the text that had arrived before a stream broke.
+    `provider`, `model` name the route that failed and `credential` the name (never the value) of the key that was
+    used; `status` is the HTTP status or 0; `retry_after` is in seconds where the provider gave one. `partial` is the
+    text that had arrived before a stream broke.
     """
 
     retryable = False
@@ -89,6 +90,7 @@ class ProviderError(HermesError):
         super().__init__(message)
         self.provider = provider
         self.model = model
+        self.credential = ""
         self.status = status
         self.retry_after = retry_after
         self.partial = partial

@@ -13,7 +13,7 @@ from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Message
-from hermes_agent.core.model import CallDelta, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.model import CallDelta, Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +262,7 @@ Durable = (
     | Branched
     | RunEnded
 )
-Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | ToolProgress
+Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | Continuing | ToolProgress
 Event = Durable | Live
 
 

@@ -37,8 +37,9 @@ class Text:
 class Thinking:
     """A model's reasoning.
 
-    `text` is what may be shown. `opaque` is the provider's signature or encrypted content, kept verbatim and sent back
-    only to the `maker` ("vendor/model") that made it.
+    `text` is what may be shown, empty where there is only a signature of the part that follows. `opaque` is the
+    provider's signature or encrypted content, kept verbatim and sent back only to the `maker` ("vendor/model") that
+    made it.
     """
 
     text: str

@@ -89,6 +89,27 @@ class Retrying:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Continuing:
+    """A stream broke off in the middle of a text and another attempt goes on after `delay` seconds; what was streamed
+    stays, and the words that follow are new."""
+
+    reason: str
+    attempt: int
+    delay: float
+    kind: Literal["continuing"] = field(default="continuing", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What the person should know about how the answer comes about (another model answers, another level of reasoning
+    is asked for); the reader of the stream turns it into a notice."""
+
+    text: str
+    level: Literal["info", "warning"] = "info"
+    kind: Literal["remark"] = field(default="remark", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """A model's whole answer. `cost` is in US dollars, None where the price is unknown."""
 
@@ -100,7 +121,7 @@ class Reply:
     cost: float | None = None
 
 
-Delta = TextDelta | ThinkingDelta | CallDelta | Retrying
+Delta = TextDelta | ThinkingDelta | CallDelta | Retrying | Continuing | Remark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +133,9 @@ class ModelRequest:
     that only grows within a run, so that what was compiled of it for the last request can be kept. `deadline` is a
     moment of `Clock.monotonic`, None: no limit. `max_output` caps the reply in tokens; None leaves it to the model's
     own limit. `use_tools` False offers the tools but forbids their use, so that the prefix stays byte-identical.
+    `prefill` True: the last message is the beginning of the reply, and the model goes on from its last character.
+    `shrink` False: a question that is too long is not sent with less in it, because the asker shortens the conversation
+    itself.
     """
 
     call_id: str
@@ -125,6 +149,8 @@ class ModelRequest:
     max_output: int | None = None
     effort: str = "medium"
     use_tools: bool = True
+    prefill: bool = False
+    shrink: bool = True
 
 
 class Model(Protocol):
@@ -132,7 +158,7 @@ class Model(Protocol):
     - raises only `ProviderError` (or `LimitReached`, where a limit does not even pay for the question), before or
       instead of the `Reply`, and never after its deadline by more than a second;
     - closing the iterator early closes the connection;
-    - after `Retrying`, the words streamed before it do not count.
+    - after `Retrying`, the words streamed before it do not count; after `Continuing` they do, and go on.
     """
 
     @property

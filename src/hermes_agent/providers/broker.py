@@ -3,97 +3,67 @@
 from __future__ import annotations
 
 import random
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Protocol
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.core.errors import AuthRefused, ProviderError, ThinkingRefused, TimedOut
-from hermes_agent.core.messages import Message, Role
-from hermes_agent.core.model import Delta, ModelRequest, Reply, Retrying, Usage
-from hermes_agent.core.spending import Bid, Grant
+from hermes_agent.core.errors import (
+    AuthRefused,
+    ContextTooLong,
+    EmptyReply,
+    PayloadTooLarge,
+    ProviderError,
+    ThinkingRefused,
+)
+from hermes_agent.core.messages import Message, Role, Text
+from hermes_agent.core.model import (
+    Continuing,
+    Delta,
+    ModelRequest,
+    Remark,
+    Reply,
+    Retrying,
+    StopReason,
+    Usage,
+)
 from hermes_agent.host.http import Http
-from hermes_agent.host.late import late
-from hermes_agent.providers.budget import Sizes, bid_of
-from hermes_agent.providers.catalog import cost
-from hermes_agent.providers.dialect import Compiler, Dialect, Finished
-from hermes_agent.providers.dialects import DIALECTS
-from hermes_agent.providers.exchange import Exchange, Patience
-from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.route import Route
-from hermes_agent.providers.routing import Attempts, GiveUp, decide
+from hermes_agent.providers.routing.chain import Chain, single
+from hermes_agent.providers.routing.joining import Draft, going_on
+from hermes_agent.providers.routing.line import CallOpened, CallSettled, Desk, Ledger, Line, Plan
+from hermes_agent.providers.routing.policy import Failed, GiveUp, Place, Step, Try
+from hermes_agent.providers.routing.relays import Relays
+from hermes_agent.providers.routing.shrinking import shrunk
 from hermes_agent.providers.settings import ModelSettings
 
-# Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
-KEPT_CONVERSATIONS = 32
-STALL_FACTOR = {"high": 2.0, "xhigh": 4.0, "max": 4.0}
-# Before the first question, and once more before the second one: by then the server has loaded the model and knows.
-MOST_PROBES = 2
-REAL_WINDOW = "hermes_agent.providers.windows:real_window"
+__all__ = ["Broker", "CallOpened", "CallSettled", "Ledger"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOpened:
-    """A request that is about to be sent, and what it asks for. A further attempt has `call_id` + `.2`, `.3`, ..."""
+@dataclass(slots=True, kw_only=True)
+class _Question:
+    """A question while it is being answered: what failed so far, where it is asked now, the reply as far as it got.
+    `why` is the sentence of the failure that led away from the first model; `plan` is the running attempt's, `delay`
+    the seconds before the next one; `renewed` are the places whose sign-in got another key."""
 
-    call_id: str
-    session: str
-    run: str
-    turn: int
-    purpose: str
-    provider: str
-    model: str
-    prefix: str
-    messages: int
-    bid: Bid
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSettled:
-    """How it ended: `outcome` is `ok`, `stopped`, or the class of the error; `cost` in US dollars, None:
-    unknown."""
-
-    call_id: str
-    outcome: str
-    usage: Usage
-    cost: float | None
-    seconds: float
-
-
-class Ledger(Protocol):
-    """The book of all calls.
-
-    - `open` returns when the row is committed, with what is reserved for the call; raises `LimitReached`, without a
-      row, where a limit does not pay for it;
-    - `settle` completes it; a row that is never settled stays "unknown", never zero: it counts as what was reserved;
-    - `sizes` remembers, beyond one run, what providers have counted of each conversation.
-    """
-
-    @property
-    def sizes(self) -> Sizes: ...
-
-    async def open(self, call: CallOpened) -> Grant: ...
-
-    async def settle(self, call: CallSettled) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """A request ready to be paid: `tokens` is the estimated size of its input."""
-
-    compiler: Compiler
-    tokens: int
-    bid: Bid
+    request: ModelRequest
+    place: Place
+    draft: Draft = field(default_factory=Draft)
+    failed: tuple[Failed, ...] = ()
+    prefill: bool = True
+    why: str = ""
+    answered: bool = False
+    plan: Plan | None = None
+    delay: float = 0.0
+    renewed: set[Place] = field(default_factory=set)
 
 
 class Broker:
-    """One model, behind the book and the limits: implements `core.model.Model`."""
+    """A chain of models behind the book and the limits: implements `core.model.Model`."""
 
     def __init__(
         self,
-        route: Route,
+        chain: Chain | Route,
         *,
         ledger: Ledger,
         http: Http,
@@ -101,168 +71,182 @@ class Broker:
         settings: ModelSettings,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._route = route
-        self._ledger = ledger
-        self._http = http
+        desk = Desk(ledger=ledger, http=http, clock=clock, settings=settings)
+        self._relays = Relays(single(chain) if isinstance(chain, Route) else chain, desk, chance)
         self._clock = clock
-        self._settings = settings
-        self._chance = chance
-        self._dialect: Dialect = late(DIALECTS[route.dialect])
-        self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
-        self._probes = MOST_PROBES if route.vendor.window_probe and settings.window is None else 0
+        # By conversation: how often it was shrunk, and at how many messages.
+        self._shrunk: dict[tuple[str, str], tuple[int, int]] = {}
+        self._told: set[str] = set()
+        self._substitute = ""
 
     @property
     def name(self) -> str:
-        """`vendor/model`."""
-        return self._route.name
+        """`vendor/model` of the one that is asked, while nothing fails."""
+        return self._relays.primary.route.name
 
     @property
     def window(self) -> int:
         """Tokens of context; of a local server the real ones once `prepare` or `ask` has been called."""
-        return self._route.facts.window
+        return self._relays.current.route.facts.window
 
     async def prepare(self) -> None:
-        """Renew the key of a sign-in where it is old; ask a local server for the model's real window, at most twice:
-        silence leaves the catalogue's."""
-        await self._renew()
-        if not self._probes:
-            return
-        self._probes -= 1
-        window = await late(REAL_WINDOW)(self._http, self._route)
-        if window and window != self._route.facts.window:
-            self._route = replace(self._route, facts=replace(self._route.facts, window=window))
-            self._compilers.clear()
-
-    async def _renew(self, refused: str = "") -> None:
-        """Take a key that can be used now; `refused` is one that the vendor did not take."""
-        route = await self._route.renewed(self._http, refused=refused)
-        if route is not self._route:
-            self._route = route
-            self._compilers.clear()
-
-    async def _with_another_key(self, error: ProviderError, made: int) -> Retrying | None:
-        """One more attempt where the key of a sign-in was not taken, as one that was revoked; None where that is not
-        it. Raises `AuthRefused` where the person must sign in again."""
-        if not isinstance(error, AuthRefused) or error.status != HTTPStatus.UNAUTHORIZED or made > 1:
-            return None
-        if self._route.source is None:
-            return None
-        refused = self._route.key
-        await self._renew(refused=refused)
-        if self._route.key == refused:
-            return None
-        return Retrying(reason=str(error), attempt=made, delay=0.0)
+        """Renew the key of a sign-in where it is old; ask a local server for the model's real window."""
+        await self._relays.primary.prepare()
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`; also raises `LimitReached` where a limit does not even pay for the question."""
-        await self.prepare()
-        plan = self._plan(request)
-        made = 0
-        while True:
-            items = self._attempt(request, plan, made)
-            try:
-                async for item in items:
+        attempts = self._attempts(_Question(request=request, place=await self._relays.begin()))
+        try:
+            async for items in attempts:
+                for item in items:
                     yield item
+        finally:
+            await attempts.aclose()
+
+    async def _attempts(self, question: _Question) -> AsyncGenerator[Sequence[Delta | Reply], None]:
+        """One attempt after the other until there is a reply; raises the last error where there is none."""
+        while not question.answered:
+            if question.delay:
+                await self._clock.sleep(question.delay)
+            line = self._relays.line(question.place)
+            yield self._remarks(question.request, line)
+            attempt = None
+            try:
+                attempt = await self._attempt(question, line)
+                async for items in attempt:
+                    yield self._heard(items, question)
                 return
             except ProviderError as error:
-                made += 1
-                again = await self._with_another_key(error, made) or self._again(error, request, made)
-                if isinstance(error, ThinkingRefused):
-                    plan.compiler.forget()
+                again = await self._again(error, question, line)
             finally:
-                await items.aclose()
-            yield again
-            await self._clock.sleep(again.delay)
-            plan = self._plan(request)
+                if attempt is not None:
+                    await attempt.aclose()
+            yield (again,)
 
-    def _again(self, error: ProviderError, request: ModelRequest, made: int) -> Retrying:
-        """The next attempt after `made` failed ones; raises the error, with a note why, where there is none."""
-        attempts = Attempts(made=made, left=self._left(request))
-        decision = decide(error, attempts, max_retries=self._settings.max_retries, chance=self._chance())
-        if isinstance(decision, GiveUp):
-            error.add_note(decision.reason)
+    async def _attempt(self, question: _Question, line: Line) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
+        """The next attempt, ready to be made."""
+        question.plan, question.delay = None, 0.0
+        question.draft.begin(exact=False)
+        await line.prepare()
+        plan = question.plan = line.plan(self._to_send(question, line))
+        question.draft.begin(exact=plan.request.prefill)
+        return line.attempt(plan, len(question.failed) + 1)
+
+    def _heard(self, items: Sequence[Delta] | Reply, question: _Question) -> Sequence[Delta | Reply]:
+        if not isinstance(items, Reply):
+            return question.draft.hear(items)
+        question.answered = True
+        return (*self._who_answers(question), *question.draft.end(items))
+
+    async def _again(self, error: ProviderError, question: _Question, line: Line) -> Retrying | Continuing | Reply:
+        """The next attempt after a failed one; raises the error, with a note why, where there is none."""
+        if isinstance(error, ContextTooLong) and not question.request.shrink:
             raise error
-        return Retrying(reason=str(error), attempt=made, delay=decision.delay)
-
-    def _plan(self, request: ModelRequest) -> _Plan:
-        compiler = self._compiler(request)
-        compiler.take(request)
-        tokens = self._ledger.sizes.most(self.name, request, compiler.tokens)
-        bid = bid_of(self._route, request, tokens=tokens, configured=self._settings.max_output)
-        return _Plan(compiler=compiler, tokens=compiler.tokens, bid=bid)
-
-    def _compiler(self, request: ModelRequest) -> Compiler:
-        key = (request.session, request.purpose)
-        compiler = self._compilers.pop(key, None) or self._dialect.compiler(self._route)
-        self._compilers[key] = compiler
-        if len(self._compilers) > KEPT_CONVERSATIONS:
-            self._compilers.popitem(last=False)
-        return compiler
-
-    async def _attempt(self, request: ModelRequest, plan: _Plan, made: int) -> AsyncGenerator[Delta | Reply, None]:
-        left = self._left(request)
-        if left is not None and left <= 0:
-            raise failure(self._route, TimedOut, "was not asked: the deadline has passed.")
-        call_id = f"{request.call_id}.{made + 1}" if made else request.call_id
-        granted = await self._ledger.open(self._opened(request, call_id, plan.bid))
-        started = self._clock.monotonic()
-        settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
-        decoder = self._dialect.decoder(self._route, plan.compiler.call_ids, plan.compiler.names)
-        wire = plan.compiler.write(request, granted.max_output)
-        exchange = Exchange(self._http, self._route, self._dialect)
-        items = exchange.stream(wire, decoder, self._patience(request, left))
-        try:
-            async for item in items:
-                if not isinstance(item, Finished):
-                    yield item
-                    continue
-                reply = self._reply(item)
-                settled = replace(settled, outcome="ok", usage=reply.usage, cost=reply.cost)
-                self._ledger.sizes.learn(self.name, request, plan.tokens, reply.usage)
-        except ProviderError as error:
-            settled = self._failed(settled, error)
-            raise
-        finally:
-            await items.aclose()
-            await self._ledger.settle(replace(settled, seconds=self._clock.monotonic() - started))
-        yield reply
-
-    def _opened(self, request: ModelRequest, call_id: str, bid: Bid) -> CallOpened:
-        return CallOpened(
-            call_id=call_id,
-            session=request.session,
-            run=request.run,
-            turn=request.turn,
-            purpose=request.purpose,
-            provider=self._route.vendor.name,
-            model=self._route.model,
-            prefix=request.prefix.hash,
-            messages=len(request.messages),
-            bid=bid,
+        plan = question.plan
+        if isinstance(error, ThinkingRefused) and plan is not None:
+            plan.compiler.forget()
+        if await self._with_another_key(error, question, line):
+            return Retrying(reason=str(error), attempt=len(question.failed), delay=0.0)
+        goes_on = question.draft.words and isinstance(error, EmptyReply)
+        keeps = question.draft.broke()
+        error.partial = question.draft.words or error.partial
+        if goes_on and keeps:
+            question.answered = True
+            return _all_was_said(question.draft.words, line)
+        question.failed += (
+            Failed(
+                place=question.place,
+                kind=type(error),
+                tokens=0 if plan is None else plan.tokens,
+                retry_after=error.retry_after,
+                prefilled=plan is not None and plan.request.prefill,
+            ),
         )
+        smaller = self._size_when_smaller(type(error), question.request, line)
+        decision = await self._relays.after(question.failed, left=line.left(question.request), smaller=smaller)
+        if isinstance(decision, GiveUp):
+            error.add_note("; ".join([decision.reason, *self._relays.unusable]))
+            raise error
+        self._prepare_step(decision, question)
+        if question.place.station == 0:
+            question.why = str(error)
+        question.place, question.delay = decision.place, decision.delay
+        kind = Continuing if keeps else Retrying
+        return kind(reason=str(error), attempt=len(question.failed), delay=decision.delay)
 
-    def _reply(self, finished: Finished) -> Reply:
-        price = cost(self._route.facts.price, finished.usage)
-        return Reply(
-            message=Message(role=Role.ASSISTANT, parts=finished.parts),
-            stop=finished.stop,
-            usage=finished.usage,
-            provider=self._route.vendor.name,
-            model=self._route.model,
-            cost=price if finished.cost is None else finished.cost,
-        )
+    async def _with_another_key(self, error: ProviderError, question: _Question, line: Line) -> bool:
+        """Whether the key of a sign-in that was not taken, as one that was revoked, is renewed; once for a line and a
+        question. Raises `AuthRefused` where the person must sign in again."""
+        refused = isinstance(error, AuthRefused) and error.status == HTTPStatus.UNAUTHORIZED
+        if not refused or line.route.source is None or question.place in question.renewed:
+            return False
+        question.renewed.add(question.place)
+        if not await line.renew(refused=line.route.key):
+            return False
+        question.failed += (Failed(place=question.place, kind=type(error)),)
+        return True
 
-    def _patience(self, request: ModelRequest, left: float | None) -> Patience:
-        stall = self._settings.stall_seconds * STALL_FACTOR.get(request.effort, 1.0)
-        return Patience(left=left, stall=stall, now=self._clock.now())
+    def _to_send(self, question: _Question, line: Line) -> ModelRequest:
+        request = question.request
+        times, upto = self._shrunk.get((request.session, request.purpose), (0, 0))
+        if times:
+            request = replace(request, messages=shrunk(request.messages, times, upto))
+        if question.draft.words:
+            request = going_on(request, question.draft.words, prefill=question.prefill and line.route.prefills)
+        return request
 
-    def _left(self, request: ModelRequest) -> float | None:
-        return None if request.deadline is None else request.deadline - self._clock.monotonic()
+    def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, line: Line) -> int | None:
+        if kind not in {ContextTooLong, PayloadTooLarge}:
+            return None
+        times, _ = self._shrunk.get((request.session, request.purpose), (0, 0))
+        messages = shrunk(request.messages, times + 1, len(request.messages))
+        return line.size(replace(request, messages=messages))
 
-    def _failed(self, settled: CallSettled, error: ProviderError) -> CallSettled:
-        """A request that was refused with an HTTP status, or never left, used nothing; what a broken stream used is
-        unknown."""
-        refused = error.status >= HTTPStatus.BAD_REQUEST and not error.partial
-        if refused or isinstance(error.__cause__, self._http.unsent):
-            settled = replace(settled, usage=Usage(), cost=0.0)
-        return replace(settled, outcome=type(error).__name__)
+    def _remarks(self, request: ModelRequest, line: Line) -> list[Remark]:
+        """What is said of this request once in a run: that the model has no such reasoning level."""
+        level = line.route.effort(request.effort, tools=bool(request.prefix.tools) and line.route.facts.tools)
+        if level is None or level == request.effort:
+            return []
+        return self._once(f"{line.route.name} has no reasoning level `{request.effort}`: `{level}` is asked for.")
+
+    def _who_answers(self, question: _Question) -> list[Remark]:
+        """That another model than the first of the chain answers, and why; that the first does again."""
+        name, first = self._relays.line(question.place).route.name, self.name
+        if question.place.station == 0:
+            if self._substitute:
+                self._substitute = ""
+                return [Remark(text=f"{first} answers again.")]
+            return []
+        if self._substitute == name:
+            return []
+        self._substitute = name
+        why = question.why or self._relays.why(0) or f"{first} cannot"
+        return [Remark(text=f"Answered by {name}, because {why.rstrip('.')}.", level="warning")]
+
+    def _once(self, text: str) -> list[Remark]:
+        if text in self._told:
+            return []
+        self._told.add(text)
+        return [Remark(text=text)]
+
+    def _prepare_step(self, decision: Try, question: _Question) -> None:
+        request = question.request
+        match decision.step:
+            case Step.NO_PREFILL:
+                question.prefill = False
+            case Step.SHRINK:
+                key = (request.session, request.purpose)
+                self._shrunk[key] = (self._shrunk.get(key, (0, 0))[0] + 1, len(request.messages))
+            case _:
+                pass
+
+
+def _all_was_said(words: str, line: Line) -> Reply:
+    """The reply whose rest turned out to be nothing."""
+    return Reply(
+        message=Message(role=Role.ASSISTANT, parts=(Text(text=words),)),
+        stop=StopReason.END,
+        usage=Usage(known=False),
+        provider=line.route.vendor.name,
+        model=line.route.model,
+    )

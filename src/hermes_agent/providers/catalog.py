@@ -50,6 +50,8 @@ class ModelFacts:
     levels, `tool_efforts` those that it takes in a request with tools where they are fewer; `thinking_off` is the type
     that turns adaptive thinking off. `parallel` False: it asks for one tool at a time. `result_media`: a tool's result
     may hold pictures and documents itself (Gemini). `cache_marks`: a request may say what to cache (Bedrock).
+    `prefill` says whether the model goes on from words that it is given as the beginning of its reply; None: as its
+    vendor does.
     """
 
     dialect: str = ""
@@ -63,6 +65,7 @@ class ModelFacts:
     images: bool = False
     files: bool = False
     tools: bool = True
+    prefill: bool | None = None
     parallel: bool = True
     result_media: bool = False
     cache_marks: bool = False

@@ -29,7 +29,8 @@ class ConversationCompiler(ABC):
 
     `_shown` may mark turns that are already written, or leave some out. `rules` and `pictures` say which tools and
     pictures the dialect takes: `_head` and `_turn` see only such. `names` are the real names of tools by those that
-    were sent instead.
+    were sent instead. Where `_prefill` is True the last turn is the beginning of the reply; only a route whose
+    `prefills` is True gets such a request.
     """
 
     rules: ClassVar[ToolRules] = PLAIN
@@ -43,6 +44,7 @@ class ConversationCompiler(ABC):
         self._prefix: Prefix | None = None
         self._begun = b""
         self._fragments: list[bytes] = []
+        self._prefill = False
         self.tokens = 0
 
     @property
@@ -56,7 +58,8 @@ class ConversationCompiler(ABC):
         if self._prefix is not request.prefix:
             self._begun = self._head(self._fitted(request.prefix))
             self._prefix = request.prefix
-        self._fragments, tokens = self._kept.follow(request.messages)
+        self._fragments, tokens = self._kept.follow(request.messages, prefill=request.prefill)
+        self._prefill = request.prefill
         self.tokens = tokens + len(self._begun) // BYTES_PER_TOKEN
 
     def write(self, request: ModelRequest, max_output: int | None) -> Wire:

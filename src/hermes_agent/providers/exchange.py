@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +11,7 @@ from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, Tim
 from hermes_agent.core.model import Delta
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.providers.dialect import Decoder, Dialect, Finished, Framing, Wire
+from hermes_agent.providers.dialect import Decoder, Dialect, Finished, Wire
 from hermes_agent.providers.outcomes import failure, refused
 from hermes_agent.providers.route import Route
 
@@ -43,9 +43,11 @@ class Exchange:
         self._route = route
         self._dialect = dialect
 
-    async def stream(self, wire: Wire, decoder: Decoder, patience: Patience) -> AsyncGenerator[Delta | Finished, None]:
-        """The deltas, then the whole answer. Raises only `ProviderError`; closing it early closes the connection at
-        once."""
+    async def stream(
+        self, wire: Wire, decoder: Decoder, patience: Patience
+    ) -> AsyncGenerator[Sequence[Delta] | Finished, None]:
+        """The deltas, as many at a time as came together, then the whole answer. Raises only `ProviderError`; closing
+        it early closes the connection at once."""
         watch = _Watch(self._route, decoder, self._http.failures, patience)
         framing = self._dialect.framing()
         response = await watch.during(self._send(wire))
@@ -57,8 +59,12 @@ class Exchange:
             while arrived and not decoder.done:
                 chunk = await watch.during(anext(chunks, None))
                 arrived = chunk is not None
-                for delta in _deltas(framing, decoder, chunk):
-                    yield delta
+                events = framing.finish() if chunk is None else framing.feed(chunk)
+                deltas, broken = _heard(decoder, events)
+                if deltas:
+                    yield deltas
+                if broken is not None:
+                    raise broken
             finished = decoder.finish()
             await _drain(chunks, self._http.failures)
         except Unreachable:
@@ -71,6 +77,7 @@ class Exchange:
                 raise
             raise failure(self._route, MalformedReply, f"broke the protocol. {error}", partial=decoder.words) from error
         finally:
+            watch.close()
             await response.aclose()
         yield finished
 
@@ -99,10 +106,15 @@ def _is_stream(response: httpx2.Response) -> bool:
     return response.status_code == 200 and "html" not in kind and not kind.startswith("application/json")
 
 
-def _deltas(framing: Framing, decoder: Decoder, chunk: bytes | None) -> Iterator[Delta]:
-    """What this chunk, or None for the stream's end, says."""
-    for data in framing.finish() if chunk is None else framing.feed(chunk):
-        yield from decoder.feed(data)
+def _heard(decoder: Decoder, events: Sequence[bytes]) -> tuple[list[Delta], ProviderError | None]:
+    """What these events say, and the error that one of them is, which ends them."""
+    deltas: list[Delta] = []
+    try:
+        for data in events:
+            deltas += decoder.feed(data)
+    except ProviderError as error:
+        return deltas, error
+    return deltas, None
 
 
 def _complete(decoder: Decoder) -> Finished | None:
@@ -126,7 +138,11 @@ async def _drain(chunks: AsyncIterator[bytes], failures: tuple[type[Exception], 
 
 class _Watch:
     """Ends a wait that brings nothing: at the deadline, or after too long without content. Keep-alives are no
-    content."""
+    content.
+
+    One timer serves all waits. It is not moved with each piece: when it strikes, it looks whether there was content
+    since, and is set again.
+    """
 
     def __init__(
         self, route: Route, decoder: Decoder, failures: tuple[type[Exception], ...], patience: Patience
@@ -139,20 +155,57 @@ class _Watch:
         self._alive = self._loop.time()
         self._end = float("inf") if patience.left is None else self._alive + patience.left
         self._content = 0
+        self._waiting: asyncio.Task[object] | None = None
+        self._before = 0
+        self._struck = False
+        self._timer: asyncio.TimerHandle | None = None
 
     async def during(self, step: Awaitable[T]) -> T:
-        if self._decoder.content != self._content:
-            self._content = self._decoder.content
+        """What the step brings. One step at a time."""
+        content = self._decoder.content
+        if content != self._content:
+            self._content = content
             self._alive = self._loop.time()
+        if self._timer is None:
+            self._alive = self._loop.time()  # while nobody waited, nothing could come
+            self._before = 0 if (now := asyncio.current_task()) is None else now.cancelling()
+            self._timer = self._loop.call_at(self._due, self._strike)
+        task = self._waiting = asyncio.current_task()
         try:
-            async with asyncio.timeout_at(min(self._alive + self._patience.stall, self._end)):
-                return await step
-        except TimeoutError as error:
-            raise self._late() from error
+            return await step
+        except asyncio.CancelledError as error:
+            self.close()
+            # Somebody else may have cancelled the task as well: then it stays cancelled.
+            if self._struck and task is not None and task.uncancel() <= self._before:
+                raise self._late() from error
+            raise
         except self._failures as error:
+            self.close()
             what = f"could not be reached or cut the connection ({str(error) or type(error).__name__})."
             advice = "Is the address (`model.base_url`) right, and the server running?"
             raise failure(self._route, Unreachable, f"{what} {advice}", partial=self._decoder.words) from error
+        finally:
+            self._waiting = None
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @property
+    def _due(self) -> float:
+        return min(self._alive + self._patience.stall, self._end)
+
+    def _strike(self) -> None:
+        self._timer = None
+        if self._waiting is None:
+            return  # the next wait sets it again
+        if self._loop.time() < self._due:
+            self._timer = self._loop.call_at(self._due, self._strike)
+            return
+        if self._waiting.cancelling() <= self._before:
+            self._struck = True
+            self._waiting.cancel()
 
     def _late(self) -> ProviderError:
         if self._loop.time() >= self._end:

@@ -13,7 +13,8 @@ from hermes_agent.providers.verifier import Transcript, Turn
 
 
 class KeptTurns:
-    """Verified turns as JSON fragments, user and assistant in turn, the last one a user's.
+    """Verified turns as JSON fragments, user and assistant in turn, the last one a user's (or the beginning of the
+    reply that the model goes on with).
 
     `write` encodes one turn. A turn is encoded again only when something was added to it.
     """
@@ -45,7 +46,7 @@ class KeptTurns:
         """Leave out the thinking of the messages so far; the next `follow` encodes everything anew."""
         self._transcript.forget()
 
-    def follow(self, messages: Sequence[Message]) -> tuple[list[bytes], int]:
+    def follow(self, messages: Sequence[Message], *, prefill: bool = False) -> tuple[list[bytes], int]:
         """The fragments of a request with these messages, and their size in tokens by bytes / 4."""
         transcript = self._transcript
         transcript.follow(messages)
@@ -53,7 +54,7 @@ class KeptTurns:
         for turn in transcript.turns[transcript.fresh :]:
             self._add(turn, self._encoded, self._tokens)
         transcript.settle()
-        keep, ending = transcript.ending()
+        keep, ending = transcript.ending(prefill=prefill)
         fragments, tokens = self._encoded[:keep], self._tokens[:keep]
         for turn in ending:
             self._add(turn, fragments, tokens)

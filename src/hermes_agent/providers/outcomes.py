@@ -168,14 +168,18 @@ def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -
 
 
 def failure(route: Route, kind: type[Failure], what: str, *, status: int = 0, partial: str = "") -> Failure:
-    """An outcome of this route: "vendor/model at host" + `what` + what to do."""
-    advice = ADVICE.get(kind, "").format(keys=", ".join(route.vendor.key_names) or "none is configured")
+    """An outcome of this route: "vendor/model at host (name of the key)" + `what` + what to do."""
+    keys = route.credential or ", ".join(route.vendor.key_names) or "none is configured"
+    advice = ADVICE.get(kind, "").format(keys=keys)
     if kind is AuthRefused and route.vendor.sign and not route.key:
         advice = SIGNED_ADVICE
     if kind is AuthRefused and route.source is not None:
         advice = f"`hermes login {route.vendor.name}` signs in again."
-    sentence = f"{route.name} at {route.host} {what} {advice}".rstrip()
-    return kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
+    key = f" ({route.credential})" if route.credential else ""
+    sentence = f"{route.name} at {route.host}{key} {what} {advice}".rstrip()
+    error = kind(sentence, provider=route.vendor.name, model=route.model, status=status, partial=partial)
+    error.credential = route.credential
+    return error
 
 
 def read_detail(plain: bytes | msgspec.Raw) -> _Detail:

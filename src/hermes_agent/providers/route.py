@@ -58,7 +58,8 @@ class KeySource(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A vendor, an address, a key and a model, with what is known of it. The key is never shown. `region` is empty
+    """A vendor, an address, a key and a model, with what is known of it. The key is never shown;
+    `credential` is its name. `cache_ttl` is how long a vendor that is told keeps a prompt. `region` is empty
     where the vendor has none.
 
     Where a person signed in, `source` gives the keys and what goes with each (`headers`): see `renewed`. `cache` is the
@@ -70,6 +71,8 @@ class Route:
     key: str = field(repr=False)
     model: str
     facts: ModelFacts
+    credential: str = ""
+    cache_ttl: Literal["5m", "1h"] = "5m"
     region: str = ""
     source: KeySource | None = field(default=None, repr=False, compare=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -89,6 +92,11 @@ class Route:
     def host(self) -> str:
         """The machine that is asked."""
         return urlsplit(self.base_url).netloc
+
+    @property
+    def prefills(self) -> bool:
+        """Whether a reply may be begun for the model."""
+        return self.facts.prefill if self.facts.prefill is not None else self.vendor.quirks.prefill != ""
 
     def url(self, path: str) -> str:
         """The address of a path of the dialect's; a query in the base URL (`?api-version=...`) stays behind it."""
@@ -166,8 +174,8 @@ def choose(
     key = _sound_key(vendor, secrets)
     source = None if key or not vendor.sign_in else sign_ins(vendor)
     if vendor.needs_key and not key and source is None:
-        raise NoModel(_no_key(vendor))
-    if settings.chain_responses:
+        raise NoModel(_no_key(vendor, model, secrets))
+    if settings.chain_responses and vendor.quirks.stores:
         vendor = replace(vendor, quirks=replace(vendor.quirks, chains=True))
     return Route(
         vendor=vendor,
@@ -276,11 +284,22 @@ def _sound_key(vendor: Vendor, secrets: Secrets) -> str:
     return key
 
 
-def _no_key(vendor: Vendor) -> str:
+def _no_key(vendor: Vendor, model: str, secrets: Secrets) -> str:
+    usual = load_vendor(DEFAULT_VENDOR)
+    if vendor.name != usual.name and find_key(usual, secrets)[1] and f"{usual.name}/{vendor.name}" in _makers():
+        through = f" With the key for {usual.title} that is there: `{usual.name}/{vendor.name}/{model}`."
+    else:
+        through = ""
     if not vendor.key_names:
         return f"{vendor.title} needs a sign-in: `hermes login {vendor.name}`. {WAYS_ON}"
     where = f" (you get one at {vendor.keys_at})" if vendor.keys_at else ""
-    return f"{vendor.title} needs a key{where}: put {vendor.key_names[0]} into the environment or `.env`. {WAYS_ON}"
+    into = f"put {vendor.key_names[0]} into the environment or `.env`"
+    return f"{vendor.title} needs a key{where}: {into}.{through} {WAYS_ON}"
+
+
+def _makers() -> set[str]:
+    """The makers whose models a vendor serves, as `vendor/maker`."""
+    return {name.rpartition("/")[0] for name in known_models()}
 
 
 def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:

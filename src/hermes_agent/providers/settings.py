@@ -24,6 +24,17 @@ class ModelSettings:
     base_url: str = field(
         default="", metadata={"doc": "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own."}
     )
+    fallbacks: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Models that answer, in this order, while the one before cannot: vendor/model."}
+    )
+    cool_down: float = field(
+        default=60.0,
+        metadata={"doc": "Seconds after which a model that failed is asked again instead of its fallbacks."},
+    )
+    cache_ttl: Literal["5m", "1h"] = field(
+        default="5m",
+        metadata={"doc": "How long a vendor that is told keeps a prompt: 1h costs more to write, for long pauses."},
+    )
     region: str = field(
         default="",
         metadata={
@@ -58,6 +69,20 @@ class ModelSettings:
     )
     price_output: float | None = field(
         default=None, metadata={"doc": "US dollars per million output tokens, where the catalogue does not know them."}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialSettings:
+    """The keys of one vendor, by name: the values are in `.env` or the environment."""
+
+    names: tuple[str, ...] = field(
+        default=(),
+        metadata={"doc": "Names of the keys, in order. Not set: the vendor's own name, then NAME_2, NAME_3, ..."},
+    )
+    strategy: Literal["fill_first", "round_robin", "least_used"] = field(
+        default="fill_first",
+        metadata={"doc": "The first key that may be used; the one unused for longest; or the least used in a day."},
     )
 
 

@@ -25,8 +25,12 @@ class Quirks:
     `reply_after_results` True: a user's message may follow a tool's only after the assistant has said something.
     `cache_key` True: a key per session steers requests to the machine that has the prefix. `reports_cost` True: the
     usage holds US dollars. `also` is part of every request. `output_limit` False: a request may not limit the reply.
-    `instructions` stands in for a missing system prompt where a vendor wants one. `chains` True: the vendor keeps its
-    responses, and a request names the last one instead of repeating the conversation.
+    `instructions` stands in for a missing system prompt where a vendor wants one. `stores` False: the vendor refuses
+    to keep responses. `chains` True: it keeps them, and a request names the last one instead of repeating the
+    conversation.
+    `prefill` says how the beginning of a reply is handed over: as the last message (`last`), marked in it (`prefix`,
+    `partial`), or with vLLM's fields (`continue`); empty: not at all. `cache_marks` names the beginnings of model names
+    whose prompts are cached only where a request says so.
     """
 
     reasoning_field: ReasoningField = ""
@@ -40,9 +44,12 @@ class Quirks:
     call_ids: Literal["", "nine"] = ""
     reply_after_results: bool = False
     cache_key: bool = False
+    prefill: Literal["", "last", "prefix", "partial", "continue"] = ""
+    cache_marks: tuple[str, ...] = ()
     reports_cost: bool = False
     output_limit: bool = True
     instructions: str = ""
+    stores: bool = True
     chains: bool = False
     also: Body = field(default_factory=dict)
 

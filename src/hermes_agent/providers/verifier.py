@@ -82,15 +82,16 @@ class Transcript:
         """Everything up to here has been written down by the caller."""
         self.fresh = len(self.turns)
 
-    def ending(self) -> tuple[int, list[Turn]]:
+    def ending(self, *, prefill: bool = False) -> tuple[int, list[Turn]]:
         """What a request ends with where the conversation does not end in a user's turn: the number of turns to keep,
-        and the turns after them. Calls without a result get one that says so."""
+        and the turns after them. Calls without a result get one that says so. With `prefill` the assistant's turn at
+        the end stays the last one, for the model to go on with."""
         if self._open or self._waiting:
             keep = len(self.turns) - (self.turns[-1].role is Role.USER)
             last = self.turns[keep] if keep < len(self.turns) else Turn(role=Role.USER)
             results = [*last.results, *(_no_result(call) for call in self._open.values())]
             return keep, [Turn(role=Role.USER, results=results, parts=[*last.parts, *self._waiting])]
-        if not self.turns or self.turns[-1].role is Role.ASSISTANT:
+        if not self.turns or (self.turns[-1].role is Role.ASSISTANT and not prefill):
             return len(self.turns), [Turn(role=Role.USER, parts=[Text(text=GO_ON, origin=Origin.RUNTIME)])]
         return len(self.turns), []
 

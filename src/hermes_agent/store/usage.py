@@ -17,11 +17,11 @@ from hermes_agent.store.transaction import Engine, Row, Transaction
 
 FIELDS = (
     "call_id, session, run, turn, purpose, provider, model, prefix, messages, reserved, at, principal, outcome, "
-    "seconds, known, input, output, cached, cache_write, reasoning, cost, job, day, reserved_tokens"
+    "seconds, known, input, output, cached, cache_write, reasoning, cost, job, day, reserved_tokens, credential, shape"
 )
 OPEN = (
     f"INSERT INTO usage ({FIELDS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-    "'', NULL, 0, 0, 0, 0, 0, 0, NULL, $13, $14, $15) ON CONFLICT (call_id) DO NOTHING"
+    "'', NULL, 0, 0, 0, 0, 0, 0, NULL, $13, $14, $15, $16, $17) ON CONFLICT (call_id) DO NOTHING"
 )
 SETTLE = (
     "UPDATE usage SET outcome = $2, seconds = $3, known = $4, input = $5, output = $6, cached = $7, cache_write = $8, "
@@ -37,6 +37,11 @@ SELECT {group}, count(*), CAST(sum(input) AS bigint), CAST(sum(output) AS bigint
     count(CASE WHEN outcome <> '' AND cost IS NULL THEN 1 END)
 FROM usage WHERE at >= $1 AND at < $2 AND (CAST($3 AS TEXT) = '' OR session = $3)
 GROUP BY 1 ORDER BY 1
+"""
+USES = """
+SELECT credential, count(*), max(at) FROM usage
+WHERE at >= $1 AND provider = $2 AND credential <> ''
+GROUP BY credential
 """
 LATEST = {
     Scope.RUN: "SELECT session, run FROM usage WHERE run <> '' GROUP BY session, run ORDER BY max(at) DESC LIMIT $1",
@@ -63,8 +68,9 @@ class GroupBy(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
     """One call. `reserved` and `cost` are US dollars, None where the price is unknown; `messages` is how many
-    followed the prefix; `day` is the owner's calendar day; `job` is what the run belongs to; `outcome` is "" until the
-    call is settled and stays so when its process died."""
+    followed the prefix; `credential` is the name of the key, `shape` what the provider could keep of the question;
+    `day` is the owner's calendar day; `job` is what the run belongs to; `outcome` is "" until the call is settled and
+    stays so when its process died."""
 
     call_id: str
     session: str
@@ -77,6 +83,8 @@ class UsageRow:
     messages: int
     at: float
     principal: str
+    credential: str = ""
+    shape: str = ""
     job: str = ""
     day: str = ""
     reserved: float | None = None
@@ -143,7 +151,8 @@ class Ledger:
         """Write the row of a call that is about to be made."""
         whose = (row.call_id, row.session, row.run, row.turn, row.purpose)
         route = (row.provider, row.model, row.prefix, row.messages, row.reserved, row.at, row.principal)
-        if await tx.run(OPEN, *whose, *route, row.job, row.day, row.reserved_tokens):
+        what = (row.credential, row.shape)
+        if await tx.run(OPEN, *whose, *route, row.job, row.day, row.reserved_tokens, *what):
             await accounts.hold(tx, row.owner, row.reserved, row.reserved_tokens)
 
     async def settle(
@@ -211,6 +220,14 @@ class Ledger:
 
         return await self._engine.read(query)
 
+    async def uses(self, provider: str, since: float) -> dict[str, tuple[int, float]]:
+        """How often each of the provider's credentials was used since then, and when last, by name."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(USES, since, provider)
+
+        return {name: (calls, last) for name, calls, last in await self._engine.read(query)}
+
 
 async def _warn(tx: Transaction, found: Sequence[Account]) -> AsyncIterator[str]:
     """The sentence of each limit that is nearly used up and of which nobody was told."""
@@ -275,4 +292,6 @@ def _row(row: Row) -> UsageRow:
         job=row[21],
         day=row[22],
         reserved_tokens=row[23],
+        credential=row[24],
+        shape=row[25],
     )

@@ -42,7 +42,7 @@ ANSWERS = {
     "ask": Answer(pieces=(Call("approve", {"command": "rm -r build"}),)),
     "colour": Answer(pieces=(Call("colour", {}),)),
     "flaky": tries(
-        Truncate(reply=Answer(pieces=(Say("This is void.\n\nAnd this"),)), after=2),
+        Truncate(reply=Answer(pieces=(Say("It is void.\n\nAnd"),)), after=2),
         Answer(pieces=(Say("This counts."),)),
     ),
     "hang": Answer(pieces=(Say("slow " * 300),), pace=Pace(between=0.1, characters=5)),

@@ -17,7 +17,7 @@ from hermes_agent.core.events import (
     TurnStarted,
 )
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
-from hermes_agent.core.model import Retrying, StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.model import Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage
 from hermes_agent.testing.clock import FakeClock
 
 
@@ -103,6 +103,15 @@ def test_what_a_failed_attempt_had_written_is_void():
 
     _, lines = shown(TURN, delta("hal"), retrying, delta("all"), replied("all"))
     assert lines == ["↻ server failed · attempt 2 in 2.0 s", "", "all"]
+
+
+def test_words_that_are_gone_on_with_stay_and_no_line_comes_between():
+    again = Continuing(reason="connection lost", attempt=1, delay=2.0)
+    transcript, lines = shown(TURN, delta("One half "), again)
+    assert (lines, transcript.retrying) == ([], "connection lost · attempt 2 in 2.0 s")
+
+    _, lines = shown(TURN, delta("One half "), again, delta("and the other."), replied("One half and the other."))
+    assert lines == ["One half and the other."]
 
 
 def test_thoughts_are_short_and_whole_when_wanted():

@@ -6,8 +6,10 @@ from dataclasses import replace
 from hermes_agent.core.errors import BadRequest
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, Thinking, ToolCall, said
 from hermes_agent.core.model import ModelRequest, Prefix
+from hermes_agent.host.http import Http
 from hermes_agent.providers.demo.script import Call, Say, Think
 from hermes_agent.providers.dialects.openai_responses import DIALECT
+from hermes_agent.providers.route import Grant, choose
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.vendor import Quirks
 from hermes_agent.testing.responses_request import ResponsesStyle
@@ -17,6 +19,13 @@ GPT = "openai/gpt-5.6-sol"
 BARE = Prefix(system="", tools=(), hash="")
 RESPONSES = next(spoken for spoken in DIALECTS if spoken.name == "openai_responses")
 CHAINED = ModelSettings(chain_responses=True)
+
+
+class SignedIn:
+    """Keys of somebody who signed in."""
+
+    async def grant(self, _http: Http, *, refused: str = "") -> Grant:
+        return Grant(key=f"not {refused}")
 
 
 def body(messages: list[Message], *, model: str = GPT, quirks: Quirks | None = None, **changes: object) -> dict:
@@ -91,6 +100,13 @@ def test_pictures_and_documents_are_input_and_text_is_text():
     assert text == {"type": "input_text", "text": "[a.md]\nhi"}
 
 
+def test_a_vendor_that_keeps_nothing_is_not_asked_to():
+    assert route_to(GPT, chain_responses=True).vendor.quirks.chains
+    settings = ModelSettings(default="openai-codex/gpt-6-sol", chain_responses=True)
+    codex = choose(settings, lambda _: None, sign_ins=lambda _: SignedIn())
+    assert (codex.dialect, codex.vendor.quirks.chains) == ("openai_responses", False)
+
+
 async def test_a_chained_conversation_sends_only_what_is_new():
     script = [(Think("hm"), Call("read_file", {"path": "a"})), Say("It says a."), Say("Bye.")]
     async with talking(RESPONSES, script, settings=CHAINED) as talk:
@@ -125,7 +141,7 @@ async def test_another_process_and_a_shortened_conversation_send_everything():
     async with talking(RESPONSES, [Say("One."), Say("Two."), Say("Three.")], settings=CHAINED) as talk:
         await talk.ask()
         talk.say("More")
-        talk.broker._compilers.clear()
+        talk.broker._relays.primary._compilers.clear()
         await talk.ask()
         del talk.messages[:2]
         talk.say("And?")

@@ -27,7 +27,7 @@ from hermes_agent.core.events import (
     ToolStarted,
     TurnStarted,
 )
-from hermes_agent.core.model import CallDelta, Retrying, TextDelta, ThinkingDelta
+from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 
 MOST_SAID_LINES = 12
 
@@ -151,12 +151,8 @@ class Transcript:
                 self.said(message.text)
             case Notice(text=text, level=level):
                 self.remark(text, {"info": DIM, "warning": YELLOW, "error": RED}[level])
-            case Retrying(reason=reason, attempt=attempt, delay=delay):
-                if self.words.given:
-                    self.remark("(The reply broke off and is written anew; what stands above does not count.)", YELLOW)
-                self._void()
-                self.retrying = f"{one_line(reason, 200)} · attempt {attempt + 1} in {elapsed(delay)}"
-                self.remark(f"↻ {self.retrying}", YELLOW)
+            case Retrying() | Continuing():
+                self._see_another_attempt(event)
             case Asked(question=question):
                 self.questions[question] = event
             case Answered(question=question, answer=answer):
@@ -167,6 +163,18 @@ class Transcript:
                 self._put(Kind.CALL, f"{paint('?', YELLOW)} {paint(f'{words}→ {said}', DIM)}")
             case _:
                 pass
+
+    def _see_another_attempt(self, event: Retrying | Continuing) -> None:
+        self.retrying = f"{one_line(event.reason, 200)} · attempt {event.attempt + 1} in {elapsed(event.delay)}"
+        if isinstance(event, Continuing):  # the words go on where they broke off: no line may come between them
+            self._end_thoughts()
+            return
+        shown = self.retrying
+        if self.words.given:
+            self.remark("(The reply broke off and is written anew; what stands above does not count.)", YELLOW)
+        self._void()
+        self.retrying = shown
+        self.remark(f"↻ {shown}", YELLOW)
 
     def _see_end(self, ended: RunEnded) -> None:
         waiting = dict(self.waiting)

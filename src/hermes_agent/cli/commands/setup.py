@@ -70,6 +70,8 @@ def asked(*, by_address: bool) -> Candidate:
         return Candidate(model=f"custom/{name.strip()}", why="your server", base_url=address.strip().rstrip("/"))
     known: dict[str, Vendor] = {each.name: each for each in vendors() if each.key_names and each.default_model}
     name = click.prompt("Vendor", type=click.Choice(list(known)), err=True)
+    if known[name].keys_at:
+        remark(f"You get a key at {known[name].keys_at}")
     key = click.prompt(f"{known[name].title} key (not shown)", hide_input=True, err=True)
     return with_key(known[name], key.strip())
 

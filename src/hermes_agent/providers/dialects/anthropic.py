@@ -61,7 +61,7 @@ class MessagesCompiler(ConversationCompiler):
 
     def _shown(self, fragments: list[bytes]) -> list[bytes]:
         fragments = fragments.copy()
-        for place in (-1, -3):
+        for place in (-2, -4) if self._prefill else (-1, -3):
             if len(fragments) >= -place:
                 fragments[place] = _marked(fragments[place])
         return fragments
@@ -99,7 +99,7 @@ class MessagesCompiler(ConversationCompiler):
         if has_tools and not request.use_tools:
             tail["tool_choice"] = {"type": "none"}
         level = self._route.effort(request.effort, tools=has_tools)
-        if level is not None:
+        if level is not None and not request.prefill:  # a reply that has begun cannot think first
             tail.update(thinking_fields(self._route.facts, level, limit, self._kept.turns))
         return tail
 

@@ -21,6 +21,9 @@ from hermes_agent.providers.verifier import Turn
 
 SEEN = "(I have the results.)"
 
+# What tells a server that the last message is the beginning of the reply, in place of its closing brace.
+PREFILL_MARKS = {"prefix": b',"prefix":true}', "partial": b',"partial":true}'}
+
 
 class ChatCompiler(ConversationCompiler):
     """Writes chat completion requests: model, tools and messages first, what may change from one to the next last."""
@@ -56,6 +59,10 @@ class ChatCompiler(ConversationCompiler):
             messages = json_bytes({"role": self._route.vendor.quirks.system_role, "content": prefix.system}) + b","
         return json_bytes(head)[:-1] + b',"messages":[' + messages
 
+    def _shown(self, fragments: list[bytes]) -> list[bytes]:
+        mark = PREFILL_MARKS.get(self._route.vendor.quirks.prefill, b"") if self._prefill else b""
+        return [*fragments[:-1], fragments[-1][:-1] + mark] if mark else fragments
+
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         quirks = self._route.vendor.quirks
         has_tools = self.has_tools(request.prefix)
@@ -69,6 +76,8 @@ class ChatCompiler(ConversationCompiler):
         level = self._route.effort(request.effort, tools=has_tools)
         if level is not None:
             tail.update(self._thinking(level))
+        if request.prefill and quirks.prefill == "continue":
+            tail.update(continue_final_message=True, add_generation_prompt=False)
         if quirks.cache_key and request.session:
             tail["prompt_cache_key"] = request.session
         return tail

@@ -20,5 +20,6 @@ VENDOR = Vendor(
         thinking_off={"thinking": {"type": "disabled"}},
         max_tokens_field="max_completion_tokens",
         cache_key=True,
+        prefill="partial",
     ),
 )

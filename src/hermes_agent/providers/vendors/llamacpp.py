@@ -12,7 +12,7 @@ VENDOR = Vendor(
     key_names=("LLAMA_API_KEY",),
     base_url_env="LLAMACPP_BASE_URL",
     needs_key=False,
-    quirks=Quirks(reasoning_field="reasoning_content"),
+    quirks=Quirks(reasoning_field="reasoning_content", prefill="last"),
     window_probe="hermes_agent.providers.windows:llamacpp_window",
     free=True,
 )

@@ -18,6 +18,7 @@ VENDOR = Vendor(
         effort_field="reasoning_effort",
         stream_usage=False,
         call_ids="nine",
+        prefill="prefix",
         reply_after_results=True,
     ),
 )

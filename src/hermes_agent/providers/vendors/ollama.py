@@ -12,7 +12,7 @@ VENDOR = Vendor(
     key_names=("OLLAMA_API_KEY",),
     base_url_env="OLLAMA_BASE_URL",
     needs_key=False,
-    quirks=Quirks(reasoning_field="reasoning"),
+    quirks=Quirks(reasoning_field="reasoning", prefill="last"),
     window_probe="hermes_agent.providers.windows:ollama_window",
     free=True,
 )

@@ -13,6 +13,6 @@ VENDOR = Vendor(
     sign_in="hermes_agent.providers.signin.openai:SIGN_IN",
     default_model="gpt-6-sol",
     headers=(("OpenAI-Beta", "responses=experimental"),),
-    quirks=Quirks(cache_key=True, output_limit=False, instructions="You are a helpful agent."),
+    quirks=Quirks(cache_key=True, output_limit=False, stores=False, instructions="You are a helpful agent."),
     free=True,
 )

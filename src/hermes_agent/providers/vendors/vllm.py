@@ -12,7 +12,7 @@ VENDOR = Vendor(
     key_names=("VLLM_API_KEY",),
     base_url_env="VLLM_BASE_URL",
     needs_key=False,
-    quirks=Quirks(reasoning_field="reasoning_content"),
+    quirks=Quirks(reasoning_field="reasoning_content", prefill="continue"),
     window_probe="hermes_agent.providers.windows:vllm_window",
     free=True,
 )

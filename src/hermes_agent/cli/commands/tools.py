@@ -1,0 +1,100 @@
+"""`hermes tools`: which tools there are, and on which surface they are offered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from hermes_agent.app.toolkit import CLI, TOOLSETS, Toolkit
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.host.config_edit import set_value
+from hermes_agent.tools.surfaces import WITHOUT, SurfaceTools, check_toolset
+
+ON = click.option("--surface", "name", default=CLI, show_default=True, help="cli, library, webhook, guest, a channel.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """One tool as a surface has it."""
+
+    tool: str
+    toolset: str
+    on: bool
+    needs: tuple[str, ...]
+    summary: str
+
+
+@click.group(short_help="Show tools, and switch them on and off by surface.")
+def tools() -> None:
+    """Show tools, and switch toolsets on and off by surface."""
+
+
+@tools.command("list")
+@ON
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def list_(surface: Surface, name: str, as_json: bool) -> None:
+    """List the tools, and whether a surface has them."""
+    found = offered(surface, name)
+    if as_json:
+        say_json(found)
+        return
+    rows = [
+        (each.tool, each.toolset, "on" if each.on else "off", ", ".join(each.needs) or "-", each.summary)
+        for each in found
+    ]
+    say(table(rows, ("TOOL", "TOOLSET", name.upper(), "NEEDS", "DOES")))
+
+
+@tools.command()
+@click.argument("toolsets", nargs=-1, required=True)
+@ON
+@pass_surface
+def enable(surface: Surface, toolsets: tuple[str, ...], name: str) -> None:
+    """Switch toolsets on for a surface."""
+    _switch(surface, name, toolsets, on=True)
+
+
+@tools.command()
+@click.argument("toolsets", nargs=-1, required=True)
+@ON
+@pass_surface
+def disable(surface: Surface, toolsets: tuple[str, ...], name: str) -> None:
+    """Switch toolsets off for a surface."""
+    _switch(surface, name, toolsets, on=False)
+
+
+def offered(surface: Surface, name: str) -> list[Offered]:
+    """Every built-in tool, and whether this surface has it."""
+    kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, ())
+    has = kit.toolsets(name)
+    return [
+        Offered(
+            tool=tool.schema.name,
+            toolset=toolset,
+            on=toolset in has,
+            needs=tuple(sorted(tool.needs)),
+            summary=tool.schema.description.splitlines()[0],
+        )
+        for toolset in TOOLSETS
+        for tool in kit.tools_of(toolset)
+    ]
+
+
+def _switch(surface: Surface, name: str, toolsets: tuple[str, ...], *, on: bool) -> None:
+    for toolset in toolsets:
+        check_toolset(toolset, TOOLSETS)
+    now = surface.loaded.value.tools.get(name, SurfaceTools())
+    beside = WITHOUT.get(name, frozenset())
+    enabled = [each for each in now.enabled if each not in toolsets]
+    disabled = [each for each in now.disabled if each not in toolsets]
+    if on:
+        enabled += [each for each in toolsets if each in beside]
+    else:
+        disabled += [each for each in toolsets if each not in beside]
+    for key, names in (("enabled", enabled), ("disabled", disabled)):
+        set_value(surface.home, surface.schema, f"tools.{name}.{key}", f"[{', '.join(names)}]")
+    remark(f"{', '.join(toolsets)}: {'on' if on else 'off'} for {name}, from the next session on.")

@@ -1,0 +1,69 @@
+"""What rests: models and keys that are not asked for a while, known to every process on this store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hermes_agent.store.transaction import Engine, Row, Transaction
+
+PUT = """
+INSERT INTO cool_down (provider, credential, model, mark, until, reason) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (provider, credential, model)
+DO UPDATE SET mark = excluded.mark, until = excluded.until, reason = excluded.reason
+"""
+GET = "SELECT provider, credential, model, mark, until, reason FROM cool_down WHERE until > $1 ORDER BY 1, 2, 3"
+FORGET = """
+DELETE FROM cool_down
+WHERE (CAST($1 AS TEXT) = '' OR provider = $1) AND (CAST($2 AS TEXT) = '' OR credential = $2)
+"""
+OLD = "DELETE FROM cool_down WHERE until <= $1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoolDown:
+    """What rests until when (seconds since 1970), and the class of the error that it rests for. An empty `credential`
+    or `model` means every one; `mark` tells one key from another under the same name."""
+
+    provider: str
+    credential: str
+    model: str
+    mark: str
+    until: float
+    reason: str
+
+
+class CoolDowns:
+    """One row per thing that rests."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def put(self, cool_downs: Sequence[CoolDown], now: float) -> None:
+        """Keep these, each in place of an earlier one for the same thing, and forget what has ended."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(OLD, now)
+            for one in cool_downs:
+                await tx.run(PUT, one.provider, one.credential, one.model, one.mark, one.until, one.reason)
+
+        await self._engine.write(change)
+
+    async def resting(self, now: float) -> list[CoolDown]:
+        """What has not ended."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(GET, now)
+
+        return [
+            CoolDown(provider=row[0], credential=row[1], model=row[2], mark=row[3], until=row[4], reason=row[5])
+            for row in await self._engine.read(query)
+        ]
+
+    async def forget(self, provider: str = "", credential: str = "") -> int:
+        """End what rests, of a provider or of one of its credentials where they are named; how many there were."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(FORGET, provider, credential)
+
+        return await self._engine.write(change)

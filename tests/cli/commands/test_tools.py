@@ -1,0 +1,51 @@
+"""`hermes tools`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import ConfigError
+from tests.cli.shell import typed
+
+
+def states(home: Path, *surface: str) -> dict[str, bool]:
+    found = json.loads(typed(home, "tools", "list", *surface, "--json").out)
+    return {each["tool"]: each["on"] for each in found}
+
+
+def test_every_tool_is_listed_with_what_it_needs(tmp_path: Path) -> None:
+    said = typed(tmp_path, "tools", "list").out
+
+    assert said.splitlines()[0].split() == ["TOOL", "TOOLSET", "CLI", "NEEDS", "DOES"]
+    assert "terminal" in said
+    assert all(states(tmp_path).values())
+
+
+def test_a_guest_has_no_shell_until_it_is_enabled(tmp_path: Path) -> None:
+    guest = ("--surface", "guest")
+    assert not states(tmp_path, *guest)["terminal"]
+
+    typed(tmp_path, "tools", "enable", "shell", *guest)
+    assert states(tmp_path, *guest)["terminal"]
+
+    typed(tmp_path, "tools", "disable", "shell", *guest)
+    assert not states(tmp_path, *guest)["terminal"]
+
+
+def test_disabling_is_for_one_surface(tmp_path: Path) -> None:
+    typed(tmp_path, "tools", "disable", "shell", "todo")
+
+    assert not states(tmp_path)["terminal"]
+    assert states(tmp_path, "--surface", "library")["terminal"]
+
+    typed(tmp_path, "tools", "enable", "shell")
+    assert states(tmp_path)["terminal"]
+    assert not states(tmp_path)["todo"]
+
+
+def test_a_wrong_name_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Did you mean `shell`"):
+        typed(tmp_path, "tools", "disable", "shel")
