@@ -18,7 +18,7 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message
-from hermes_agent.core.model import CallDelta, Prefix, Reply, Retrying, TextDelta, ThinkingDelta, ToolSchema
+from hermes_agent.core.model import Delta, Prefix, Reply, ToolSchema
 from hermes_agent.core.records import revive
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Answer, Question
@@ -220,7 +220,7 @@ class Whole:
     kind: Literal["reply"] = field(default="reply", init=False)
 
 
-Item = TextDelta | ThinkingDelta | CallDelta | Retrying | RowOpened | RowSettled | Whole | Raised
+Item = Delta | RowOpened | RowSettled | Whole | Raised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
