@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.agent.prompt import IDENTITY, SessionPrompt, Surroundings, facts_of, sections_of
 from hermes_agent.core.errors import StoreError
-from hermes_agent.core.events import PrefixFrozen
+from hermes_agent.core.events import Notice, PrefixFrozen
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import join_sections
 from hermes_agent.providers.demo.script import Say
@@ -74,3 +74,12 @@ async def test_a_prefix_that_the_database_lost_is_an_error_not_another_prefix(tm
             journal.session.prefix_hash = "gone"
             with pytest.raises(StoreError, match="is missing from the database"):
                 await prompt.prefix(journal.session, journal)
+
+
+async def test_what_was_left_out_of_the_files_is_told_to_the_person(tmp_path):
+    house = House(tmp_path, ScriptedModel([Say("Hi")]), surroundings=Surroundings(warnings=("AGENTS.md: left out.",)))
+    async with house.open():
+        await house.say("Hello")
+        notices = [entry.event for entry in await house.log() if isinstance(entry.event, Notice)]
+
+    assert [(notice.text, notice.level) for notice in notices] == [("AGENTS.md: left out.", "warning")]

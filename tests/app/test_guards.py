@@ -165,3 +165,20 @@ async def test_a_tool_behind_use_tool_is_refused_as_itself(tmp_path, options):
 
         assert json.loads((await results(here))[0])["kind"] == "refused"
         assert mail.sent == []
+
+
+async def test_a_secret_is_in_no_log_event_or_request(tmp_path):
+    value = "hunter2-hunter2-hunter2"
+    script = [Call("terminal", {"command": 'printf %s "${secret:MY_TOKEN}"'}), Say("Done.")]
+    more = "secrets:\n  MY_TOKEN:\n    commands: ['printf*']\n"
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.env").write_text(f"MY_TOKEN={value}\n")
+    (tmp_path / "home/.env").chmod(0o600)
+    async with place(tmp_path, script, more=more) as here:
+        await here.say("Print it")
+
+        assert "[secret MY_TOKEN]" in (await results(here))[0]
+        assert value not in repr(await here.log())
+        assert not any(value.encode() in exchange.request.body for exchange in here.server.exchanges)
+    kept = [path for path in (tmp_path / "home").rglob("*") if path.is_file() and value.encode() in path.read_bytes()]
+    assert [path.name for path in kept if path.name not in (".env", "out")] == []

@@ -37,6 +37,7 @@ PROGRAM = {
     "host/paths.py": "import hermes_agent.core.ids",
     "store/database.py": "import hermes_agent.host.paths",
     "sandbox/place.py": "",
+    "scanner/scan.py": "",
     "agent/loop.py": "import hermes_agent.store.database",
     "tools/files.py": "import hermes_agent.sandbox.place",
     "skills/library.py": "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,7 +117,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
             ToolResult(
                 call_id=item.call.id,
                 name=item.call.name,
-                parts=tuple(_outside(part, session.mark) for part in result.parts),
+                parts=tuple(_outside(part, session.mark, agent.redact) for part in result.parts),
                 is_error=result.is_error,
             ),
         ),
@@ -186,11 +186,13 @@ def _heed_pins(session: Session, tool: Tool, facts: CallFacts) -> None:
             raise Refused(f"The person pinned: {pin.text}", hint="Only they can take the pin off (`/unpin`).")
 
 
-def _outside(part: Text | Image | File, mark: str) -> Text | Image | File:
-    """What a tool answered, unable to pass for a note of the runtime."""
-    if isinstance(part, Text) and mark and mark in part.text:
-        return replace(part, text=without_mark(part.text, mark))
-    return part
+def _outside(part: Text | Image | File, mark: str, redact: Callable[[str], str]) -> Text | Image | File:
+    """What a tool answered, without secrets, and unable to pass for a note of the runtime."""
+    if not isinstance(part, Text):
+        return part
+    text = redact(part.text)
+    text = without_mark(text, mark) if mark and mark in text else text
+    return part if text == part.text else replace(part, text=text)
 
 
 async def _declare(session: Session, journal: Journal, item: Planned, facts: CallFacts, key: str) -> None:

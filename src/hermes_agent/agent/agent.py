@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,7 +34,8 @@ class Toolbox(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
-    runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows).
+    runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
+    `redact` takes secrets out of what tools say, before anybody sees or keeps it.
     """
 
     model: Model
@@ -49,3 +50,4 @@ class Agent:
     effort: str = "medium"
     max_parallel: int = 8
     attended: bool = True
+    redact: Callable[[str], str] = str

@@ -49,7 +49,7 @@ class RunContext:
 
     def progress(self, text: str) -> None:
         """Show a line to whoever watches."""
-        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=text))
+        self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=self._agent.redact(text)))
 
     async def ask(self, question: Question) -> str:
         """The person's answer; the question goes into the log once, however often the call is made again."""

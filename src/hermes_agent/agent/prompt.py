@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.errors import StoreError
-from hermes_agent.core.events import PrefixFrozen, SectionFacts
+from hermes_agent.core.events import Notice, PrefixFrozen, SectionFacts
 from hermes_agent.core.model import Prefix, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, freeze, short_hash, tools_text
 from hermes_agent.store.database import Store
@@ -33,13 +33,15 @@ Whatever claims to be such a note without that mark is not one.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `context` the
-    project's context file, `environment` the machine and channel, `date` the day (`2026-11-21`)."""
+    project's context file, `environment` the machine and channel, `date` the day (`2026-11-21`). `warnings` are for the
+    person: what was left out of these files, and why."""
 
     identity: str = ""
     tools: str = ""
     context: str = ""
     environment: str = ""
     date: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def sections_of(surroundings: Surroundings) -> tuple[Section, ...]:
@@ -80,10 +82,12 @@ class SessionPrompt:
         return frozen.prefix
 
     async def _new(self, journal: Journal) -> Prefix:
-        sections = sections_of(await self._surroundings())
+        surroundings = await self._surroundings()
+        sections = sections_of(surroundings)
         prefix = freeze(sections, self._tools)
         event = PrefixFrozen(hash=prefix.hash, cause="session start", sections=facts_of(sections, self._tools))
-        await journal.commit(event, changes=[journal.keep_prefix(prefix, sections)])
+        notices = [Notice(text=warning, level="warning") for warning in surroundings.warnings]
+        await journal.commit(event, *notices, changes=[journal.keep_prefix(prefix, sections)])
         return prefix
 
 

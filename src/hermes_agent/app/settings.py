@@ -11,7 +11,7 @@ from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
-from hermes_agent.tools.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
+from hermes_agent.tools.settings import ApprovalSettings, SecretUse, TerminalSettings, ToolOutputSettings
 from hermes_agent.tools.surfaces import SurfaceTools
 
 
@@ -101,4 +101,7 @@ class Settings:
     )
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
+    )
+    secrets: Mapping[str, SecretUse] = field(
+        default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )

@@ -7,8 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.host.late import late
 
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
+SCREENED = "hermes_agent.scanner.scan:screened"
 OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
@@ -16,30 +18,42 @@ LONGEST_CONTEXT = 20_000
 
 def surroundings(*, soul: Path, workspace: Path, channel: str, now: float, tools: str = "") -> Surroundings:
     """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
+    identity, said = screened(_cut(read_text(soul), soul.name), soul.name)
+    context, told = project_context(workspace)
     return Surroundings(
-        identity=_cut(read_text(soul), soul.name),
+        identity=identity,
         tools=tools,
-        context=project_context(workspace),
+        context=context,
         environment=environment(workspace, channel),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
+        warnings=(*said, *told),
     )
 
 
-def project_context(workspace: Path) -> str:
+def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """The text without the paragraphs that must not reach a prompt, and a sentence for the person where there were
+    any."""
+    if not text:
+        return "", ()
+    clean, reason = late(SCREENED)(text, name)
+    return clean, (f"{name}: a part was left out of the prompt ({reason}).",) if reason else ()
+
+
+def project_context(workspace: Path) -> tuple[str, tuple[str, ...]]:
     """The nearest of `.hermes.md` or `HERMES.md` up to the git root, else the folder's `AGENTS.md`, `CLAUDE.md` or
-    `.cursorrules`; empty where there is none. A link that leads out of the project is not followed."""
+    `.cursorrules`, screened; empty where there is none. A link that leads out of the project is not followed."""
     root = git_root(workspace)
     for folder in (workspace, *workspace.parents):
         for name in CONTEXT_FILES:
-            if text := _context_text(folder / name, root or workspace):
-                return text
+            if (found := _context_text(folder / name, root or workspace))[0]:
+                return found
         if folder == (root or workspace):
             break
     for folder in dict.fromkeys((workspace, root or workspace)):
         for name in OTHER_CONTEXT_FILES:
-            if text := _context_text(folder / name, root or workspace):
-                return text
-    return ""
+            if (found := _context_text(folder / name, root or workspace))[0]:
+                return found
+    return "", ()
 
 
 def git_root(folder: Path) -> Path | None:
@@ -69,11 +83,11 @@ def read_text(path: Path) -> str:
     return raw.decode(encoding, "replace")
 
 
-def _context_text(path: Path, root: Path) -> str:
+def _context_text(path: Path, root: Path) -> tuple[str, tuple[str, ...]]:
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
-        return ""
-    text = _cut(read_text(path).strip(), path.name)
-    return f"# Project context ({path.name})\n{text}" if text else ""
+        return "", ()
+    text, warnings = screened(_cut(read_text(path).strip(), path.name), path.name)
+    return (f"# Project context ({path.name})\n{text}", warnings) if text else ("", ())
 
 
 def _cut(text: str, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,7 @@ PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
+OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
@@ -47,11 +49,20 @@ TOOLSETS = ("files", "shell", "todo", "clarify")
 CLI = "cli"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What guards ask beside the person: `judge` the auxiliary model (`approvals.mode: smart`), `secret` for the value
+    of a secret, empty where there is none."""
+
+    judge: Ask | None = None
+    secret: Callable[[str], str] = lambda _: ""
+
+
 class Toolkit:
     """The toolboxes of this process, and the permission that its calls need.
 
     `toolsets` narrows the built-in ones (None: all); an unknown name raises `ConfigError`. `quarantined` names tools
-    that are not offered, with the reason. `judge` asks the auxiliary model (`approvals.mode: smart`).
+    that are not offered, with the reason.
     """
 
     def __init__(
@@ -61,12 +72,12 @@ class Toolkit:
         clock: Clock,
         toolsets: Sequence[str] | None,
         extra: Sequence[Tool],
-        *,
-        judge: Ask | None = None,
+        means: Means | None = None,
     ) -> None:
         for name in toolsets or ():
             check_toolset(name, TOOLSETS)
-        self._home, self._settings, self._clock, self._judge = home, settings, clock, judge
+        self._home, self._settings, self._clock = home, settings, clock
+        self._means = means or Means()
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
@@ -92,6 +103,11 @@ class Toolkit:
         chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
         return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
 
+    def _opened(self, tool: Tool) -> Tool:
+        """The tool with secrets in its arguments."""
+        opened: Tool = late(OPENED)(tool, self._means.secret, self._settings.secrets, self._home.cache / "secrets")
+        return opened
+
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
         """The tools of one toolset."""
         return collect([self._sets[toolset]])[0]
@@ -100,7 +116,7 @@ class Toolkit:
         """The tools of a surface: what is not in it cannot be called there."""
         if surface not in self._boxes:
             wanted = [self._sets[name] for name in self.toolsets(surface)]
-            self._boxes[surface] = Toolbox(collect([*wanted, *self._extra])[0])
+            self._boxes[surface] = Toolbox(collect([*wanted, *self._extra])[0], self._opened)
         return self._boxes[surface]
 
     def hooks(
@@ -123,7 +139,7 @@ class Toolkit:
     def _permission_hook(self, standpoint: Standpoint) -> Hook:
         terminal, approvals = self._settings.terminal, self._settings.approvals
         variables = scrubbed(environment(), terminal.env_passthrough)
-        judge = self._judge if approvals.mode == "smart" else None
+        judge = self._means.judge if approvals.mode == "smart" else None
         hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
         return hook
 

@@ -24,7 +24,7 @@ from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Toolkit
+from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
@@ -94,7 +94,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         clock, http = SystemClock(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, Means(secret=secrets.get))
         url = inserted.database or loaded.value.store.url or str(home.database)
         store = await open_store(url, clock=clock, ids=inserted.store_ids)
         builder = Builder(
@@ -183,7 +183,8 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
-        toolbox = self.toolkit.toolbox(GUEST if self.options.is_guest(record.principal) else record.surface)
+        surface = GUEST if self.options.is_guest(record.principal) else record.surface
+        toolbox = self.toolkit.toolbox(surface)
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -224,10 +225,13 @@ class Builder:
             budget=Budget(limits=limits),
             clock=own.clock,
             ids=own.ids,
-            hooks=self.toolkit.hooks(self.options.capabilities, attended=self.options.attended, session=record.id),
+            hooks=self.toolkit.hooks(
+                self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
+            ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
             attended=self.options.attended,
+            redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )

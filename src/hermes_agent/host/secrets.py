@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from urllib.parse import quote as in_address
 
 from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import locked, read_small, write_private
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.redaction import MARKER, Redaction
 
-SHORTEST_HIDDEN = 8
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
 TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
@@ -43,6 +41,8 @@ class Secrets:
     warnings: tuple[str, ...] = ()
     _kept: dict[str, str] = field(default_factory=dict, repr=False)
     _asked: set[str] = field(default_factory=set, repr=False)
+    _hidden: dict[str, str] = field(default_factory=dict, repr=False)
+    _redaction: Redaction = field(default_factory=lambda: Redaction({}), repr=False)
 
     def get(self, name: str) -> str:
         """The value under this name, empty where there is none."""
@@ -64,6 +64,8 @@ class Secrets:
         """Write one secret into `.env`; other lines stay as they are. Raises `ConfigError`, `HomeError`."""
         if not NAME.fullmatch(name):
             raise ConfigError(f"`{name}` cannot name a secret: use letters, digits and `_`.")
+        if MARKER.search(value):
+            raise ConfigError(f"The value of {name} holds the mark of a hidden secret; the secret itself is needed.")
         if any(sign in value for sign in "\0\n\r"):
             raise ConfigError(f"The value of {name} goes over more than one line; a key stands on one.")
         self._rewrite(name, f"{name}={_quoted(value)}\n")
@@ -78,15 +80,12 @@ class Secrets:
         return True
 
     def redact(self, text: str) -> str:
-        """The text with every known value of at least 8 characters, also as JSON or an address writes it, and what
-        looks like a key, replaced."""
+        """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
         outside = (name for name in self.variables if name in self._asked or TELLING.search(name))
         values = {self.get(name): name for name in (*outside, *self.kept)}
-        for value in sorted(values, key=len, reverse=True):
-            if len(value) >= SHORTEST_HIDDEN:
-                for form in _forms(value):
-                    text = text.replace(form, f"[secret {values[value]}]")
-        return _shapes().sub("[secret]", text)
+        if values != self._hidden:
+            self._hidden, self._redaction = values, Redaction(values)
+        return _shapes().sub("[secret]", self._redaction.hide(text))
 
     def _rewrite(self, name: str, line: str) -> None:
         self.home.ensure()
@@ -162,13 +161,6 @@ def _quoted(value: str) -> str:
         return f"'{value}'"
     escaped = re.sub(r"([\"\\$`])", r"\\\1", value)
     return f'"{escaped}"'
-
-
-@cache
-def _forms(value: str) -> tuple[str, ...]:
-    """The value as it is, inside a JSON text, and inside an address; each once."""
-    inside = (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], in_address(value, safe=""))
-    return tuple(dict.fromkeys((value, *inside)))
 
 
 @cache

@@ -55,3 +55,11 @@ class ApprovalSettings:
     deny: tuple[str, ...] = field(
         default=(), metadata={"doc": "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`."}
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretUse:
+    """Where one secret may go (section `secrets.NAME`); its value is in `.env`."""
+
+    hosts: tuple[str, ...] = field(default=(), metadata={"doc": "Hosts that it may be sent to, as globs."})
+    commands: tuple[str, ...] = field(default=(), metadata={"doc": "Commands or tools that may have it, as globs."})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -18,6 +18,7 @@ from hermes_agent.tools.search import ranked
 
 FIND, USE = "find_tools", "use_tool"
 FOUND_AT_ONCE = 5
+MENTIONS = "${secret:"
 
 
 class Toolbox:
@@ -25,10 +26,11 @@ class Toolbox:
 
     `offered` is what a prompt holds: the core tools as they were given and, where there are others, `find_tools` and
     `use_tool` that lead to them. `resolve` gives the tool that a call really means, so that permission, journal and
-    guardrails never see `use_tool` in place of what it uses.
+    guardrails never see `use_tool` in place of what it uses; `opened` gives a tool whose arguments name secrets.
     """
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], opened: Callable[[Tool], Tool] | None = None) -> None:
+        self._opened = opened
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self._tools.setdefault(tool.schema.name, tool)
@@ -64,11 +66,14 @@ class Toolbox:
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]:
         """The tool and arguments that a call means: those inside a `use_tool`, otherwise the call's own."""
         if name != USE:
-            return self.get(name), arguments
+            tool = self.get(name)
+            opens = self._opened is not None and MENTIONS in repr(arguments)
+            return (self._opened(tool) if self._opened and opens else tool), arguments
         inner = arguments.get("arguments")
         if isinstance(inner, str):
             inner = _json_object(inner)
-        return self.get(str(arguments.get("name", ""))), inner if isinstance(inner, Mapping) else {}
+        inside = str(arguments.get("name", ""))
+        return self.resolve("" if inside == USE else inside, inner if isinstance(inner, Mapping) else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hermes_agent.agent.agent import Agent, Toolbox
@@ -83,8 +83,8 @@ class ReplayingDeck:
 
     async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
         """What was found then."""
-        facts = self._player.surroundings(session)
-        return Surroundings(**{each.name: facts.get(each.name, "") for each in fields(Surroundings)})
+        found: Surroundings = revive(Surroundings, self._player.surroundings(session))
+        return found
 
     def offered(self, session: str, tools: Schemas) -> Schemas:
         """The process's own tools; where all comes from the recording, those that were offered then."""

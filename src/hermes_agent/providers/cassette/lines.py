@@ -120,10 +120,10 @@ class MailRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What was found out about the surroundings: text by name, and the tools that were offered."""
+    """What was found out about the surroundings: by name, and the tools that were offered."""
 
     track: str
-    facts: Mapping[str, str]
+    facts: Mapping[str, Any]
     tools: tuple[ToolSchema, ...]
     kind: Literal["surroundings"] = field(default="surroundings", init=False)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model, ToolSchema
@@ -142,12 +143,12 @@ class Player:
         """The clock of a session."""
         return self.track(session).clock
 
-    def surroundings(self, session: str) -> dict[str, str]:
+    def surroundings(self, session: str) -> Mapping[str, Any]:
         """What was found out for the session's prefix. Raises `CassetteError` where nothing was recorded."""
         found = self.cassette.surroundings.get(self.track(session).name)
         if found is None:
             raise CassetteError("The recording has no prompt for this session: it ends before the first question.")
-        return dict(found.facts)
+        return found.facts
 
     def names_told(self, session: str) -> list[str]:
         """The sources of the tail that spoke beside this session's messages, in their order."""

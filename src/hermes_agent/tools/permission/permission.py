@@ -11,6 +11,8 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
 from hermes_agent.tools.danger.judging import judge
 from hermes_agent.tools.danger.verdict import Verdict, Where
+from hermes_agent.tools.handles import HANDLE
+from hermes_agent.tools.permission.marks import overwrites_a_secret
 from hermes_agent.tools.permission.requests import (
     COMMAND,
     Allowed,
@@ -92,10 +94,12 @@ class Permission:
                 return Denied(f"The person did not agree and said: {words}")
 
     def _verdict(self, request: Request) -> Verdict:
+        if path := overwrites_a_secret(request):
+            return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
         where = Where(folder=folder_of(request), writable=(request.workspace, *self._writable))
         command = request.arguments.get(COMMAND)
         if Capability.EXEC in request.needs and isinstance(command, str):
-            return judge(command, where)
+            return judge(HANDLE.sub(r"handle_\1", command), where)
         if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
             return Verdict()
         outside = [path for path in request.facts.paths or () if where.is_outside(path)]

@@ -1,0 +1,95 @@
+"""`hermes secrets`: which secrets tools may name, and where each may go; values are never shown."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import click
+
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.config_edit import set_value, unset
+from hermes_agent.tools.settings import SecretUse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One secret: its name, where the value comes from (empty: it has none), and where it may go."""
+
+    name: str
+    source: str
+    hosts: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+@click.group(short_help="Keep secrets for tools, by name.")
+def secrets() -> None:
+    """Keep secrets for tools. The model writes ${secret:NAME} and never sees the value."""
+
+
+@secrets.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def list_(surface: Surface, as_json: bool) -> None:
+    """List the names, and where each may go."""
+    uses = surface.loaded.value.secrets
+    names = sorted({*uses, *surface.secrets.kept})
+    found = [
+        Kept(
+            name=name,
+            source=surface.secrets.source(name),
+            hosts=uses.get(name, SecretUse()).hosts,
+            commands=uses.get(name, SecretUse()).commands,
+        )
+        for name in names
+    ]
+    if as_json:
+        say_json(found)
+        return
+    rows = [
+        (each.name, each.source or "no value", ", ".join(each.hosts) or "-", ", ".join(each.commands) or "-")
+        for each in found
+    ]
+    say(table(rows, ("NAME", "FROM", "HOSTS", "COMMANDS")) if rows else "No secrets.")
+
+
+@secrets.command("set")
+@click.argument("name")
+@pass_surface
+def set_(surface: Surface, name: str) -> None:
+    """Keep a value. It is asked for without being shown, or read from standard input."""
+    piped = not sys.stdin.isatty()
+    value = sys.stdin.readline().rstrip("\r\n") if piped else click.prompt(name, hide_input=True)
+    if not value:
+        raise ConfigError("An empty value is no secret. Nothing was changed.")
+    surface.secrets.set(name, value)
+    remark(f"{name} is kept in {surface.home.env_file}. `hermes secrets allow {name}` says where it may go.")
+
+
+@secrets.command()
+@click.argument("name")
+@pass_surface
+def remove(surface: Surface, name: str) -> None:
+    """Forget a value, and where it might go."""
+    gone = surface.secrets.unset(name)
+    if name in surface.loaded.value.secrets:
+        gone = unset(surface.home, surface.schema, f"secrets.{name}") or gone
+    say(f"{name} is forgotten." if gone else f"There was no secret {name}.")
+
+
+@secrets.command()
+@click.argument("name")
+@click.option("--host", "hosts", multiple=True, help="A host, as a glob: api.example.com, *.example.com.")
+@click.option("--command", "commands", multiple=True, help="A command or tool, as a glob: 'git push*'.")
+@pass_surface
+def allow(surface: Surface, name: str, hosts: tuple[str, ...], commands: tuple[str, ...]) -> None:
+    """Say where a secret may go, beside where it may already."""
+    if not hosts and not commands:
+        raise click.UsageError("Say where: --host or --command.")
+    now = surface.loaded.value.secrets.get(name, SecretUse())
+    for key, texts in (("hosts", (*now.hosts, *hosts)), ("commands", (*now.commands, *commands))):
+        quoted = ", ".join(f"'{text}'" for text in dict.fromkeys(texts))
+        set_value(surface.home, surface.schema, f"secrets.{name}.{key}", f"[{quoted}]")
+    remark(f"{name} may go to: {', '.join((*now.hosts, *hosts, *now.commands, *commands))}")

@@ -1,0 +1,120 @@
+"""Takes known secrets out of texts: as they are, in base64, URL-encoded, cut off at an end, or split over pieces."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus
+
+SHORTEST_HIDDEN = 8
+CUT = 12
+"""Characters of a secret's beginning or end that give it away where the rest was cut off."""
+MARKER = re.compile(r"\[secret( [A-Za-z_]\w*)?\]|\[redacted\]", re.IGNORECASE)
+"""What stands in place of a secret."""
+
+
+class Redaction:
+    """Hides the values of `secrets` (value to name). Values shorter than 8 characters are not hidden."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        forms: dict[str, str] = {}
+        for value, name in secrets.items():
+            if len(value) >= SHORTEST_HIDDEN:
+                forms.update(dict.fromkeys(_forms(value), f"[secret {name}]"))
+        self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
+        self.longest = max((len(form) for form in forms), default=0)
+
+    def hide(self, text: str) -> str:
+        """The text without any of them."""
+        text = self.hide_whole(text)
+        for label in dict.fromkeys(label for _, label in self._forms):
+            forms = [form for form, named in self._forms if named == label and len(form) >= CUT + 4]
+            text = _without_rest(text, forms, label)
+        return text
+
+    def hide_whole(self, text: str) -> str:
+        """The text without those that stand in it whole."""
+        for form, label in self._forms:
+            if form in text:
+                text = text.replace(form, label)
+        return self._without_wrapped(text)
+
+    def _without_wrapped(self, text: str) -> str:
+        """Also where line breaks stand inside, as `base64` puts them every 76 characters."""
+        joined = text.replace("\r", "").replace("\n", "") if "\n" in text else ""
+        for form, label in self._forms:
+            if joined and form in joined:
+                text = re.sub(r"[\r\n]*".join(map(re.escape, form)), label, text)
+        return text
+
+    def open_end(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a secret that goes on in the next piece."""
+        most = min(len(text), self.longest - 1)
+        for length in range(most, 0, -1):
+            tail = text[-length:]
+            if any(len(form) > length and form.startswith(tail) for form, _ in self._forms):
+                return length
+        return 0
+
+
+class RedactedStream:
+    """Hides secrets in a text that comes in pieces: what may be the beginning of one is held back until it is known."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What may be shown now."""
+        text = self._redaction.hide_whole(self._held + piece)
+        known = len(text) - self._redaction.open_end(text)
+        self._held = text[known:]
+        return self._redaction.hide(text[:known])
+
+    def end(self) -> str:
+        """The rest."""
+        rest, self._held = self._held, ""
+        return self._redaction.hide(rest)
+
+
+def _forms(value: str) -> Iterable[str]:
+    raw = value.encode()
+    yield value
+    yield raw.hex()
+    yield from {quote(value, safe=""), quote_plus(value), quote(value)}
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        for shift in range(3):  # Where in a longer text it begins decides how it looks.
+            text = encode(b"\0" * shift + raw).decode()
+            first = (0, 2, 3)[shift]
+            last = len(text) if (shift + len(raw)) % 3 == 0 else len(text.rstrip("=")) - 1
+            if last - first >= SHORTEST_HIDDEN:
+                yield text[first:last]
+
+
+def _without_rest(text: str, forms: list[str], label: str) -> str:
+    """The text without a beginning or end of a form, as is left where a text is cut off."""
+    for part in {part for form in forms for part in (form[:CUT], form[-CUT:])}:
+        at = text.find(part)
+        while at >= 0:
+            begin = min(_back(text, form, at) for form in forms if form.endswith(part) or form.startswith(part))
+            end = max(_forth(text, form, at) for form in forms if form.endswith(part) or form.startswith(part))
+            text = f"{text[:begin]}{label}{text[end:]}"
+            at = text.find(part, begin + len(label))
+    return text
+
+
+def _forth(text: str, form: str, at: int) -> int:
+    """Where a form that begins at `at` stops standing in the text."""
+    end = at + CUT
+    while form.startswith(text[at:end]) and end < len(text) and end - at < len(form) and text[end] == form[end - at]:
+        end += 1
+    return end
+
+
+def _back(text: str, form: str, at: int) -> int:
+    """Where a form whose end was found at `at` begins to stand in the text."""
+    end = at + CUT
+    while form.endswith(text[at:end]) and at and end - at < len(form) and text[at - 1] == form[at - end - 1]:
+        at -= 1
+    return at

@@ -1,0 +1,42 @@
+"""What the scanner finds: where, of which kind, how bad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class Category(StrEnum):
+    """What a finding is about."""
+
+    INJECTION = "injection"
+    EXFILTRATION = "exfiltration"
+    HIDDEN = "hidden text"
+    HOMOGLYPH = "look-alike letters"
+    SECRET = "secret"
+    PERSISTENCE = "persistence"
+
+
+class Severity(IntEnum):
+    """`NOTE`: also found in honest files, worth a look. `WARN`: nothing of this kind is learned or remembered. `BLOCK`:
+    does not reach a prompt."""
+
+    NOTE = 1
+    WARN = 2
+    BLOCK = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`start` and `end` are places in the text that was scanned; `what` says in a few words what stands there."""
+
+    category: Category
+    severity: Severity
+    start: int
+    end: int
+    what: str
+
+
+def worst(findings: tuple[Finding, ...]) -> Severity | None:
+    """The highest severity; None where nothing was found."""
+    return max((finding.severity for finding in findings), default=None)

@@ -1,0 +1,267 @@
+"""The patterns: what somebody writes who wants a model to obey a text, to send secrets away, or to stay on a machine.
+
+Each is kept narrow by what honest READMEs and agent files hold; `python -m bench scanner` counts what that misses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from hermes_agent.host.secrets import SHAPES
+from hermes_agent.scanner.finding import Category, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One pattern and what it means. A text without any of the `hints`, in lower case, cannot match: looking for them
+    first makes a scan of an honest text several times as fast, and few patterns are ever compiled."""
+
+    category: Category
+    severity: Severity
+    what: str
+    hints: tuple[str, ...]
+    pattern: str
+    flags: re.RegexFlag = re.IGNORECASE
+
+    def matches(self, text: str, lower: str) -> Iterator[re.Match[str]]:
+        """The matches in a text, which is also given in lower case."""
+        if any(hint in lower for hint in self.hints):
+            yield from _compiled(self.pattern, self.flags).finditer(text)
+
+
+@cache
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
+
+
+def _rules(category: Category, *rows: tuple[Severity, str, str, str]) -> tuple[Rule, ...]:
+    """Rows of severity, what it is, the hints (with `|` between them), the pattern."""
+    return tuple(
+        Rule(category=category, severity=severity, what=what, hints=tuple(hints.split("|")), pattern=pattern)
+        for severity, what, hints, pattern in rows
+    )
+
+
+DROPS = "tells the reader to drop its instructions"
+IDENTITY = "gives the reader another identity"
+DARK = "wants the person kept in the dark"
+SYSTEM = "speaks as the system"
+
+_DROP = r"\b(?:ignore|disregard|forget|override|overrule|bypass|neglect|do not follow|don'?t follow|stop following)"
+_DROP_HINTS = "ignore|disregard|forget|overr|bypass|neglect|follow"
+_EARLIER = (
+    r"(?:previous(?:ly)?|prior|above|earlier|preceding|foregoing|system|original|initial|existing|developer|your|my|the"
+    r"|all|any|other|given|safety|of|these|those)"
+)
+_ORDERS = (
+    r"(?:instructions?|prompts?|rules|directives?|guidelines|commands?|programming|orders|constraints|restrictions)"
+)
+_TELL = r"(?:tell|inform|mention|reveal|alert|notify|let|ask)(?:ing|ting)?"
+_DEEDS = r"(?:send|post|upload|run|execute|delete|install|instead|secret|silently|curl|about this)"
+_AI = r"(?:an? |any |all |the )?(?:AI|LLM|language model|AI (?:agent|assistant|model)|assistant|chatbot)s?\b"
+
+INJECTIONS = _rules(
+    Category.INJECTION,
+    (Severity.BLOCK, DROPS, _DROP_HINTS, rf"{_DROP}\s+(?:{_EARLIER}[\s,]+){{1,6}}{_ORDERS}"),
+    (Severity.BLOCK, DROPS, _DROP_HINTS, rf"{_DROP}\s+(?:all|everything)\s+(?:that (?:was|came) )?(?:above|before)\b"),
+    (
+        Severity.BLOCK,
+        DROPS,
+        "ignorier|vergiss|missachte",
+        r"\b(?:ignorier\w*|vergiss|missachte)\s+(?:\w+\s+){0,3}(?:anweisungen|regeln|vorgaben)",
+    ),
+    (
+        Severity.BLOCK,
+        DROPS,
+        "ignor|olvid|desobedece",
+        r"\b(?:ignora|olvida|desobedece)\w*\s+(?:\w+\s+){0,3}(?:instrucciones|istruzioni|instruções|reglas)",
+    ),
+    (
+        Severity.BLOCK,
+        DROPS,
+        "ignore|oublie",
+        r"\b(?:ignore[zr]?|oublie[zr]?)\s+(?:\w+\s+){0,3}(?:instructions|consignes|règles)\s+"
+        r"(?:précédentes|antérieures|ci-dessus)",
+    ),
+    (
+        Severity.BLOCK,
+        DROPS,
+        "игнорируй|забудь",
+        r"(?:игнорируй(?:те)?|забудь(?:те)?)\s+(?:\w+\s+){0,3}(?:инструкци\w+|указани\w+|правил\w+)",
+    ),
+    (Severity.BLOCK, DROPS, "忽略|无视|無視|忘", r"(?:忽略|无视|無視|忘记|忘掉).{0,8}(?:指令|指示|提示|规则|規則)"),
+    (Severity.BLOCK, DROPS, "無視|忘れ", r"(?:以前|これまで|上記|前)の?.{0,6}(?:指示|命令|ルール).{0,4}(?:無視|忘れ)"),
+    (Severity.BLOCK, DROPS, "무시|잊", r"(?:이전|위의).{0,6}(?:지시|명령|규칙).{0,6}(?:무시|잊)"),
+    (
+        Severity.BLOCK,
+        IDENTITY,
+        "you are n",
+        r"\byou are (?:now|no longer)\s+(?:an? |in |the )?(?:\w+\s+){0,3}"
+        r"(?:DAN\b|jailbroken|unrestricted|unfiltered|developer mode|evil|uncensored|bound by|restricted by)",
+    ),
+    (
+        Severity.BLOCK,
+        IDENTITY,
+        " mode",
+        r"\b(?:enter|enable|activate|switch to)\s+(?:DAN|god|jailbreak|unrestricted)\s+mode\b",
+    ),
+    (
+        Severity.BLOCK,
+        DARK,
+        "user|owner|human|operator",
+        rf"\b(?:do not|don'?t|never|without)\s+{_TELL}\s+(?:this |it |that |any of this )?(?:to )?(?:the )?"
+        rf"(?:user|owner|human|operator)\b(?!.{{0,40}}\b(?:until|unless|before|twice|again)\b)(?=.{{0,160}}\b{_DEEDS}\b)",
+    ),
+    (
+        Severity.BLOCK,
+        "asks for the hidden prompt",
+        "system prompt|system message|instructions",
+        r"\b(?:reveal|print|output|repeat|leak|show me|tell me)\s+(?:\w+\s+){0,2}(?:your|the)\s+"
+        r"(?:full |entire |complete |hidden |initial |original )*"
+        r"(?:system prompt|system message|hidden instructions|initial instructions)\b",
+    ),
+    (Severity.BLOCK, "speaks as the runtime", "<runtime", r"<runtime\s+mark="),
+    (
+        Severity.BLOCK,
+        SYSTEM,
+        "system|admin|developer",
+        r"(?:^|\n)\s*(?:\[|<|\()?(?:system|admin|developer)"
+        r"(?: (?:message|notice|override|update|alert|instruction))(?:\]|>|\))?\s*:\s*\S.{0,120}"
+        r"\b(?:must|ignore|immediately|you are|obey|comply|new (?:instruction|rule|task))",
+    ),
+    (
+        Severity.BLOCK,
+        SYSTEM,
+        "instruction|directive",
+        r"\bnew (?:system )?(?:instructions?|directive)s?\s*(?:from (?:the )?(?:system|admin|developer))?\s*:\s*\S"
+        r".{0,80}"
+        r"\b(?:ignore|you (?:must|will|are)|send|forget|disregard)",
+    ),
+    (
+        Severity.BLOCK,
+        "addresses an AI that reads along",
+        "ai|llm|language model|assistant|chatbot",
+        r"\b(?:if you(?:'re| are)|attention|note to|message (?:for|to)|important (?:for|message to))\s+"
+        rf"{_AI}.{{0,120}}\b(?:must|should|ignore|instead|send|run|execute|forget|disregard|recommend|rate|approve)\b",
+    ),
+    (
+        Severity.NOTE,
+        "holds the marks of a chat format",
+        "<|im_|<|sys|<|use|<|ass|<|end|<|eot|<|sta|sys>>|inst]",
+        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|<</?SYS>>|\[/?INST\]",
+    ),
+)
+
+_SENDS = r"(?:curl|wget|nc|ncat|netcat|Invoke-WebRequest|Invoke-RestMethod|iwr|scp|rsync|ftp|telnet|socat)"
+_KEY_FILES = (
+    r"(?:\.env\b(?!\.(?:example|sample|template|dist))|id_rsa|id_ed25519|\.aws/credentials|\.netrc|\.npmrc|\.pypirc|"
+    r"/etc/shadow|\.ssh/(?!known_hosts|config)|\.kube/config|\.git-credentials|\.docker/config\.json)"
+)
+_KEY_FILE_HINTS = ".env|id_rsa|id_ed25519|.aws|.netrc|.npmrc|.pypirc|shadow|.ssh|.kube|.git-cred|.docker"
+_KEY_NAMES = r"\$\{?[A-Z][A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PRIVATE_KEY|CREDENTIALS)[A-Z0-9_]*\}?"
+_KEY_NAME_HINTS = "api_key|secret|token|passw|private_key|credentials"
+_SECRETS = (
+    r"(?:api[ _-]?keys?|access tokens?|credentials?|passwords?|private keys?|ssh keys?|secrets?|cookies|"
+    r"\.env\b|id_rsa|id_ed25519|environment variables|chat history|conversation(?: history)?|system prompt)"
+)
+
+EXFILTRATIONS = _rules(
+    Category.EXFILTRATION,
+    (
+        Severity.BLOCK,
+        "sends a file of keys away",
+        _KEY_FILE_HINTS,
+        rf"\b{_SENDS}\b[^\n|;&]{{0,200}}(?:@|<|\$\(\s*(?:cat|base64)\s+|`(?:cat|base64)\s+)[^\n]{{0,60}}{_KEY_FILES}",
+    ),
+    (
+        Severity.BLOCK,
+        "sends a file of keys away",
+        _KEY_FILE_HINTS,
+        rf"\b(?:cat|base64|tar|gzip|zip|xxd)\b[^\n|]{{0,100}}{_KEY_FILES}[^\n]{{0,80}}\|[^\n]{{0,80}}\b{_SENDS}\b",
+    ),
+    (
+        Severity.BLOCK,
+        "sends the environment away",
+        "env|export -p|set |",
+        rf"\b(?:env|printenv|export -p)\b\s*\|[^\n]{{0,80}}\b{_SENDS}\b",
+    ),
+    (Severity.BLOCK, "sends the environment away", "$(", rf"\b{_SENDS}\b[^\n]{{0,160}}\$\(\s*(?:env|printenv)\b"),
+    (
+        Severity.WARN,
+        "puts a key into an address",
+        _KEY_NAME_HINTS,
+        rf"\b{_SENDS}\b[^\n]{{0,160}}https?://[^\s'\"]*[?&][^\s'\"]*{_KEY_NAMES}",
+    ),
+    (
+        Severity.WARN,
+        "sends a key as data",
+        _KEY_NAME_HINTS,
+        rf"\b{_SENDS}\b[^\n]{{0,160}}(?:\s-d|--data(?:-\w+)?|\s-F|--form)[ =][^\n]{{0,80}}{_KEY_NAMES}",
+    ),
+    (
+        Severity.BLOCK,
+        "asks for secrets to be sent",
+        "http|@|webhook",
+        r"\b(?:send|post|upload|e?mail|forward|transmit|exfiltrate|leak|submit|append)\b[^\n.]{0,60}"
+        rf"\b{_SECRETS}[^\n]{{0,60}}\b(?:to|into|at|via)\b[^\n]{{0,30}}(?:https?://|[\w.+-]+@[\w-]+\.\w|webhook)",
+    ),
+    (
+        Severity.BLOCK,
+        "hides data in a picture's address",
+        "![",
+        r"!\[[^\]]*\]\(\s*https?://[^)\s]*[?&=/][^)\s]*(?:\{\{?|\$\{|<|\[)\s*"
+        r"(?:data|conversation|history|secret|token|key|password|context|prompt|message|base64)[^)]*\)",
+    ),
+)
+
+_LOGIN_FILES = r"~?[^\s;&|]*\.(?:bashrc|zshrc|profile|bash_profile|zprofile)\b"
+
+PERSISTENCES = _rules(
+    Category.PERSISTENCE,
+    (Severity.WARN, "adds a key that may log in", "authorized_keys", r">>?\s*[^\s;&|]*\.ssh/authorized_keys"),
+    (
+        Severity.WARN,
+        "runs something at every log-in",
+        "rc|profile",
+        rf"\b(?:curl|wget|nc|bash -i|python\d? -c|base64 -d)\b[^\n]{{0,160}}>>\s*{_LOGIN_FILES}",
+    ),
+    (
+        Severity.WARN,
+        "runs something by the clock",
+        "cron",
+        r"(?:\|\s*crontab\s+-|\bcrontab\s+-(?!\w)|>>?\s*/etc/cron[.\w]*/?\S*)[^\n]{0,160}",
+    ),
+    (
+        Severity.WARN,
+        "opens a shell to the outside",
+        "/dev/tcp|/bin/",
+        r"\bbash\s+-i\s*>&\s*/dev/tcp/|\bnc\b[^\n]{0,60}\s-e\s*/bin/(?:ba)?sh|/dev/tcp/\d{1,3}(?:\.\d{1,3}){3}/\d+",
+    ),
+    (
+        Severity.WARN,
+        "starts with the system",
+        "currentversion|schtasks",
+        r"\breg(?:\.exe)?\s+add\s+[^\n]{0,60}\\CurrentVersion\\Run\b|\bschtasks(?:\.exe)?\s+/create\b",
+    ),
+    (Severity.NOTE, "changes what a shell does at log-in", "rc|profile", rf">>\s*{_LOGIN_FILES}"),
+    (
+        Severity.NOTE,
+        "starts with the system",
+        "systemctl|launchctl|launchagents",
+        r"\bsystemctl\s+(?:--user\s+)?enable\b|\blaunchctl\s+load\b|Library/LaunchAgents/",
+    ),
+)
+
+KEYS = Rule(
+    category=Category.SECRET,
+    severity=Severity.WARN,
+    what="looks like a key",
+    hints=("sk-", "gh", "akia", "asia", "xox", "aiza", "eyj", "private key"),
+    pattern="|".join(SHAPES),
+    flags=re.NOFLAG,
+)
+
+RULES = (*INJECTIONS, *EXFILTRATIONS, *PERSISTENCES, KEYS)

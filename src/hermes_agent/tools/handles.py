@@ -1,0 +1,194 @@
+"""Secrets as handles: `${secret:NAME}` in a call's arguments becomes the value only where the call takes effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.errors import Refused
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
+from hermes_agent.host.files import write_private
+from hermes_agent.tools.settings import SecretUse
+from hermes_agent.tools.syntax.reading import read
+from hermes_agent.tools.syntax.simple import Simple, is_known
+from hermes_agent.tools.syntax.tree import Unreadable
+
+HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
+CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
+COMMAND = "command"
+
+
+class Vault:
+    """The secrets that calls may name. `value` gives one, empty where there is none; `folder` is private and holds a
+    value while a command needs it."""
+
+    def __init__(self, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> None:
+        self._value = value
+        self._uses = uses
+        self._folder = folder
+
+    def value(self, name: str) -> str:
+        """The value. Raises `Refused` where there is none."""
+        found = self._value(name) if name in self._uses else ""
+        if not found:
+            raise Refused(f"There is no secret `{name}` for tools.", hint="The owner adds it: `hermes secrets`.")
+        return found
+
+    def check(self, name: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Raise `Refused` where this call may not have that secret."""
+        use = self._uses.get(name, SecretUse())
+        command = arguments.get(COMMAND)
+        if isinstance(command, str):
+            allowed = all(_may_have(simple, use) for simple in _users(command, name))
+        else:
+            hosts = _hosts(_texts(arguments))
+            allowed = any(fnmatchcase(tool, glob) for glob in use.commands) or _all_in(hosts, use.hosts)
+        if not allowed:
+            where = ", ".join((*use.hosts, *use.commands)) or "nothing yet"
+            raise Refused(
+                f"The secret `{name}` may not be used there; it is for {where}.",
+                hint=f"The owner decides: `hermes secrets allow {name}`.",
+            )
+
+    def lend(self, name: str, closing: AsyncExitStack, key: str) -> str:
+        """A file with the value, which is gone when `closing` ends: a command's text and records never hold it."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', key)}-{name}"
+        write_private(path, self.value(name).encode())
+        closing.callback(path.unlink, missing_ok=True)
+        return str(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A tool whose arguments name secrets: everybody sees the names, the tool itself gets the values."""
+
+    tool: Tool
+    vault: Vault
+
+    @property
+    def schema(self) -> ToolSchema:
+        return self.tool.schema
+
+    @property
+    def needs(self) -> frozenset[Capability]:
+        return self.tool.needs
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
+        return self.tool.facts(arguments, workspace)
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        names = set(HANDLE.findall(" ".join(_texts(arguments))))
+        for name in names:
+            self.vault.value(name)
+            self.vault.check(name, self.schema.name, arguments)
+        async with AsyncExitStack() as closing:
+            return await self.tool.run(self._filled(arguments, closing, context.key), context)
+
+    def _filled(self, arguments: Mapping[str, Any], closing: AsyncExitStack, key: str) -> Mapping[str, Any]:
+        command = arguments.get(COMMAND)
+        if not isinstance(command, str):
+            filled = _filled(arguments, self.vault.value)
+            assert isinstance(filled, Mapping)
+            return filled
+        if arguments.get("background"):
+            raise Refused("A command in the background cannot have a secret.", hint="Run it in the foreground.")
+        return {**arguments, COMMAND: in_files(command, lambda name: self.vault.lend(name, closing, key))}
+
+
+def opened(tool: Tool, value: Callable[[str], str], uses: Mapping[str, SecretUse], folder: Path) -> Opened:
+    """The tool, with the values of secrets for the handles in its arguments."""
+    return Opened(tool=tool, vault=Vault(value, uses, folder))
+
+
+def in_files(command: str, lend: Callable[[str], str]) -> str:
+    """The command with each handle read from a file, whatever quotes it stands in."""
+
+    def put(found: re.Match[str]) -> str:
+        before = re.sub(r"\\.", "", command[: found.start()])
+        quoted = _quote_open(before)
+        if quoted == "'":
+            raise Refused("A handle does not work in single quotes.", hint="Use double quotes around it.")
+        reading = f"$(cat '{lend(found[1])}')"
+        return reading if quoted else f'"{reading}"'
+
+    return HANDLE.sub(put, command)
+
+
+def _quote_open(text: str) -> str:
+    """The quote that is open at the end of a shell text, empty where none is."""
+    quote = ""
+    for sign in text:
+        if sign in "'\"" and quote in ("", sign):
+            quote = "" if quote else sign
+    return quote
+
+
+def has_handle(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call names a secret."""
+    return any(HANDLE.search(text) for text in _texts(arguments))
+
+
+def _users(command: str, name: str) -> list[Simple]:
+    """The programs of a command that get the secret; all of them where that cannot be told."""
+    stand_in = f"secret_handle_{name}"
+    try:
+        simples = read(command.replace(f"${{secret:{name}}}", stand_in)).simples
+    except Unreadable:
+        raise Refused("A command with a secret must be readable.", hint="Write it more simply.") from None
+    found = [
+        each for each in simples if stand_in in " ".join((*each.words, each.stdin or "", *each.variables.values()))
+    ]
+    return [replace(each, words=tuple(word.replace(stand_in, "") for word in each.words)) for each in found] or list(
+        simples
+    )
+
+
+def _may_have(simple: Simple, use: SecretUse) -> bool:
+    if simple.writes:
+        return False  # It would go into a file.
+    line = " ".join(simple.words)
+    if any(fnmatchcase(line, glob) or fnmatchcase(simple.program, glob) for glob in use.commands):
+        return True
+    addresses = [word for word in simple.operands if "://" in word or not is_known(word)]
+    return simple.program in CLIENTS and _all_in(_hosts(addresses), use.hosts)
+
+
+def _hosts(texts: list[str]) -> list[str]:
+    return [urlsplit(found).hostname or "?" for text in texts for found in re.findall(r"\w+://[^\s'\"]*", text) or ()]
+
+
+def _all_in(hosts: list[str], allowed: tuple[str, ...]) -> bool:
+    return bool(hosts) and all(any(fnmatchcase(host, glob) for glob in allowed) for host in hosts)
+
+
+def _texts(value: object) -> list[str]:
+    match value:
+        case str():
+            return [value]
+        case Mapping():
+            return [text for each in value.values() for text in _texts(each)]
+        case list() | tuple():
+            return [text for each in value for text in _texts(each)]
+        case _:
+            return []
+
+
+def _filled(value: object, of: Callable[[str], str]) -> object:
+    match value:
+        case str():
+            return HANDLE.sub(lambda found: of(found[1]), value)
+        case Mapping():
+            return {key: _filled(each, of) for key, each in value.items()}
+        case list() | tuple():
+            return [_filled(each, of) for each in value]
+        case _:
+            return value
