@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw  # reads what the program wrote, without the program
 
-from hermes_agent.app.decks.driving import Played, played
+from hermes_agent.app.replays.driving import Played, played
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock

@@ -13,9 +13,10 @@ from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.decks.recording import RecordedHooks, RecordedSource, RecordingDeck
 from hermes_agent.app.decks.replaying import LiveDeck, Permitted, ReplayingDeck, Switching, When
+from hermes_agent.app.decks.tapes import tape
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import GoingInCircles
+from hermes_agent.core.errors import CassetteError, GoingInCircles
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Text, ToolCall
 from hermes_agent.core.tool import Answer
@@ -151,3 +152,11 @@ async def test_where_something_is_live_time_and_ids_are_those_of_now(tmp_path: P
 
     assert (deck.own("x").clock, deck.own("x").ids) == (clock, ids)
     assert json.loads((tmp_path / "tape.jsonl").read_text().splitlines()[0])["kind"] == "cassette"
+
+
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    for options in ({"record": "a", "replay": "b"}, {"nearest": True}, {"live_from": 2}):
+        with pytest.raises(CassetteError):
+            tape(**options)
+    with pytest.raises(CassetteError, match="cannot be read"):
+        tape(replay=str(tmp_path / "none"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.decks.driving import Played, played
-from hermes_agent.app.decks.telling import Step, Verdict, steps_of, verdict_of
+from hermes_agent.app.replays.driving import Played, played
+from hermes_agent.app.replays.telling import Step, Verdict, steps_of, verdict_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from hermes_agent.app.decks.driving import Played, played
+from hermes_agent.app.replays.driving import Played, played
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.tool import Tool

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bench.random_session import differences
-from hermes_agent.app.decks.driving import played
 from hermes_agent.app.decks.tapes import tape
-from hermes_agent.app.decks.telling import steps_of, verdict_of
+from hermes_agent.app.replays.driving import played
+from hermes_agent.app.replays.telling import steps_of, verdict_of
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
@@ -23,8 +23,8 @@ from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import openai_model, serving
 from hermes_agent.tools.schema import from_function
-from tests.app.decks.taped import TAPE, lines, recorded, replayed
 from tests.app.place import another, counting, place, settle_home
+from tests.app.replays.taped import TAPE, lines, recorded, replayed
 
 SECRET = 'hush-hush-4711-"quoted"-value'
 LOOK = [Call("search_files", {"pattern": "*.txt", "target": "files"}), Say("Nothing there.")]
@@ -252,14 +252,6 @@ async def test_a_torn_last_line_is_noted_and_what_was_recorded_is_played(tmp_pat
     assert "ends in the middle of step 2" in verdict.ended
     assert not verdict.same
     assert [step.said for step in steps_of(cassette)] == ["[search_files]", "(the recording ends here)"]
-
-
-def test_options_that_do_not_go_together_are_refused(tmp_path: Path):
-    for options in ({"record": "a", "replay": "b"}, {"nearest": True}, {"live_from": 2}):
-        with pytest.raises(CassetteError):
-            tape(**options)
-    with pytest.raises(CassetteError, match="cannot be read"):
-        tape(replay=str(tmp_path / "none"))
 
 
 async def test_a_recording_needs_a_new_file(tmp_path: Path):
