@@ -112,6 +112,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         )
         hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
         closing.push_async_callback(http.close)
+        closing.push_async_callback(toolkit.close)
         closing.push_async_callback(hermes.close)
         yield Runtime(
             home=home,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from shlex import quote
 
 MARK = "HERMES_EXEC"
@@ -43,6 +44,24 @@ def script(*, folder: str, exec_id: str, cwd: str, kept: str, keeps_as: str, tex
     else:
         lines += [f"trap {quote(quiet.format(f'{keep}{end}; '))} EXIT", run]
     return "\n".join(filter(None, lines))
+
+
+def reached_script(*, kept: str, env: Mapping[str, str], keeps: bool, has_workdir: bool, text: str) -> str:
+    """The same for a command under `keeper.sh`, which says where it runs ($1), where its kept shell is ($2), and who it
+    is. `kept` is the file of the kept shell, or empty; `env` is what a new shell is told."""
+    told = "\n".join(f"export {name}={quote(value)}" for name, value in env.items())
+    left = '"$_kept_in"' if has_workdir else '"$PWD"'
+    record = '"${0%/script}/env"'
+    keep = f"_h=$?; {{ set +exu; {{ echo {NOTE}{left}; export -p; }} >|{record}; }} 2>/dev/null"
+    lines = [
+        "_kept_in=$2",
+        f"if [ -f {quote(kept)} ]; then . {quote(kept)}\nelse :\n{told}\nfi" if kept else told,
+        'cd "$1" || exit 126',
+        "shift 2",
+        f"trap {quote(keep)} EXIT" if keeps else "",
+        f"eval {quote(text)}",
+    ]
+    return "\n".join(filter(None, lines)) + "\n"
 
 
 def kept_directory(kept: str) -> str:

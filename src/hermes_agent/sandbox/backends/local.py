@@ -92,18 +92,20 @@ class LocalPlace:
     async def list(self, group: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, group)
 
-    async def get(self, path: str) -> bytes:
+    async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
         return await asyncio.to_thread(get_file, Path(path))
 
-    async def put(self, path: str, content: bytes) -> None:
+    async def put(self, path: str, content: bytes, folder: str = "") -> None:  # noqa: ARG002 - as above
         await asyncio.to_thread(put_file, Path(path), content)
 
     async def directory(self, shell: str) -> str:
         return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
 
-    async def prune(self, before: float) -> int:
-        """Forget commands that ended before this moment (seconds since 1970); how many those were."""
-        return await asyncio.to_thread(self._prune, before)
+    async def prune(self, minutes: int) -> int:
+        return await asyncio.to_thread(self._prune, minutes)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
@@ -189,7 +191,11 @@ class LocalPlace:
         found.sort(key=lambda path: (path / "meta.json").stat().st_mtime_ns)
         return tuple(f"{group}/{path.name}" for path in found)
 
-    def _prune(self, before: float) -> int:
+    def _prune(self, minutes: int) -> int:
+        stamp = self._folder / ".now"  # the clock of the file system, which is that of what it is compared with
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stamp.touch()
+        before = stamp.stat().st_mtime - 60 * minutes
         ended = [path for path in self._folder.glob("*/*/exit") if path.stat().st_size]
         old = [path.parent for path in ended if path.stat().st_mtime < before]
         for folder in old:
