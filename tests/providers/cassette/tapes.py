@@ -14,7 +14,7 @@ from hermes_agent.core.messages import Message, said
 from hermes_agent.core.model import Model, ModelRequest
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.core.spending import Grant, Rules
-from hermes_agent.core.tool import Question, Tool
+from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.cassette.lines import Process, RunOver
@@ -88,6 +88,7 @@ class Context:
         self.key = f"{SESSION}-{call}"
         self.shown: list[str] = []
         self.asked: list[str] = []
+        self.used: list[tuple[str, dict[str, Any]]] = []
 
     def seconds_left(self) -> float | None:
         return None
@@ -98,6 +99,10 @@ class Context:
     async def ask(self, question: Question) -> str:
         self.asked.append(question.text)
         return "yes"
+
+    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        self.used.append((name, dict(arguments)))
+        return Answer(parts=())
 
 
 class Box:

@@ -146,6 +146,7 @@ async def recorded_call(tape: Recorder, box: Box, name: str, arguments: dict[str
 async def test_a_call_gets_its_recorded_result_with_its_questions_and_progress(tmp_path: Path) -> None:
     async def paint(colour: str, context) -> str:
         context.progress("mixing")
+        await context.use("look", {"place": "here"})
         return f"{colour}: {await context.ask(Question(text='Sure?'))}"
 
     tape = recorder(tmp_path)
@@ -165,6 +166,7 @@ async def test_a_call_gets_its_recorded_result_with_its_questions_and_progress(t
     assert isinstance(calls, StrictCalls)
     assert now == then
     assert (facts.effect, context.asked, context.shown) == (Effect.READS, ["Sure?"], ["mixing"])
+    assert context.used == [("look", {"place": "here"})]
     assert call_of(context) == "k1"
 
 

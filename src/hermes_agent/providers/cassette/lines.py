@@ -263,7 +263,7 @@ class Planned:
 class Called:
     """One moment of the tool call `call`.
 
-    `asks`: it puts `question` to the person. `may_run`: nothing speaks against it. `ends`: it has `answer` or `error`;
+    `asks`: it puts `question` to the person. `uses`: it calls `tool` with `arguments` in its own name. `may_run`: nothing speaks against it. `ends`: it has `answer` or `error`;
     with neither it was cut short. `progress` are the lines that it showed before.
     """
 
@@ -271,7 +271,7 @@ class Called:
     call: str
     at: float
     t: float
-    moment: Literal["asks", "may_run", "ends"]
+    moment: Literal["asks", "uses", "may_run", "ends"]
     tool: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     question: Question | None = None

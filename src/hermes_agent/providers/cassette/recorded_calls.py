@@ -61,6 +61,13 @@ class RecordedCalls:
         at, t = self._track.tick()
         self._file.add(Called(track=self._track.name, call=call, at=at, t=t, moment="asks", question=question))
 
+    def uses(self, call: str, tool: str, arguments: Mapping[str, Any]) -> None:
+        """The call makes another one."""
+        at, t = self._track.tick()
+        self._file.add(
+            Called(track=self._track.name, call=call, at=at, t=t, moment="uses", tool=tool, arguments=arguments)
+        )
+
     def may_run(self, call: str) -> None:
         """Nothing speaks against the call."""
         at, t = self._track.tick()
@@ -182,3 +189,7 @@ class _RecordedContext:
     async def ask(self, question: Question) -> str:
         self.calls.asks(call_of(self), question)
         return await self.context.ask(question)
+
+    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        self.calls.uses(call_of(self), name, arguments)
+        return await self.context.use(name, arguments)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import CassetteError, ToolError
+from hermes_agent.core.errors import CassetteError, HermesError, ToolError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.late import late
+from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.cassette.lines import Called, Planned, plain_of
 from hermes_agent.providers.cassette.raised import failed_call, raised
 from hermes_agent.providers.cassette.reading import Cassette
@@ -76,17 +79,22 @@ class StrictCalls:
         return line.answer or answer
 
     async def _asked(self, context: CallContext) -> Called:
-        """What comes of the call after its questions; one that was cut short waits to be so again."""
-        call = call_of(context)
+        """What comes of the call after its questions and the calls that it made; one that was cut short waits to be so
+        again."""
+        call, made = call_of(context), list[asyncio.Task[None]]()
         while True:
             ahead = self._track.ahead(Called, lambda line: line.call == call)
             if ahead is not None and ahead.is_cut:
                 await self._hang()
-            if ahead is not None and ahead.question is None:
+            if ahead is not None and ahead.moment in ("may_run", "ends"):
+                for each in made:
+                    await each
                 return ahead
             line = await self._turn(context)
             if line.question is not None:
                 await context.ask(line.question)
+            elif line.moment == "uses":
+                made.append(spawn(_use(line, context), name=f"replayed call {call}"))
 
     async def _turn(self, context: CallContext) -> Called:
         call = call_of(context)
@@ -135,6 +143,11 @@ class NearestCalls:
                 if likeness > best:
                     best, found = likeness, line
         return found
+
+
+async def _use(line: Called, context: CallContext) -> None:
+    with suppress(HermesError):  # What came of it is the other call's own end.
+        await context.use(line.tool, line.arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
