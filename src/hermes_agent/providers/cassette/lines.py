@@ -263,8 +263,9 @@ class Planned:
 class Called:
     """One moment of the tool call `call`.
 
-    `asks`: it puts `question` to the person. `uses`: it calls `tool` with `arguments` in its own name. `may_run`: nothing speaks against it. `ends`: it has `answer` or `error`;
-    with neither it was cut short. `progress` are the lines that it showed before.
+    `asks`: it puts `question` to the person. `uses`: it calls `tool` with `arguments` in its own name. `may_run`:
+    nothing speaks against it. `ends`: it has `answer` or `error`; with neither it was cut short. `progress` are the
+    lines that it showed before.
     """
 
     track: str
