@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes_agent.core.messages import Message
+from hermes_agent.core.messages import Message, Origin
 from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.core.section import tools_text
 from hermes_agent.host.late import late
@@ -36,18 +36,20 @@ class Questions:
         self._known = [*known[:kept], *((each, digest(each, self._redact)) for each in messages[kept:])]
         return tuple(id_ for _, id_ in self._known)
 
-    def difference(self, request: ModelRequest, asked: Asked, *, prefix: bool = True) -> str:
+    def difference(self, request: ModelRequest, asked: Asked) -> str:
         """The first difference to the recorded question, as a sentence; empty where there is none."""
-        if prefix and (words := self._prefix_difference(request.prefix, asked.prefix)):
+        if words := self._prefix_difference(request.prefix, asked.prefix):
             return words
-        now, then = self.ids(request.messages), self._cassette.shown(asked.n)
-        for place, (one, other) in enumerate(zip(now, then, strict=False)):
-            if one != other:
-                was = self._cassette.messages[other]
-                return _between(f"message {place + 1}", _text(was), _text(request.messages[place]))
-        if len(now) != len(then):
-            return f"the number of messages: {len(then)} were recorded, now there are {len(now)}"
-        return _settings_difference(request, asked)
+        now = list(zip(request.messages, self.ids(request.messages), strict=True))
+        then = [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
+        return _messages_difference(now, then) or _settings_difference(request, asked)
+
+    def said_otherwise(self, request: ModelRequest, asked: Asked) -> str:
+        """As `difference`, of what persons, models and tools said alone: the prompt and what the runtime tells are of
+        now."""
+        now = zip(request.messages, self.ids(request.messages), strict=True)
+        then = [(self._cassette.messages[id_], id_) for id_ in self._cassette.shown(asked.n)]
+        return _messages_difference([each for each in now if _is_said(each[0])], [e for e in then if _is_said(e[0])])
 
     def likeness(self, request: ModelRequest, asked: Asked) -> float:
         """How alike the questions are, from 0 to 1: by the messages that they share and the words of the last one."""
@@ -73,6 +75,19 @@ class Questions:
         if names != recorded:
             return f"the tools: {', '.join(recorded)} were recorded, now there are {', '.join(names)}"
         return _between("the tools' schemas", tools_text(was.tools), tools_text(now.tools))
+
+
+def _is_said(message: Message) -> bool:
+    return any(getattr(part, "origin", None) is not Origin.RUNTIME for part in message.parts)
+
+
+def _messages_difference(now: Sequence[tuple[Message, str]], then: Sequence[tuple[Message, str]]) -> str:
+    for place, ((message, id_), (was, recorded)) in enumerate(zip(now, then, strict=False)):
+        if id_ != recorded:
+            return _between(f"message {place + 1}", _text(was), _text(message))
+    if len(now) != len(then):
+        return f"the number of messages: {len(then)} were recorded, now there are {len(now)}"
+    return ""
 
 
 def _settings_difference(request: ModelRequest, asked: Asked) -> str:

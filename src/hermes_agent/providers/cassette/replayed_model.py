@@ -166,7 +166,7 @@ class LiveFrom:
                     yield item
             return
         asked, answered = self._steps.pop(0)
-        if words := self._questions.difference(request, asked, prefix=False):
+        if words := self._questions.said_otherwise(request, asked):
             raise RequestDiffers(f"Step {asked.n}: the request differs from the recorded one in {words}.")
         async with aclosing(played(answered.pieces, None, None)) as items:
             async for item in items:
