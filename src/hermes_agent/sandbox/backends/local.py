@@ -36,13 +36,13 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, script
 
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
 # A command that ends within this time is finished in the thread that started it, without another round over the loop.
 QUICK_SECONDS = 0.01
-JAILED_QUICK_SECONDS = 0.03
+JAILED_QUICK_SECONDS = 0.06
 _GLANCE = 0.01
 # What a jailed command writes of its own record, made before it starts: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
@@ -122,11 +122,11 @@ class LocalPlace:
         keeps = kept is not None and command.keeps
         text = script(
             folder=str(folder),
-            exec_id=exec_id,
-            cwd=cwd,
+            begins=begin(exec_id, cwd),
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
             text=command.text,
+            counts=self._jail is not None and self._jail.layers > 0,
         )
         said = CLAIM if self._jail is None else self._jail.claim
         text = f"{said}\n{text}" if said else text
@@ -274,18 +274,26 @@ class LocalRunning:
         """Note how it ended, once; what it leaves goes to the kept shell. Blocks."""
         listed = self._folder / "listed"
         before = self._ended
-        left = self._child.has_group if before is None and self._child.is_ours else listed.exists()
+        left = self._left_somebody() if before is None and self._child.is_ours else listed.exists()
         children = left and bool(family(0, f"{MARK}={self.exec_id}".encode()))
         if children:
             listed.touch()
         self._ended = replace(before or self._read_end(), children=children)
         return self._ended
 
+    def _left_somebody(self) -> bool:
+        """Whether processes may be left. A jail with a process table of its own says so, and its first process, which
+        is in the group, goes only a moment later."""
+        noted = read_text(self._folder / "exit").split()
+        if len(noted) > 1:
+            return int(noted[1]) > self._layers
+        return self._child.has_group
+
     def _read_end(self) -> Ended:
         self._keep()
         text = read_text(self._folder / "exit")
         seen = self._child.code  # what the kernel says; the shell's trap does not know the signal that ended the shell
-        code = seen if seen is not None else int(text) if text.endswith("\n") else None
+        code = seen if seen is not None else int(text.split()[0]) if text.endswith("\n") else None
         begun = (self._folder / "meta.json").stat().st_mtime
         ended = (self._folder / ("exit" if text else "out")).stat().st_mtime
         if (self._folder / "out").stat().st_size <= SMALL:
@@ -302,7 +310,7 @@ class LocalRunning:
 
     def _note_kill(self) -> None:
         """Write the code down for those who attach later."""
-        noted = read_text(self._folder / "exit").strip()
+        noted = read_text(self._folder / "exit").partition(" ")[0].strip()
         code = self._child.code
         if code is None:
             code = (int(noted) or SIGTERMED) if noted else SIGKILLED
