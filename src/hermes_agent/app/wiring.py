@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,15 +20,15 @@ from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Means, Toolkit
+from hermes_agent.app.toolkit import CLI, Means, Toolkit, is_local
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
@@ -38,6 +37,8 @@ from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.whose import person_of
 from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
@@ -50,12 +51,13 @@ if TYPE_CHECKING:
 
 TAPES = "hermes_agent.app.decks.tapes:inserted"
 PROCESS = "hermes_agent.providers.cassette.lines:Process"
+SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
 def is_stranger(principal: str) -> bool:
     """Whether somebody speaks from outside this machine."""
-    return not principal.startswith(("cli:", "library:"))
+    return not is_local(principal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ class Options:
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
     whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
+    `is_owner` says whose home this is, by default whoever speaks on this machine.
     """
 
     model: str = ""
@@ -78,6 +81,7 @@ class Options:
     extra_tools: Sequence[Tool] = ()
     tape: Recorder | Player | None = None
     is_guest: Callable[[str], bool] = is_stranger
+    is_owner: Callable[[str], bool] = is_local
 
 
 @asynccontextmanager
@@ -91,12 +95,14 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
     async with AsyncExitStack() as closing:
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
-        clock, http = SystemClock(), Http()
+        clock, ids, http = SystemClock(), RandomIds(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, Means(secret=secrets.get))
+        means = Means(secret=secrets.get, notes=lambda: notes, is_owner=options.is_owner)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         url = inserted.database or loaded.value.store.url or str(home.database)
         store = await open_store(url, clock=clock, ids=inserted.store_ids)
+        notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -125,8 +131,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             unasked=toolkit.unasked,
             clock=deck.clock,
             ids=deck.ids,
-            owner=Principal(platform="cli", user=getpass.getuser(), standing=Standing.OWNER),
+            owner=local_owner(),
             build=builder.apart,
+            notes=notes,
+            is_owner=options.is_owner,
             model=options.model,
         )
 
@@ -201,6 +209,7 @@ class Builder:
                 workspace=Path(record.workspace),
                 channel=self.options.channel,
                 now=self.clock.now(),
+                notes=self._notes(record),
             )
 
         limits = self._limits(own.clock)
@@ -244,6 +253,10 @@ class Builder:
         cool_downs = StoredCoolDowns(self.store, self.clock)
         chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
         return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+
+    def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
+        person = person_of(record.principal, self.options.is_owner, record.conversation)
+        return lambda: late(SNAPSHOT)(self.home, self.loaded.value.memory, person)
 
     async def _reachable(self, route: Route) -> Route:
         """The route with its address; a vendor that lives in this process is started when it is first asked."""

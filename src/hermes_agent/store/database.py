@@ -21,6 +21,7 @@ from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
+from hermes_agent.store.versions import Versions
 from hermes_agent.store.workers import Timings, Workers
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Store:
         self.history = History(engine)
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
+        self.versions = Versions(engine)
         self.cool_downs = CoolDowns(engine)
         self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)
