@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
@@ -84,6 +85,7 @@ def _forms(value: str) -> Iterable[str]:
     yield value
     yield raw.hex()
     yield from {quote(value, safe=""), quote_plus(value), quote(value)}
+    yield from {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for shift in range(3):  # Where in a longer text it begins decides how it looks.
             text = encode(b"\0" * shift + raw).decode()
