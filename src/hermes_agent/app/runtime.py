@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.ids import Ids
@@ -49,6 +50,7 @@ class Runtime:
     ids: Ids
     owner: Principal
     build: BuildAgent
+    skills: Skills
     notes: Notes
     is_owner: Callable[[str], bool]
     model: str = ""
