@@ -80,19 +80,6 @@ async def test_a_trusted_skill_s_command_runs_in_the_place_and_not_too_long(tmp_
     assert "[ended: `sleep 20` took more than 1 s]" in text
 
 
-async def test_skills_are_listed_by_a_command(tmp_path):
-    put(tmp_path / "home/skills", "model", "Models clay.")
-    (tmp_path / "home/skills/broken").mkdir()
-    (tmp_path / "home/skills/broken/SKILL.md").write_text("nothing")
-    async with place(tmp_path, [Say("Done.")]) as here:
-        listed = await here.text("/skills")
-        found = await here.text("/skills write a commit message")
-
-    assert "model: Models clay. (a command has this name)" in listed
-    assert "does not begin with frontmatter" in listed
-    assert found.startswith("commit-message:")
-
-
 async def test_skills_without_a_database_are_read_only(tmp_path):
     kept = Skills(Home(root=tmp_path, base=tmp_path), SkillSettings(), SystemClock())
 
