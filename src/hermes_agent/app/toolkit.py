@@ -53,10 +53,11 @@ CLI = "cli"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards ask beside the person: `judge` the auxiliary model (`approvals.mode: smart`), `secret` for the value
-    of a secret, empty where there is none."""
+    of a secret, empty where there is none; `redact` takes every known secret out of a text."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    redact: Callable[[str], str] = str
 
 
 class Toolkit:
@@ -82,7 +83,8 @@ class Toolkit:
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
-        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
+        redact = self._means.redact
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
@@ -93,7 +95,7 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
             "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
@@ -158,7 +160,7 @@ class Toolkit:
         return made
 
     def _spill(self) -> Hook:
-        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
+        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps, self._means.redact)
         return hook
 
     async def close(self) -> None:
