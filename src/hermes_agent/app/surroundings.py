@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -67,16 +67,22 @@ def project_context(workspace: Path, longest: int = LONGEST_CONTEXT) -> tuple[st
     `.cursorrules`, screened; empty where there is none. A link that leads out of the project is not followed."""
     root = git_root(workspace)
     for folder in (workspace, *workspace.parents):
-        for name in CONTEXT_FILES:
-            if (found := _context_text(folder / name, root or workspace, longest))[0]:
-                return found
+        if (found := context_in(folder, root or workspace, CONTEXT_FILES, longest))[0]:
+            return found
         if folder == (root or workspace):
             break
     for folder in dict.fromkeys((workspace, root or workspace)):
-        for name in OTHER_CONTEXT_FILES:
-            if (found := _context_text(folder / name, root or workspace, longest))[0]:
-                return found
+        if (found := context_in(folder, root or workspace, OTHER_CONTEXT_FILES, longest))[0]:
+            return found
     return "", ()
+
+
+def context_in(
+    folder: Path, root: Path, names: Sequence[str], longest: int = LONGEST_CONTEXT
+) -> tuple[str, tuple[str, ...]]:
+    """The first of these context files that the folder has, screened and with a heading, and what was left out of it;
+    empty where it has none."""
+    return next((found for name in names if (found := _context_text(folder / name, root, longest))[0]), ("", ()))
 
 
 def git_root(folder: Path) -> Path | None:
