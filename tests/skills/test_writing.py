@@ -11,13 +11,14 @@ import pytest
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError, Refused, ToolError
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.managing import SkillTools
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.state import State
 from hermes_agent.skills.usage import Usage
-from hermes_agent.skills.versions import By, Owner, SkillVersions, diff_of, diffs, own_files
+from hermes_agent.skills.versions import Owner, SkillVersions, diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.versions import Author, Kind

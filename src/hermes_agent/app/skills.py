@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError
@@ -14,7 +15,6 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place
-from hermes_agent.skills.invoke import LONGEST_OUTPUT, invoke, preloaded
 from hermes_agent.skills.library import Library
 from hermes_agent.skills.managing import SkillTools
 from hermes_agent.skills.occasion import Occasion
@@ -23,14 +23,23 @@ from hermes_agent.skills.places import Places
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.skills.state import StateFile
 from hermes_agent.skills.usage import Usage
-from hermes_agent.skills.versions import SkillVersions
-from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
 
+if TYPE_CHECKING:
+    from hermes_agent.skills.invoke import Invoked
+    from hermes_agent.skills.writing import Writer
+
 # By name: commands know of skills.
 COMMANDS = "hermes_agent.app.commands:COMMANDS"
+# What a first answer needs none of.
+WRITER = "hermes_agent.skills.writing:Writer"
+VERSIONS = "hermes_agent.skills.versions:SkillVersions"
+INVOKE = "hermes_agent.skills.invoke:invoke"
+PRELOADED = "hermes_agent.skills.invoke:preloaded"
+LONGEST_OUTPUT = 16_000
+"""Bytes that are read of what a skill's command printed."""
 SKILLS = "skills"
 """The toolset without which a surface knows nothing of skills."""
 REMEMBERED = 256
@@ -93,15 +102,18 @@ class Skills:
 
     def writer(self, store: Store) -> Writer:
         """What changes skills, with its history in that store."""
-        versions = SkillVersions(store, self._clock)
-        return Writer(
-            library=self.library, versions=versions, ids=self._ids, guarded=self._settings.guard_agent_created
+        made: Writer = late(WRITER)(
+            library=self.library,
+            versions=late(VERSIONS)(store, self._clock),
+            ids=self._ids,
+            guarded=self._settings.guard_agent_created,
         )
+        return made
 
     async def invoked(self, line: str, workspace: str, session: str) -> tuple[Text, ...] | None:
         """A line such as `/skill words` as parts of a message, the skills' first; None where it names no skill."""
         run = partial(self._run, workspace)
-        found = await invoke(self.library, line, workspace=workspace, session=session, run=run)
+        found: Invoked | None = await late(INVOKE)(self.library, line, workspace=workspace, session=session, run=run)
         if found is None:
             return None
         for name in found.names:
@@ -113,7 +125,7 @@ class Skills:
         """Skills by name, with commas between, as the first part of a message. Raises `NoSkill`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
         run = partial(self._run, workspace)
-        text = await preloaded(self.library, chosen, workspace=workspace, session=session, run=run)
+        text: str = await late(PRELOADED)(self.library, chosen, workspace=workspace, session=session, run=run)
         for name in chosen:
             await self.usage.count(name, "uses")
         return Text(text=f"{text}\n\n", origin=Origin.SKILL)
@@ -132,7 +144,7 @@ class Skills:
         finally:
             if ended is None:
                 await running.kill()
-        said = (await running.read(0, 4 * LONGEST_OUTPUT)).decode("utf-8", "replace").strip()
+        said = (await running.read(0, LONGEST_OUTPUT)).decode("utf-8", "replace").strip()
         return said if ended.code == 0 else f"{said}\n[`{command}` ended with {ended.code}]"
 
     async def close(self) -> None:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.tool import CallContext, tool
+from hermes_agent.skills.changes import By, Written
 from hermes_agent.skills.library import Library
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.reading import SkillReading
 from hermes_agent.skills.skill import FILE
 from hermes_agent.skills.usage import Usage
-from hermes_agent.skills.versions import By
-from hermes_agent.skills.writing import Writer, Written
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author
+
+if TYPE_CHECKING:
+    from hermes_agent.skills.writing import Writer
 
 Action = Literal["create", "edit", "patch", "delete", "write_file", "remove_file"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import unified_diff
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.database import Store
 from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
@@ -37,18 +37,6 @@ BORN = {
     Author.BACKGROUND: Owner.BACKGROUND,
     Author.CURATOR: Owner.BACKGROUND,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class By:
-    """Who changes a skill, and what made them: the events `first` to `last` of a session, the key of the call."""
-
-    author: Author
-    principal: str = ""
-    session: str = ""
-    first: int = 0
-    last: int = 0
-    key: str = ""
 
 
 class SkillVersions:

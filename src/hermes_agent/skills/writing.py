@@ -19,10 +19,11 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, write_private
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
+from hermes_agent.skills.changes import By, Written
 from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
-from hermes_agent.skills.versions import LARGEST, By, Owner, SkillVersions, own_files
+from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
 from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author
 
@@ -30,17 +31,6 @@ ARCHIVE = ".archive"
 BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 """Authors whom nobody asked: what a person wrote or pinned is not theirs to change."""
 REMOVED_BY_HAND = "removed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """What a change left: the version (0: nothing had to change), the file, and how a patched text was found."""
-
-    name: str
-    file: str
-    version: int
-    folder: str = ""
-    note: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

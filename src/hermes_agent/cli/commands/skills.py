@@ -19,10 +19,11 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.invoke import commands_of, hash_of
 from hermes_agent.skills.state import State
 from hermes_agent.skills.usage import Used
-from hermes_agent.skills.versions import By, diff_of, diffs, own_files
+from hermes_agent.skills.versions import diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author
 
