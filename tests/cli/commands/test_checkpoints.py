@@ -67,7 +67,7 @@ def test_older_ones_and_those_of_folders_that_are_gone_are_forgotten(home: Path,
     (work / "a.txt").unlink()
     work.rmdir()
     typed(home, "checkpoints", "prune", "--all")
-    assert typed(home, "checkpoints", "list", "--all").out == "None.\n"
+    assert typed(home, "checkpoints", "list", "--all").out == "No checkpoints.\n"
 
 
 @pytest.mark.parametrize(

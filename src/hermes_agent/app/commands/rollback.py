@@ -17,7 +17,7 @@ async def rollback(desk: Desk, rest: str) -> Done:
     root, words = Path(desk.record.workspace), rest.split(maxsplit=2)
     kept = checkpoints_of(desk.runtime.home, desk.runtime.settings.checkpoints, desk.runtime.clock)
     shows_diff = bool(words) and words[0] == "diff"
-    number, *more = words[1:] if shows_diff else rest.split(maxsplit=1) or [""]
+    number, *more = (words[1:] or [""]) if shows_diff else rest.split(maxsplit=1) or [""]
     if not rest:
         found = await kept.of(root)
         lines = [line_of(each) for each in found[:SHOWN]]

@@ -125,7 +125,8 @@ def _list_folders(kept: Checkpoints, *, as_json: bool) -> None:
     if as_json:
         say_json([{"root": root, "checkpoints": count} for root, count in found])
     else:
-        say(table([(root, str(count)) for root, count in found], ("FOLDER", "CHECKPOINTS"), right=(1,)) or "None.")
+        rows = [(root, str(count)) for root, count in found]
+        say(table(rows, ("FOLDER", "CHECKPOINTS"), right=(1,)) if rows else "No checkpoints.")
 
 
 def _kept(surface: Surface) -> Checkpoints:

@@ -19,6 +19,8 @@ from hermes_agent.tools.files.finder import SKIPPED
 SECONDS = 60.0
 MOST_OUTPUT = 64 << 20
 WHO = "Hermes"
+# Contents go in as they are and quickly; `prune` packs them.
+SETTINGS = ("core.autocrlf=false", "core.quotePath=false", "core.looseCompression=0", "gc.auto=0")
 LEFT_OUT = sorted(
     {*SKIPPED, "target", "dist", "build", ".next", ".gradle", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 )
@@ -61,7 +63,7 @@ class Shadow:
     ) -> bytes:
         """What git says. `files` are paths for its `--stdin`. Raises `CheckpointFailed` with its words."""
         given = self.folder / f"paths.{os.urandom(4).hex()}"
-        words = [self.git, "-c", "core.autocrlf=false", "-c", "core.quotePath=false", "-c", "gc.auto=0", *arguments]
+        words = [self.git, *(part for setting in SETTINGS for part in ("-c", setting)), *arguments]
         if files is not None:
             content = b"".join(os.fsencode(name) + b"\0" for name in files)
             await asyncio.to_thread(given.write_bytes, content)
