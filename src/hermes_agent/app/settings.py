@@ -9,6 +9,7 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
+from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
@@ -19,6 +20,7 @@ from hermes_agent.tools.settings import (
     ToolOutputSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.tools.web.settings import WebSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +98,15 @@ class Settings:
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
+    web: WebSettings = field(default_factory=WebSettings, metadata={"doc": "The web."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
     )
     approvals: ApprovalSettings = field(
         default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
+    )
+    memory: MemorySettings = field(
+        default_factory=MemorySettings, metadata={"doc": "What is remembered from one conversation to the next."}
     )
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
     guardrails: GuardrailSettings = field(

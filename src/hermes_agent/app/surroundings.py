@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,17 +17,30 @@ LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
 
 
-def surroundings(*, soul: Path, workspace: Path, channel: str, now: float, tools: str = "") -> Surroundings:
-    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
+def surroundings(
+    *,
+    soul: Path,
+    workspace: Path,
+    channel: str,
+    now: float,
+    tools: str = "",
+    notes: Callable[[], tuple[str, tuple[str, ...]]] = lambda: ("", ()),
+) -> Surroundings:
+    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread.
+
+    `notes` gives what is remembered, and sentences for the person about what was left out of it.
+    """
     identity, said = screened(_cut(read_text(soul), soul.name), soul.name)
     context, told = project_context(workspace)
+    memory, heard = notes()
     return Surroundings(
         identity=identity,
         tools=tools,
         context=context,
+        memory=memory,
         environment=environment(workspace, channel),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
-        warnings=(*said, *told),
+        warnings=(*said, *told, *heard),
     )
 
 
@@ -50,10 +64,15 @@ def project_context(workspace: Path) -> tuple[str, tuple[str, ...]]:
         if folder == (root or workspace):
             break
     for folder in dict.fromkeys((workspace, root or workspace)):
-        for name in OTHER_CONTEXT_FILES:
-            if (found := _context_text(folder / name, root or workspace))[0]:
-                return found
+        if (found := context_in(folder, root or workspace, OTHER_CONTEXT_FILES))[0]:
+            return found
     return "", ()
+
+
+def context_in(folder: Path, root: Path, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The first of these context files that the folder has, screened and with a heading, and what was left out of it;
+    empty where it has none."""
+    return next((found for name in names if (found := _context_text(folder / name, root))[0]), ("", ()))
 
 
 def git_root(folder: Path) -> Path | None:

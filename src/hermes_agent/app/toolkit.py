@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +13,13 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
@@ -32,6 +36,7 @@ from hermes_agent.tools.shell import ShellTools
 from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
+from hermes_agent.tools.web.tools import WebTools
 
 if TYPE_CHECKING:
     from hermes_agent.tools.permission.permission import Permission
@@ -40,23 +45,38 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
+NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "todo", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
 
+def is_local(principal: str) -> bool:
+    """Whether somebody speaks on this machine."""
+    return principal.startswith(("cli:", "library:"))
+
+
+def no_notes() -> Notes:
+    """Where there is no database."""
+    raise ConfigError("There are no notes without a database.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What guards ask beside the person: `judge` the auxiliary model (`approvals.mode: smart`), `secret` for the value
-    of a secret, empty where there is none."""
+    """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
+    `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
+    principal, by their key, is the one whose home this is. `http` is what the web is reached by."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    notes: Callable[[], Notes] = no_notes
+    is_owner: Callable[[str], bool] = is_local
+    http: Http = field(default_factory=Http)
 
 
 class Toolkit:
@@ -78,7 +98,7 @@ class Toolkit:
         for name in toolsets or ():
             check_toolset(name, TOOLSETS)
         self._home, self._settings, self._clock = home, settings, clock
-        self._means = means or Means()
+        self._means = means = means or Means()
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
@@ -94,7 +114,9 @@ class Toolkit:
             "files": files,
             "shell": self._shell,
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
+            "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
+            "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra
@@ -135,6 +157,7 @@ class Toolkit:
         )
         return (
             FirstUse(self._spill),
+            FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
             FirstUse(lambda: self._permission_hook(standpoint)),
         )
