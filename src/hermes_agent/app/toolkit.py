@@ -69,11 +69,13 @@ def no_notes() -> Notes:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
-    `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
-    principal, by their key, is the one whose home this is. `http` is what the web is reached by."""
+    `secret` for the value of a secret, empty where there is none, `redact` for a text without any known secret; `notes`
+    for those of the home, `is_owner` whether a principal, by their key, is the one whose home this is. `http` is what
+    the web is reached by."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
     is_owner: Callable[[str], bool] = is_local
     http: Http = field(default_factory=Http)
@@ -102,7 +104,8 @@ class Toolkit:
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
-        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
+        redact = self._means.redact
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
@@ -113,7 +116,7 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
             "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
@@ -181,7 +184,7 @@ class Toolkit:
         return made
 
     def _spill(self) -> Hook:
-        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
+        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps, self._means.redact)
         return hook
 
     async def close(self) -> None:
