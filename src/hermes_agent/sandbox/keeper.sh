@@ -86,11 +86,7 @@ supervise() { # run the script and write down how it ended; holds `alive` (9) op
     [ -p "$f/in" ] && input=$f/in
     read -r began _ </proc/uptime
     cd "$cwd" || exit 126
-    if [ "$mode" = screen ]; then
-        HERMES_EXEC="$id/" setsid script -qec "exec $shell '$f/script' '$cwd' '$base'" /dev/null 0<>"$input" >>"$f/out" 2>&1 9>&- &
-    else
-        HERMES_EXEC="$id/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
-    fi
+    HERMES_EXEC="$id/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
     p=$!
     { IFS= read -r line <"/proc/$p/stat" && echo "$line" >"$f/leader"; } 2>/dev/null
     while :; do

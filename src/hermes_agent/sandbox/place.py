@@ -32,7 +32,8 @@ class Command:
     them; `keeps` says that it leaves its own. `folder` (absolute) is where a kept shell begins, and where a command
     without one runs. `workdir` is for this command alone, relative to where it would run; with it the directory is not
     kept. `background` gives it an input that can be written to and lists it in `Place.list`; otherwise its input is
-    empty.
+    empty. `pty` makes its input and output a terminal of 24 rows and 80 columns. `watch` is what whoever started it
+    waits for in its output; the place only keeps it.
     """
 
     text: str
@@ -41,6 +42,8 @@ class Command:
     shell: str = ""
     keeps: bool = True
     background: bool = False
+    pty: bool = False
+    watch: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

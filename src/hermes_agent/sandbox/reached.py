@@ -65,6 +65,7 @@ class ReachedPlace:
             keeps=bool(kept) and command.keeps,
             has_workdir=bool(command.workdir),
             text=command.text,
+            pty=command.pty,
         )
         keeps = "yes" if kept and command.keeps else "no"
         mode = "background" if command.background else "plain"

@@ -127,6 +127,7 @@ class LocalPlace:
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
             text=command.text,
             counts=self._jail is not None and self._jail.layers > 0,
+            pty=command.pty,
         )
         said = CLAIM if self._jail is None else self._jail.claim
         text = f"{said}\n{text}" if said else text
