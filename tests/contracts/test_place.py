@@ -4,45 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.sandbox.place import PLACES, AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-from tests.contracts.places import MAKERS, remove_what_was_made
+from tests.contracts.places import MAKERS
 
 
 def test_every_place_is_held_to_the_contract() -> None:
     assert set(PLACES) <= set(MAKERS)
-
-
-@pytest.fixture(params=sorted(MAKERS))
-async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Callable[[], Place]]:
-    """Makes the place as another process would see it: what it knows is what was kept."""
-    made: list[Place] = []
-
-    def one() -> Place:
-        made.append(MAKERS[request.param](tmp_path))
-        return made[-1]
-
-    yield one
-    for place in made:
-        await place.close()
-    remove_what_was_made(request.param)
-
-
-@pytest.fixture
-def place(make: Callable[[], Place]) -> Place:
-    return make()
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Command:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return Command(text="true", folder=str(folder))
 
 
 async def run(place: Place, exec_id: str, command: Command) -> tuple[int | None, str]:
@@ -388,41 +361,3 @@ async def test_files_go_in_and_out_whole(place: Place, plain: Command) -> None:
     for missing in (f"{plain.folder}/nope", plain.folder):
         with pytest.raises(PlaceFailed):
             await place.get(missing, plain.folder)
-
-
-async def test_a_terminal_is_one_with_a_size_and_an_exit_code(place: Place, plain: Command) -> None:
-    text = "test -t 0 && test -t 1 && test -t 2 && stty size; echo $TERM $(tty | cut -c1-5); exit 7"
-
-    code, output = await run(place, "g/a", replace(plain, text=text, pty=True))
-
-    assert output.replace("\r\n", "\n") == "24 80\nxterm /dev/\n"
-    assert code == 7
-
-
-async def test_what_is_written_to_a_terminal_is_typed_there_and_ctrl_c_interrupts(place: Place, plain: Command) -> None:
-    text = "read word; echo got $word; trap 'echo stopped; exit 5' INT; echo ready; while :; do sleep 0.1; done"
-    running = await place.start("g/a", replace(plain, text=text, pty=True, background=True))
-
-    await running.write(b"hello\n")
-    await until_written(running, b"ready")
-    await running.write(b"\x03")
-
-    async with asyncio.timeout(10):
-        ended = await running.wait()
-    output = await running.read(0, 1 << 20)
-    assert ended.code == 5
-    assert b"got hello" in output
-    assert b"stopped" in output
-
-
-async def test_a_stop_ends_what_runs_on_a_terminal(place: Place, plain: Command) -> None:
-    text = "trap '' HUP TERM INT; echo ready; while :; do sleep 0.2; done"
-    running = await place.start("g/a", replace(plain, text=text, pty=True, background=True))
-    await until_written(running, b"ready")
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-
-    assert await running.kill()
-
-    assert loop.time() - began < 3
-    assert (await running.wait()).code is not None

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_text
+from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_length, check_text
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.reach import Call, Reach, Unreached
 from hermes_agent.sandbox.wrapper import reached_script
@@ -56,6 +56,7 @@ class ReachedPlace:
     async def start(self, exec_id: str, command: Command) -> Running:
         group = _group(exec_id)
         check_text(command.text)
+        check_length(command)
         reach = await self._ways.to(group, command.folder)
         assert reach is not None, "a group that begins has a way"
         kept = f"{reach.records}/{command.shell}/{KEPT}" if command.shell else ""

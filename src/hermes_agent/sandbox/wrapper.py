@@ -42,9 +42,7 @@ def on_terminal(run: str) -> str:
     )
 
 
-def script(
-    *, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False, pty: bool = False
-) -> str:
+def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False) -> str:
     """The script for `text` (from `folder`/command where it is longer than `INLINE`), to come after a `CLAIM`. It
     `begins` as said there. Where it `counts`, it writes beside the exit code how many processes there are at its end:
     of use in a process table of its own.
@@ -57,12 +55,11 @@ def script(
         begins,
     ]
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
-    run = on_terminal(run) if pty else run
     keep = f"{{ echo {NOTE}{keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
     count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
     end = f"{count[0]}echo $_h{count[1]} >|{quote(folder)}/exit"
     quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
-    if not pty and _TAKES_OVER.search(text):
+    if _TAKES_OVER.search(text):
         inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
         lines += [_OUTLIVE, f"( {inner}{run}\n)", f"_h=$?; {end}; exit $_h"]
     else:

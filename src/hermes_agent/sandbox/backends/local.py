@@ -21,6 +21,7 @@ from hermes_agent.sandbox.executions import (
     KEPT,
     NOBODY,
     Meta,
+    check_length,
     check_text,
     claim,
     get_file,
@@ -36,7 +37,7 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, on_terminal, script
 
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
@@ -110,6 +111,7 @@ class LocalPlace:
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
         check_text(command.text)
+        check_length(command)
         if self._jail is not None:
             check_workspace(command.folder)
         kept = self._kept(command)
@@ -125,9 +127,8 @@ class LocalPlace:
             begins=begin(exec_id, cwd),
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
-            text=command.text,
+            text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
-            pty=command.pty,
         )
         said = CLAIM if self._jail is None else self._jail.claim
         text = f"{said}\n{text}" if said else text

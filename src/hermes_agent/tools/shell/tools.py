@@ -47,7 +47,7 @@ class ShellTools:
         return await self._place.directory(exec_name(session))
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
-    async def terminal(
+    async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema
         self,
         command: str,
         context: CallContext,
