@@ -212,6 +212,7 @@ class Builder:
                 channel=self.options.channel,
                 now=self.clock.now(),
                 notes=self._notes(record),
+                window=model.window,
             )
 
         limits = self._limits(own.clock)
