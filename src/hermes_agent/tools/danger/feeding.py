@@ -13,9 +13,41 @@ from hermes_agent.tools.syntax.tree import Unreadable
 from hermes_agent.tools.syntax.wrapped import SHELLS
 
 # What may have a shell behind it that the command does not name.
-ELSEWHERE = frozenset(
-    ["su", "sudo", "doas", "ssh", "mosh", "telnet", "docker", "podman", "nerdctl", "kubectl", "lxc", "apptainer", "singularity", "machinectl", "chroot", "unshare", "nsenter", "tmux", "screen", "script", "expect", "vagrant", "adb", "wsl", "nix-shell", "nix", "conda", "poetry", "pipenv", "newgrp", "sg", "login", "busybox"]
-)
+ELSEWHERE = {
+    "su",
+    "sudo",
+    "doas",
+    "ssh",
+    "mosh",
+    "telnet",
+    "docker",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "lxc",
+    "apptainer",
+    "singularity",
+    "machinectl",
+    "chroot",
+    "unshare",
+    "nsenter",
+    "tmux",
+    "screen",
+    "script",
+    "expect",
+    "vagrant",
+    "adb",
+    "wsl",
+    "nix-shell",
+    "nix",
+    "conda",
+    "poetry",
+    "pipenv",
+    "newgrp",
+    "sg",
+    "login",
+    "busybox",
+}
 KEYS = re.compile(r"[\x03\x04\x1a\x1c]*")  # they interrupt, end the input, suspend, quit
 EDITS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n?\Z")  # a line that is changed or gone on with afterwards
 
