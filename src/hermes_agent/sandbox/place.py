@@ -113,7 +113,8 @@ class Place(Protocol):
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
-    - `prune` forgets commands that ended so many minutes ago, and says how many those were;
+    - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
+      to, until the output that is kept is at most so many megabytes; it says how many those were;
     - `close` ends what this program holds open for it; commands go on.
     """
 
@@ -132,6 +133,6 @@ class Place(Protocol):
 
     async def put(self, path: str, content: bytes, folder: str = "") -> None: ...
 
-    async def prune(self, minutes: int) -> int: ...
+    async def prune(self, minutes: int, megabytes: int) -> int: ...
 
     async def close(self) -> None: ...

@@ -110,9 +110,9 @@ class ReachedPlace:
     async def put(self, path: str, content: bytes, folder: str = "") -> None:
         await ask(await self._ways.near(path, folder), "put", path, data=content)
 
-    async def prune(self, minutes: int) -> int:
+    async def prune(self, minutes: int, megabytes: int) -> int:
         reach = await self._ways.near("/", "")
-        return int((await ask(reach, "prune", str(minutes)))[1])
+        return int((await ask(reach, "prune", str(minutes), str(megabytes)))[1])
 
     async def close(self) -> None:
         for task, call in list(self._heard.items()):

@@ -102,8 +102,8 @@ class LocalPlace:
     async def directory(self, shell: str) -> str:
         return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
 
-    async def prune(self, minutes: int) -> int:
-        return await asyncio.to_thread(self._prune, minutes)
+    async def prune(self, minutes: int, megabytes: int) -> int:
+        return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -193,13 +193,17 @@ class LocalPlace:
         found.sort(key=lambda path: (path / "meta.json").stat().st_mtime_ns)
         return tuple(f"{group}/{path.name}" for path in found)
 
-    def _prune(self, minutes: int) -> int:
+    def _prune(self, minutes: int, most: int) -> int:
         stamp = self._folder / ".now"  # the clock of the file system, which is that of what it is compared with
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         stamp.touch()
         before = stamp.stat().st_mtime - 60 * minutes
-        ended = [path for path in self._folder.glob("*/*/exit") if path.stat().st_size]
-        old = [path.parent for path in ended if path.stat().st_mtime < before]
+        ended = [(path.stat().st_mtime, path.parent) for path in self._folder.glob("*/*/exit") if path.stat().st_size]
+        old, kept = [], 0
+        for when, folder in sorted(ended, reverse=True):
+            kept += (folder / "out").stat().st_size
+            if when < before or kept > most:
+                old.append(folder)
         for folder in old:
             shutil.rmtree(folder, ignore_errors=True)
         return len(old)
