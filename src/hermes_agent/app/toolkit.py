@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
@@ -45,13 +46,14 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
+CHECKPOINTS = "hermes_agent.app.checkpoint_hook:checkpoint_hook"
 NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "web", "todo", "memory", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -107,6 +109,7 @@ class Toolkit:
         redact = self._means.redact
         self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
+        self.skills = Skills(home, settings.skills, clock)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -119,6 +122,7 @@ class Toolkit:
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
             "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
+            "skills": self.skills.tools,
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "clarify": ClarifyTools(),
         }
@@ -163,7 +167,12 @@ class Toolkit:
             FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
             FirstUse(lambda: self._permission_hook(standpoint)),
+            *([FirstUse(self._checkpoint_hook)] if self._settings.checkpoints.enabled else []),
         )
+
+    def _checkpoint_hook(self) -> Hook:
+        hook: Hook = late(CHECKPOINTS)(self._home.root / "checkpoints", self._settings.checkpoints, self._clock)
+        return hook
 
     def _permission_hook(self, standpoint: Standpoint) -> Hook:
         terminal, approvals = self._settings.terminal, self._settings.approvals
@@ -188,7 +197,8 @@ class Toolkit:
         return hook
 
     async def close(self) -> None:
-        """End what is held open for the place; commands go on."""
+        """End what is held open for the place and the skills; commands go on."""
+        await self.skills.close()
         await self._place.close()
 
     def _chosen(self) -> ChosenPlace:
