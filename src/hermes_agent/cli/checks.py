@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
+from hermes_agent.app.places import try_place
 from hermes_agent.app.runtime import refused_by
 from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.cli.asking import ask_once
@@ -16,6 +18,8 @@ from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.host.paths import environment
 from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
@@ -127,6 +131,20 @@ def tools(surface: Surface) -> list[Check]:
     aside = [*kit.quarantined, *refused_by(route, kit.toolbox(CLI).offered)]
     checks = [Check(name="tools", state=State.WARN, found=f"{tool.name} is left out: {tool.reason}") for tool in aside]
     return checks + [Check(name="model", state=State.WARN, found=said) for said in limits_of(route)]
+
+
+async def place(surface: Surface, *, offline: bool) -> list[Check]:
+    """Do commands run in the place that the settings chose?"""
+    terminal = surface.loaded.value.terminal
+    if offline and terminal.place != "local":
+        return []
+    try:
+        found = await try_place(surface.home, terminal, environment(), str(Path.cwd()), RandomIds().short())
+    except HermesError as error:
+        return [Check(name="place", state=State.FAIL, found=terminal.place, todo=str(error))]
+    except TimeoutError:
+        return [Check(name="place", state=State.FAIL, found=terminal.place, todo="It did not answer within a minute.")]
+    return [Check(name="place", state=State.OK, found=found)]
 
 
 async def database(surface: Surface) -> list[Check]:
