@@ -33,7 +33,7 @@ from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import capability_of, collect
-from hermes_agent.tools.shell import ShellTools
+from hermes_agent.tools.shell.tools import ShellTools
 from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
@@ -178,7 +178,7 @@ class Toolkit:
         terminal, approvals = self._settings.terminal, self._settings.approvals
         variables = scrubbed(environment(), terminal.env_passthrough)
         judge = self._means.judge if approvals.mode == "smart" else None
-        hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
+        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, judge)
         return hook
 
     @property
