@@ -85,7 +85,8 @@ def settings(surface: Surface) -> list[Check]:
         todo = f"Mend it (`hermes config edit`); meanwhile {used} settings are used."
         wrong = [Check(name="config", state=State.FAIL, found=str(problem)) for problem in loaded.problems]
         return [*wrong[:-1], replace(wrong[-1], todo=todo), *_env(surface)]
-    found = "defaults" if loaded.basis == "defaults" else f"{len(loaded.sources)} settings"
+    count = len(loaded.sources)
+    found = "defaults" if loaded.basis == "defaults" else f"{count} setting{'' if count == 1 else 's'}"
     return [Check(name="config", state=State.OK, found=found), *_env(surface)]
 
 

@@ -77,7 +77,7 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
     route = route_to(surface, name or surface.invocation.model)
     rows = [
         ("model", route.name),
-        ("address", route.base_url),
+        ("address", route.base_url or "in this process"),
         ("dialect", route.dialect),
         ("key", key_of(surface, route)),
         ("window", f"{route.facts.window:,} tokens"),
@@ -89,7 +89,8 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
     if not name:
         rows.append(("chosen by", chosen_by(surface, source_of(loaded, "model.default"))))
     if as_json:
-        say_json(dict(rows))
+        figures = {"window": route.facts.window, "longest reply": route.facts.output, "price": route.facts.price}
+        say_json({**dict(rows), **figures, "limits": limits_of(route)})
     else:
         say(table(rows))
     for note in (*limits_of(route), *([loaded.notice] if loaded.notice else [])):
