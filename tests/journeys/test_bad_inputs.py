@@ -316,7 +316,7 @@ def test_invalid_utf8_is_shown_and_kept(desk: Desk):
 
     assert output == "a\ufffdb\n[exit 0]"
     assert "Gr\ufffd\ufffde" in file
-    assert "not UTF-8" in written
+    assert "bytes that are not text" in written
     assert (desk.work / "latin.txt").read_bytes() == content
     assert "me.txt" in names
 
