@@ -11,6 +11,7 @@ from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
+from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,
@@ -20,6 +21,7 @@ from hermes_agent.tools.settings import (
     ToolOutputSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.tools.web.settings import WebSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,7 @@ class Settings:
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
+    web: WebSettings = field(default_factory=WebSettings, metadata={"doc": "The web."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
     )
@@ -110,6 +113,7 @@ class Settings:
     guardrails: GuardrailSettings = field(
         default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
     )
+    skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
