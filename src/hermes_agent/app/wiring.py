@@ -133,6 +133,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             toolbox=toolkit.toolbox(CLI),
             quarantined=toolkit.quarantined,
             unasked=toolkit.unasked,
+            skills=toolkit.skills,
             clock=deck.clock,
             ids=deck.ids,
             owner=local_owner(),
