@@ -56,6 +56,8 @@ REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
+SMALL_WINDOW = 16_384
+"""Tokens of a window below which a prompt shows only what nearly every piece of work needs."""
 
 
 def is_local(principal: str) -> bool:
@@ -127,7 +129,7 @@ class Toolkit:
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra
-        self._boxes: dict[str, Toolbox] = {}
+        self._boxes: dict[tuple[str, bool], Toolbox] = {}
         self.quarantined = collect([*self._sets.values(), *extra])[1]
 
     def toolsets(self, surface: str) -> tuple[str, ...]:
@@ -144,12 +146,15 @@ class Toolkit:
         """The tools of one toolset."""
         return collect([self._sets[toolset]])[0]
 
-    def toolbox(self, surface: str) -> Toolbox:
-        """The tools of a surface: what is not in it cannot be called there."""
-        if surface not in self._boxes:
+    def toolbox(self, surface: str, window: int = 0) -> Toolbox:
+        """The tools of a surface: what is not in it cannot be called there. In a small window (tokens; 0: not known)
+        fewer of them are shown, and the others are found."""
+        small = 0 < window < SMALL_WINDOW
+        if (surface, small) not in self._boxes:
             wanted = [self._sets[name] for name in self.toolsets(surface)]
-            self._boxes[surface] = Toolbox(collect([*wanted, *self._extra])[0], self._opened)
-        return self._boxes[surface]
+            tools = collect([*wanted, *self._extra])[0]
+            self._boxes[surface, small] = Toolbox(tools, self._opened, small=small)
+        return self._boxes[surface, small]
 
     def hooks(
         self, granted: Sequence[str] | None, *, attended: bool, session: str = "", surface: str = CLI

@@ -198,8 +198,6 @@ class Builder:
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
-        toolbox = self.toolkit.toolbox(surface)
-        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -207,6 +205,9 @@ class Builder:
         except HermesError as error:
             deck.refused(record.id, error)
             raise
+
+        toolbox = self.toolkit.toolbox(surface, model.window)
+        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
 
         async def look_around() -> Surroundings:
             skills = await offer.index()

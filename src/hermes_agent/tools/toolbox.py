@@ -21,28 +21,39 @@ FOUND_AT_ONCE = 5
 MENTIONS = "${secret:"
 
 
+ALWAYS = frozenset({"read_file", "write_file", "patch", "search_files", "terminal", "clarify"})
+"""What a small prompt shows."""
+
+
 class Toolbox:
     """Tools by name, in a fixed order.
 
     `offered` is what a prompt holds: the core tools as they were given and, where there are others, `find_tools` and
     `use_tool` that lead to them. `resolve` gives the tool that a call really means, so that permission, journal and
-    guardrails never see `use_tool` in place of what it uses; `opened` gives a tool whose arguments name secrets.
+    guardrails never see `use_tool` in place of what it uses; `opened` gives a tool whose arguments name secrets. A
+    `small` prompt shows only the tools that nearly every piece of work needs, and the others are found too.
     """
 
-    def __init__(self, tools: Iterable[Tool], opened: Callable[[Tool], Tool] | None = None) -> None:
+    def __init__(
+        self, tools: Iterable[Tool], opened: Callable[[Tool], Tool] | None = None, *, small: bool = False
+    ) -> None:
         self._opened = opened
+        self._small = small
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self._tools.setdefault(tool.schema.name, tool)
-        self._deferred = tuple(tool for tool in self._tools.values() if not _is_core(tool))
+        self._deferred = tuple(tool for tool in self._tools.values() if not self._is_shown(tool))
         self._doors: dict[str, Tool] = {FIND: _FindTools(self._deferred), USE: _UseTool(self)}
 
     @property
     def offered(self) -> tuple[ToolSchema, ...]:
         """What the model is shown, always in the same order."""
-        core = [tool.schema for tool in self._tools.values() if _is_core(tool)]
+        core = [tool.schema for tool in self._tools.values() if self._is_shown(tool)]
         doors = [door.schema for door in self._doors.values()] if self._deferred else []
         return (*core, *doors)
+
+    def _is_shown(self, tool: Tool) -> bool:
+        return _is_core(tool) and (not self._small or tool.schema.name in ALWAYS)
 
     @property
     def names(self) -> tuple[str, ...]:
