@@ -1,4 +1,4 @@
-"""What the tests use of the machine beside Python: PostgreSQL, and ripgrep where it is there."""
+"""What the tests use of the machine: PostgreSQL, and ripgrep, bubblewrap, podman and sshd where they are there."""
 
 import os
 import shutil
@@ -8,12 +8,16 @@ from pathlib import Path
 # Without this, Debian's package would also make and start a server of its own.
 CLUSTER_SETTINGS = Path("/etc/postgresql-common/createcluster.conf")
 
+# Debian's packages, and the program by which each is known to be there. Tests that need one are skipped without it.
+PROGRAMS = {"ripgrep": "rg", "bubblewrap": "bwrap", "podman": "podman", "runc": "runc", "openssh-server": "sshd"}
+PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
 
 def provide() -> bool:
     """Install what is missing where that can be done without asking; whether all of the tests can run then."""
-    missing = [
-        name for name, is_there in (("postgresql", has_postgresql()), ("ripgrep", has_ripgrep())) if not is_there
-    ]
+    missing = [package for package, program in PROGRAMS.items() if shutil.which(program, path=PATH) is None]
+    if not has_postgresql():
+        missing.insert(0, "postgresql")
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         print(f"machine     installing {' and '.join(missing)} with apt-get", flush=True)
         install(missing)
@@ -25,10 +29,6 @@ def provide() -> bool:
 
 def has_postgresql() -> bool:
     return bool(shutil.which("initdb") or list(Path("/usr/lib/postgresql").glob("*/bin/initdb")))
-
-
-def has_ripgrep() -> bool:
-    return shutil.which("rg") is not None
 
 
 def install(packages: list[str]) -> None:

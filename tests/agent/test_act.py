@@ -260,3 +260,66 @@ async def test_an_id_that_was_taken_back_is_not_used_again(tmp_path):
 async def take_back(house: House) -> None:
     async with house.hermes.holding(house.session) as journal:
         await journal.commit(Undone(to=0))
+
+
+async def use_both(_, context):
+    first = await context.use("look", {})
+    second = await context.use("write", {})
+    return f"{first.parts[0].text} {second.is_error}"
+
+
+async def test_a_call_that_a_tool_makes_goes_the_way_of_every_call(tmp_path):
+    seen = []
+    tools = (Piece("outer", use_both, Effect.WRITES), tool("look", "blue"), tool("write", effect=Effect.WRITES))
+    model = ScriptedModel([Call("outer", id="c1"), Say("Done.")])
+    async with House(tmp_path, model, tools, hooks=(Watcher("w", seen),)).open() as house:
+        await house.say("Go")
+        events = [entry.event for entry in await house.log()]
+
+        ended = {event.call_id: event.tool for event in events if isinstance(event, ToolEnded)}
+        assert ended == {"c1.1": "look", "c1.2": "write", "c1": "outer"}
+        assert [event.call_id for event in events if isinstance(event, ToolStarted)] == ["c1", "c1.2"]
+        assert seen == [
+            "w before outer",
+            "w before look",
+            "w after look",
+            "w before write",
+            "w after write",
+            "w after outer",
+        ]
+        assert [line for line in await house.transcript() if line.startswith("tool:")] == ["tool: blue False w"]
+
+
+async def test_a_refusal_is_the_answer_to_the_tool_that_made_the_call(tmp_path):
+    class Refusing(Watcher):
+        async def before_call(self, proposed: Proposed) -> None:
+            if proposed.call.name == "write":
+                raise Refused("Not that.")
+
+        async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+            return answer
+
+    written = tool("write", effect=Effect.WRITES)
+    tools = (Piece("outer", use_both, Effect.WRITES), tool("look", "blue"), written)
+    model = ScriptedModel([Call("outer"), Say("Done.")])
+    async with House(tmp_path, model, tools, hooks=(Refusing("r", []),)).open() as house:
+        await house.say("Go")
+
+        assert written.calls == []
+        assert any("True" in line for line in await house.transcript())
+
+
+async def test_a_call_that_a_tool_made_makes_none(tmp_path):
+    async def inner(_, context):
+        return (await context.use("look", {})).parts[0].text
+
+    async def outer(_, context):
+        return (await context.use("inner", {})).parts[0].text
+
+    look = tool("look", "blue")
+    tools = (Piece("outer", outer, Effect.WRITES), Piece("inner", inner, Effect.WRITES), look)
+    async with House(tmp_path, ScriptedModel([Call("outer"), Say("Done.")]), tools).open() as house:
+        await house.say("Go")
+
+        assert look.calls == []
+        assert any("may make none itself" in line for line in await house.transcript())

@@ -48,6 +48,10 @@ def test_going_on_adds_nothing_where_the_model_is_to_speak_anyway():
     assert taken(Session(id="s"), letter(1, "Go"), letter(2, resumes=True)) == ["Go"]
 
 
+def test_blank_words_ask_to_go_on():
+    assert taken(Session(id="s"), letter(1, " \x85\n")) == ["Continue."]
+
+
 def test_an_answer_is_no_message():
     assert taken(Session(id="s"), letter(1, "b", answers="q1"), letter(2, "Hi")) == ["q1=b", "Hi"]
 

@@ -29,6 +29,7 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "search_files",
         "terminal",
         "process",
+        "execute_code",
         "todo",
         "clarify",
     ]
@@ -74,7 +75,7 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-    assert kit.toolsets("cli") == ("files", "todo", "clarify")
+    assert kit.toolsets("cli") == ("files", "code", "todo", "clarify")
     assert kit.toolsets("guest") == ("files", "todo", "clarify")
     assert kit.toolsets("telegram") == TOOLSETS
 

@@ -133,7 +133,7 @@ MIDWAY = [Reset, Truncate, lambda **fields: Truncate(clean=True, **fields), Malf
 @EVERY
 @pytest.mark.parametrize("fault", MIDWAY)
 async def test_a_text_that_breaks_off_is_gone_on_with(spoken: Spoken, fault: Callable[..., Reset]):
-    broken = fault(reply=Answer(pieces=(Say(WORDS),), pace=Pace(characters=10)), after=8)
+    broken = fault(reply=Answer(pieces=(Say(WORDS),), pace=Pace(characters=10, between=0.003)), after=8)
     async with talking(spoken, in_turn(broken, lambda heard: Say(rest_of(heard, WORDS)))) as talk:
         heard = await talk.listen()
     assert [type(item) for item in heard if isinstance(item, (Retrying, Continuing))] == [Continuing]
@@ -157,7 +157,7 @@ async def test_a_few_words_that_break_off_are_void_and_said_anew(spoken: Spoken,
 async def test_a_call_that_breaks_off_is_never_gone_on_with(spoken: Spoken):
     """Gemini sends a call whole."""
     pieces = (Say(WORDS), Call("read_file", {"path": "a" * 900}))
-    broken = Reset(reply=Answer(pieces=pieces, pace=Pace(characters=20)), after=20)
+    broken = Reset(reply=Answer(pieces=pieces, pace=Pace(characters=20, between=0.003)), after=20)
     async with talking(spoken, in_turn(broken, Say("Whole."))) as talk:
         heard = await talk.listen()
     assert any(isinstance(item, CallDelta) for item in heard)
@@ -166,13 +166,14 @@ async def test_a_call_that_breaks_off_is_never_gone_on_with(spoken: Spoken):
 
 
 @EVERY
-async def test_a_rest_that_is_nothing_was_the_whole_text(spoken: Spoken):
-    broken = Reset(reply=Answer(pieces=(Say(WORDS),), pace=Pace(characters=10)), after=8)
+async def test_a_text_whose_rest_never_comes_is_not_taken_for_the_whole(spoken: Spoken):
+    broken = Reset(reply=Answer(pieces=(Say(WORDS),), pace=Pace(characters=10, between=0.003)), after=8)
     async with talking(spoken, in_turn(broken, Empty())) as talk:
-        reply = await talk.ask()
-    assert WORDS.startswith(reply.message.text)
-    assert len(reply.message.text) > 20
-    assert not reply.usage.known
+        with pytest.raises(EmptyReply) as caught:
+            await talk.ask()
+    assert WORDS.startswith(caught.value.partial)
+    assert len(caught.value.partial) >= 20
+    assert len(talk.server.exchanges) == 3
 
 
 @EVERY

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.sandbox.place import PLACES, AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-from tests.contracts.places import MAKERS
+from tests.contracts.places import MAKERS, remove_what_was_made
 
 
 def test_every_place_is_held_to_the_contract() -> None:
@@ -19,9 +19,18 @@ def test_every_place_is_held_to_the_contract() -> None:
 
 
 @pytest.fixture(params=sorted(MAKERS))
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Place]:
+async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Callable[[], Place]]:
     """Makes the place as another process would see it: what it knows is what was kept."""
-    return lambda: MAKERS[request.param](tmp_path)
+    made: list[Place] = []
+
+    def one() -> Place:
+        made.append(MAKERS[request.param](tmp_path))
+        return made[-1]
+
+    yield one
+    for place in made:
+        await place.close()
+    remove_what_was_made(request.param)
 
 
 @pytest.fixture
@@ -137,13 +146,15 @@ async def test_what_was_never_started_cannot_be_attached(place: Place) -> None:
 async def test_another_process_attaches_to_a_running_command(
     place: Place, make: Callable[[], Place], plain: Command
 ) -> None:
-    first = await place.start("g/a", replace(plain, text="echo one; sleep 0.4; echo two; exit 6"))
+    text = "echo one; until [ -e go ]; do sleep 0.02; done; echo two; exit 6"
+    first = await place.start("g/a", replace(plain, text=text))
     await until_written(first, b"one")
 
     second = await make().attach("g/a")
 
     assert second is not None
     assert await second.poll() is None
+    await place.put(f"{plain.folder}/go", b"", plain.folder)
     assert (await second.wait()).code == 6
     assert await second.read(0, 100) == b"one\ntwo\n"
     assert second.command.text.startswith("echo one")
@@ -371,9 +382,9 @@ async def test_giving_up_waiting_leaves_the_command_alone(place: Place, plain: C
 async def test_files_go_in_and_out_whole(place: Place, plain: Command) -> None:
     path = f"{plain.folder}/new folder/ü.bin"
 
-    await place.put(path, b"\0\xff" * 1000)
+    await place.put(path, b"\0\xff" * 1000, plain.folder)
 
-    assert await place.get(path) == b"\0\xff" * 1000
+    assert await place.get(path, plain.folder) == b"\0\xff" * 1000
     for missing in (f"{plain.folder}/nope", plain.folder):
         with pytest.raises(PlaceFailed):
-            await place.get(missing)
+            await place.get(missing, plain.folder)

@@ -160,3 +160,9 @@ def test_what_a_person_knows_of_a_model_comes_before_the_catalogue():
     mine = choose(ModelSettings(default="openai/mine"), keys(OPENAI_API_KEY="k"), models).facts
     assert (known.window, known.images, known.efforts, known.output) == (9_000, False, ("low", "high"), 128_000)
     assert mine.price == Price(input=1.0, output=2.0, cached=1.0, cache_write=1.0)
+
+
+def test_a_prompt_that_is_kept_for_an_hour_costs_twice_the_input_to_write():
+    claude, other = (route_to(name, cache_ttl="1h") for name in ("anthropic/claude-opus-5-5", "openai/gpt-5.2"))
+    assert (claude.cache_ttl, claude.facts.price.cache_write) == ("1h", 2 * claude.facts.price.input)
+    assert other.facts.price == route_to("openai/gpt-5.2").facts.price

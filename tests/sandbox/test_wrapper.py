@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, kept_directory, script
 
 SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
 
@@ -16,7 +16,7 @@ SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
 def run(shell: str, folder: Path, text: str, *, kept: str = "", keeps_as: str = '"$PWD"') -> int:
     if len(text) >= INLINE:
         (folder / "command").write_text(text)
-    rest = script(folder=str(folder), exec_id="g/a", cwd="/", kept=kept, keeps_as=keeps_as, text=text)
+    rest = script(folder=str(folder), begins=begin("g/a", "/"), kept=kept, keeps_as=keeps_as, text=text)
     made = f"{CLAIM}\n{rest}"
     with (folder / "out").open("ab") as out:
         return subprocess.run(

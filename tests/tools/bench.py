@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import Answer, Question, Tool
+from hermes_agent.tools.schema import said
 
 
 @dataclass
@@ -22,6 +23,8 @@ class Context:
     answers: list[str] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    called: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    calls_give: Callable[[str, Mapping[str, object]], Answer] = lambda name, arguments: said(f"{name} said")
 
     @property
     def key(self) -> str:
@@ -36,6 +39,10 @@ class Context:
 
     def progress(self, text: str) -> None:
         self.lines.append(text)
+
+    async def use(self, name: str, arguments: Mapping[str, object]) -> Answer:
+        self.called.append((name, dict(arguments)))
+        return self.calls_give(name, arguments)
 
     async def ask(self, question: Question) -> str:
         self.asked.append(question)

@@ -99,10 +99,15 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
         return Planned(call=call, problem=problem)
 
 
-async def answer(agent: Agent, session: Session, journal: Journal, item: Planned) -> None:
-    """Take one call from wish to committed result. Permission comes before the intent, the intent before the effect."""
+async def answer(agent: Agent, session: Session, journal: Journal, item: Planned, *, inner: bool = False) -> Answer:
+    """Take one call from wish to committed result. Permission comes before the intent, the intent before the effect.
+    An `inner` call is one that a tool makes while it runs."""
     began = agent.clock.monotonic()
-    context = RunContext(agent, session, journal, item.call)
+
+    async def within(call: ToolCall) -> Answer:
+        return await answer(agent, session, journal, plan(agent, session, call), inner=True)
+
+    context = RunContext(agent, session, journal, item.call, None if inner else within)
     result = await _answered(item, _run(agent, session, journal, item, context))
     if (proposed := _proposed(item, context)) is not None:
         result = await _answered(item, _looked_over(agent, proposed, result))
@@ -127,6 +132,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     )
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
     journal.post(ended, changes=changes, durable=bool(changes))
+    return result
 
 
 async def _answered(item: Planned, work: Awaitable[Answer]) -> Answer:

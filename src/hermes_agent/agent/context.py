@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.inbox import take_answers
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
-from hermes_agent.core.errors import Refused
+from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.events import Asked, ToolProgress
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.core.tool import Question
+from hermes_agent.core.tool import Answer, Question
+
+Within: TypeAlias = Callable[[ToolCall], Awaitable[Answer]]
+"""Makes a call in the name of another."""
 
 
 class RunContext:
     """The `CallContext` of one call."""
 
-    def __init__(self, agent: Agent, session: Session, journal: Journal, call: ToolCall) -> None:
+    def __init__(
+        self, agent: Agent, session: Session, journal: Journal, call: ToolCall, within: Within | None = None
+    ) -> None:
         self._agent = agent
         self._session = session
         self._journal = journal
         self._call = call
+        self._within = within
+        self._calls = 0
         self.attach = False
 
     @property
@@ -50,6 +60,13 @@ class RunContext:
     def progress(self, text: str) -> None:
         """Show a line to whoever watches."""
         self._journal.live(ToolProgress(call_id=self._call.id, tool=self._call.name, text=self._agent.redact(text)))
+
+    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """The answer of another tool, called in this one's name under an id of its own."""
+        if self._within is None:
+            raise ToolError("A call that a tool made may make none itself.")
+        self._calls += 1
+        return await self._within(ToolCall(id=f"{self._call.id}.{self._calls}", name=name, arguments=arguments))
 
     async def ask(self, question: Question) -> str:
         """The person's answer; the question goes into the log once, however often the call is made again."""

@@ -11,7 +11,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.events import Answered, ContextAdded, MessageTaken
 from hermes_agent.core.inbound import Busy
-from hermes_agent.core.messages import Message, Role, said
+from hermes_agent.core.messages import Message, Role, Text, said
 
 
 async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = None, first: bool = False) -> None:
@@ -61,7 +61,9 @@ def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Ans
                 )
             )
         elif not (inbound.resumes and speaks):
-            message = Message(role=Role.USER, parts=inbound.parts) if inbound.parts else said("Continue.")
+            # Blank words say nothing, and no provider takes them: whoever sends them wants the agent to go on.
+            parts = tuple(part for part in inbound.parts if not isinstance(part, Text) or part.text.strip())
+            message = Message(role=Role.USER, parts=parts) if parts else said("Continue.")
             events.append(MessageTaken(message=message, inbox=letter.id, principal=inbound.principal.key))
             speaks = True
     return events

@@ -44,6 +44,7 @@ class Book:
             provider=call.provider,
             model=call.model,
             credential=call.credential,
+            shape=call.shape.text,
             prefix=call.prefix,
             messages=call.messages,
             at=at,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
-from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.environment import QUIET, scrubbed
 from hermes_agent.sandbox.jail import Jail, Walls
-from hermes_agent.sandbox.place import PLACES, Place
+from hermes_agent.sandbox.place import PLACES, Place, PlaceFailed
 from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
 from hermes_agent.tools.settings import TerminalSettings
 
@@ -17,8 +17,19 @@ JAIL_OF = "hermes_agent.sandbox.jail:jail_of"
 
 
 def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
-    """The place; nothing is started yet. `variables` is this process's environment."""
-    return _local(home, settings, scrubbed(variables, settings.env_passthrough))
+    """The place; nothing is started yet. `variables` is this process's environment. Raises `PlaceFailed` where what the
+    place needs is not there."""
+    seen = scrubbed(variables, settings.env_passthrough)
+    if settings.place == "local":
+        return _local(home, settings, seen)
+    told = {name: value for name, value in seen.items() if name in (*QUIET, *settings.env_passthrough)}
+    try:
+        build = late(PLACES[settings.place])
+    except ModuleNotFoundError as error:
+        raise PlaceFailed(f"`terminal.place: {settings.place}` needs the package `{error.name}`.") from error
+    folder = home.cache / "places" / settings.place
+    place: Place = build(folder, getattr(settings, settings.place), walls(home, settings), seen, told)
+    return place
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:

@@ -11,7 +11,13 @@ from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
-from hermes_agent.tools.settings import ApprovalSettings, SecretUse, TerminalSettings, ToolOutputSettings
+from hermes_agent.tools.settings import (
+    ApprovalSettings,
+    CodeSettings,
+    SecretUse,
+    TerminalSettings,
+    ToolOutputSettings,
+)
 from hermes_agent.tools.surfaces import SurfaceTools
 
 
@@ -89,6 +95,7 @@ class Settings:
     )
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
+    code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
     )

@@ -20,6 +20,7 @@ from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.tools.clarify import ClarifyTools
+from hermes_agent.tools.code.tools import CodeTools
 from hermes_agent.tools.excerpt import Caps
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog
@@ -44,7 +45,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "todo", "clarify")
+TOOLSETS = ("files", "shell", "code", "todo", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -80,7 +81,8 @@ class Toolkit:
         self._means = means or Means()
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
-        self._shell = ShellTools(place=self._place(), settings=settings.terminal, caps=self._caps)
+        self._place = self._chosen()
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
         self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
@@ -91,6 +93,7 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
             "clarify": ClarifyTools(),
         }
@@ -158,12 +161,16 @@ class Toolkit:
         hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
         return hook
 
-    def _place(self) -> ChosenPlace:
+    async def close(self) -> None:
+        """End what is held open for the place; commands go on."""
+        await self._place.close()
+
+    def _chosen(self) -> ChosenPlace:
         def make() -> Place:
             made: Place = late(PLACE)(self._home, self._settings.terminal, environment())
             return made
 
-        return ChosenPlace("local", make)
+        return ChosenPlace(self._settings.terminal.place, make)
 
 
 class FirstUse:

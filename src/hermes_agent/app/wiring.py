@@ -99,6 +99,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
         )
         closing.push_async_callback(http.close)
+        closing.push_async_callback(toolkit.close)
         closing.push_async_callback(hermes.close)
         yield Runtime(
             home=home,

@@ -48,6 +48,8 @@ class CallContext(Protocol):
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and the absolute folder where it works;
     - `speaker` is the principal (`platform:user`) whose words the run works on, empty where several spoke;
+    - `use` makes a call of another tool in this one's name: permission, guardrails, the intent in the log and the
+      result there are as for any call, but the model is not shown it; a call that was made so may make none;
     - `ask` puts a question to the person and returns the answer, also one that was given before a crash; it raises
       `Refused` where nobody is there to answer.
     """
@@ -72,6 +74,8 @@ class CallContext(Protocol):
     def progress(self, text: str) -> None: ...
 
     async def ask(self, question: Question) -> str: ...
+
+    async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,6 +179,64 @@ async def run(
         errors.cancel()
 
 
+class Piped:
+    """A program whose output is read as it comes, while its input is fed."""
+
+    def __init__(self, process: asyncio.subprocess.Process, data: bytes) -> None:
+        self._process = process
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._out = process.stdout
+        self._errors = spawn(_take(process.stderr, _CHUNK), name="errors of a program")
+        self._feeding = spawn(self._feed(data), name="input of a program")
+
+    async def line(self) -> bytes:
+        """The next line with its end; the last one may have none."""
+        return await self._out.readline()
+
+    async def rest(self) -> bytes:
+        """Everything that comes after, to the end."""
+        return await self._out.read()
+
+    async def errors(self) -> bytes:
+        """What it wrote to its other output, when it has ended."""
+        return await self._errors
+
+    async def code(self) -> int:
+        """How it exited, when it has."""
+        code = await self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    async def close(self) -> None:
+        """End it, and its group, where it still runs."""
+        _drop(self._process)
+        self._errors.cancel()
+        self._feeding.cancel()
+        await asyncio.shield(spawn(self._process.wait(), name="end of a program"))
+
+    async def _feed(self, data: bytes) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        with suppress(BrokenPipeError, ConnectionResetError):  # it says why by how it ends
+            pipe.write(data)
+            await pipe.drain()
+        pipe.close()
+
+
+async def open_piped(argv: Sequence[str], *, env: Mapping[str, str], data: bytes = b"") -> Piped:
+    """Start a program, in a group of its own, that reads `data`. Raises `OSError` where it cannot be started."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd="/",
+        env=dict(env),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    return Piped(process, data)
+
+
 async def _take(stream: asyncio.StreamReader, most: int) -> bytes:
     parts: list[bytes] = []
     size = 0

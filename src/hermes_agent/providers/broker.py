@@ -121,7 +121,7 @@ class Broker:
             finally:
                 if attempt is not None:
                     await attempt.aclose()
-            yield (again,)
+            yield (*question.draft.held_back(), again)
 
     async def _attempt(self, question: _Question, line: Line) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
         """The next attempt, ready to be made."""
@@ -147,12 +147,8 @@ class Broker:
             plan.compiler.forget()
         if await self._with_another_key(error, question, line):
             return Retrying(reason=str(error), attempt=len(question.failed), delay=0.0)
-        goes_on = question.draft.words and isinstance(error, EmptyReply)
         keeps = question.draft.broke()
         error.partial = question.draft.words or error.partial
-        if goes_on and keeps:
-            question.answered = True
-            return _all_was_said(question.draft.words, line)
         question.failed += (
             Failed(
                 place=question.place,
@@ -165,6 +161,10 @@ class Broker:
         smaller = self._size_when_smaller(type(error), question.request, line)
         decision = await self._relays.after(question.failed, left=line.left(question.request), smaller=smaller)
         if isinstance(decision, GiveUp):
+            # To a reply that it was given the beginning of, a model that twice adds nothing has nothing to add.
+            if keeps and isinstance(error, EmptyReply) and plan is not None and plan.request.prefill:
+                question.answered = True
+                return _all_was_said(question.draft.words, line)
             error.add_note("; ".join([decision.reason, *self._relays.unusable]))
             raise error
         self._prepare_step(decision, question)

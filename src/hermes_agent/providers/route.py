@@ -183,6 +183,7 @@ def choose(
         key=key,
         model=model,
         facts=_facts(vendor, model, settings, models),
+        cache_ttl=settings.cache_ttl,
         region=region,
         source=source,
     )
@@ -313,6 +314,8 @@ def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[
         if name in models:
             facts = overridden(facts, models[name])
             break
+    if settings.cache_ttl == "1h" and facts.price is not None and facts.price.cache_write > facts.price.input:
+        facts = replace(facts, price=facts.price.kept_an_hour())
     if settings.window is not None:
         facts = replace(facts, window=settings.window)
     if settings.price_input is not None and settings.price_output is not None:

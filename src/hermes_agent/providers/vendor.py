@@ -30,7 +30,7 @@ class Quirks:
     conversation.
     `prefill` says how the beginning of a reply is handed over: as the last message (`last`), marked in it (`prefix`,
     `partial`), or with vLLM's fields (`continue`); empty: not at all. `cache_marks` names the beginnings of model names
-    whose prompts are cached only where a request says so.
+    whose prompts are cached only where a request says so; one mark then stands for the whole request.
     """
 
     reasoning_field: ReasoningField = ""

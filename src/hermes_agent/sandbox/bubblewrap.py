@@ -61,7 +61,7 @@ class Bubblewrap:
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """bwrap's call, up to the program."""
         walls = self._walls
-        spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts"] + ([] if walls.network else ["--unshare-net"])
+        spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if walls.network else ["--unshare-net"])
         private = [word for path in PRIVATE for word in _tmpfs(path, walls.tmp_mb << 20)]
         # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.
         kernel = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 
-from hermes_agent.sandbox.place import Command, Place, Running
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
+
+KEPT_MINUTES = 7 * 24 * 60
 
 
 class ChosenPlace:
-    """A `Place` that costs nothing until it is used: `make` is called once, before the first command."""
+    """A `Place` that costs nothing until it is used: `make` is called once, before the first command; beside it the
+    records of commands that ended a week ago are forgotten."""
 
     def __init__(self, name: str, make: Callable[[], Place]) -> None:
         self._name = name
         self._make = make
+        self._pruned = False
 
     @cached_property
     def _place(self) -> Place:
@@ -24,7 +30,15 @@ class ChosenPlace:
         return self._name
 
     async def start(self, exec_id: str, command: Command) -> Running:
-        return await self._place.start(exec_id, command)
+        running = await self._place.start(exec_id, command)
+        if not self._pruned:
+            self._pruned = True
+            spawn(self._forget(), name="old commands")
+        return running
+
+    async def _forget(self) -> None:
+        with suppress(PlaceFailed):  # the next command says what is wrong with the place
+            await self._place.prune(KEPT_MINUTES)
 
     async def attach(self, exec_id: str) -> Running | None:
         return await self._place.attach(exec_id)
@@ -35,8 +49,15 @@ class ChosenPlace:
     async def directory(self, shell: str) -> str:
         return await self._place.directory(shell)
 
-    async def get(self, path: str) -> bytes:
-        return await self._place.get(path)
+    async def get(self, path: str, folder: str = "") -> bytes:
+        return await self._place.get(path, folder)
 
-    async def put(self, path: str, content: bytes) -> None:
-        await self._place.put(path, content)
+    async def put(self, path: str, content: bytes, folder: str = "") -> None:
+        await self._place.put(path, content, folder)
+
+    async def prune(self, minutes: int) -> int:
+        return await self._place.prune(minutes)
+
+    async def close(self) -> None:
+        if "_place" in self.__dict__:  # one that was never made has nothing open
+            await self._place.close()

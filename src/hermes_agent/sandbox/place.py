@@ -10,6 +10,9 @@ from hermes_agent.core.errors import HermesError, ToolError
 # Each kind of place and what makes it.
 PLACES: dict[str, str] = {
     "local": "hermes_agent.sandbox.backends.local:LocalPlace",
+    "docker": "hermes_agent.sandbox.backends.docker:build",
+    "ssh": "hermes_agent.sandbox.backends.ssh:build",
+    "singularity": "hermes_agent.sandbox.backends.singularity:build",
 }
 
 
@@ -105,7 +108,10 @@ class Place(Protocol):
       where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
-    - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; they raise `PlaceFailed`.
+    - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
+      works, for places that have a part of their own for each; they raise `PlaceFailed`;
+    - `prune` forgets commands that ended so many minutes ago, and says how many those were;
+    - `close` ends what this program holds open for it; commands go on.
     """
 
     @property
@@ -119,6 +125,10 @@ class Place(Protocol):
 
     async def directory(self, shell: str) -> str: ...
 
-    async def get(self, path: str) -> bytes: ...
+    async def get(self, path: str, folder: str = "") -> bytes: ...
 
-    async def put(self, path: str, content: bytes) -> None: ...
+    async def put(self, path: str, content: bytes, folder: str = "") -> None: ...
+
+    async def prune(self, minutes: int) -> int: ...
+
+    async def close(self) -> None: ...

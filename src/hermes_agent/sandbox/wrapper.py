@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from shlex import quote
 
 MARK = "HERMES_EXEC"
@@ -22,20 +23,27 @@ set -C; { IFS= read -r _h </proc/$$/stat || _h=$$; } 2>/dev/null; echo "$_h" >pi
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
 
-def script(*, folder: str, exec_id: str, cwd: str, kept: str, keeps_as: str, text: str) -> str:
-    """The script for `text` (from `folder`/command where it is longer than `INLINE`), to come after a `CLAIM`.
+def begin(exec_id: str, cwd: str) -> str:
+    """What a command's shell does before it: who it is, and where."""
+    return f"export {MARK}={quote(exec_id)}\ncd {quote(cwd)} || exit 126"
+
+
+def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False) -> str:
+    """The script for `text` (from `folder`/command where it is longer than `INLINE`), to come after a `CLAIM`. It
+    `begins` as said there. Where it `counts`, it writes beside the exit code how many processes there are at its end:
+    of use in a process table of its own.
 
     `kept` is the file of the kept shell to begin with, or empty. Where the command leaves its own, `keeps_as` is the
     directory to note in it as shell code (`"$PWD"` for where it ends up), otherwise it is empty.
     """
     lines = [
         f". {quote(kept)}" if kept else "",
-        f"export {MARK}={quote(exec_id)}",
-        f"cd {quote(cwd)} || exit 126",
+        begins,
     ]
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
     keep = f"{{ echo {NOTE}{keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
-    end = f"echo $_h >|{quote(folder)}/exit"
+    count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
+    end = f"{count[0]}echo $_h{count[1]} >|{quote(folder)}/exit"
     quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
     if _TAKES_OVER.search(text):
         inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
@@ -43,6 +51,24 @@ def script(*, folder: str, exec_id: str, cwd: str, kept: str, keeps_as: str, tex
     else:
         lines += [f"trap {quote(quiet.format(f'{keep}{end}; '))} EXIT", run]
     return "\n".join(filter(None, lines))
+
+
+def reached_script(*, kept: str, env: Mapping[str, str], keeps: bool, has_workdir: bool, text: str) -> str:
+    """The same for a command under `keeper.sh`, which says where it runs ($1), where its kept shell is ($2), and who it
+    is. `kept` is the file of the kept shell, or empty; `env` is what a new shell is told."""
+    told = "\n".join(f"export {name}={quote(value)}" for name, value in env.items())
+    left = '"$_kept_in"' if has_workdir else '"$PWD"'
+    record = '"${0%/script}/env"'
+    keep = f"_h=$?; {{ set +exu; {{ echo {NOTE}{left}; export -p; }} >|{record}; }} 2>/dev/null"
+    lines = [
+        "_kept_in=$2",
+        f"if [ -f {quote(kept)} ]; then . {quote(kept)}\nelse :\n{told}\nfi" if kept else told,
+        'cd "$1" || exit 126',
+        "shift 2",
+        f"trap {quote(keep)} EXIT" if keeps else "",
+        f"eval {quote(text)}",
+    ]
+    return "\n".join(filter(None, lines)) + "\n"
 
 
 def kept_directory(kept: str) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.host.late import late
+from hermes_agent.store.breaks import Breaks
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
@@ -49,6 +50,7 @@ class Store:
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
         self.cool_downs = CoolDowns(engine)
+        self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock)
         self.lanes = Lanes(engine, clock, self.workers, timings)
 

@@ -144,13 +144,20 @@ class FakePlace:
         kept = [each for each in self.started if each.command.shell == shell and each.command.keeps]
         return kept[-1].cwd if kept else ""
 
-    async def get(self, path: str) -> bytes:
+    async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
         if path not in self.files:
             raise PlaceFailed(f"{path} does not exist.")
         return self.files[path]
 
-    async def put(self, path: str, content: bytes) -> None:
+    async def put(self, path: str, content: bytes, folder: str = "") -> None:  # noqa: ARG002 - as above
         self.files[path] = content
+
+    async def prune(self, minutes: int) -> int:  # noqa: ARG002 - the Protocol's shape
+        """Everything is kept: a test may want to look at it."""
+        return 0
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
     def _find(self, exec_id: str) -> FakeRunning | None:
         return next((running for running in self.started if running.exec_id == exec_id), None)

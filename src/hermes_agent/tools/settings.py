@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings, SshSettings
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalSettings:
     """Commands (section `terminal`)."""
 
+    place: Literal["local", "docker", "ssh", "singularity"] = field(
+        default="local", metadata={"doc": "Where commands run: this machine, a container, or another machine."}
+    )
     jail: Literal["none", "any", "bubblewrap", "landlock"] = field(
         default="none",
         metadata={
@@ -31,6 +36,20 @@ class TerminalSettings:
     env_passthrough: tuple[str, ...] = field(
         default=(), metadata={"doc": "Variables that commands see although they look like secrets."}
     )
+    docker: ContainerSettings = field(default_factory=ContainerSettings, metadata={"doc": "Containers."})
+    ssh: SshSettings = field(default_factory=SshSettings, metadata={"doc": "Another machine."})
+    singularity: SingularitySettings = field(
+        default_factory=SingularitySettings, metadata={"doc": "Apptainer or Singularity."}
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeSettings:
+    """Programs of `execute_code` (section `code`)."""
+
+    timeout: int = field(default=300, metadata={"doc": "Seconds that one program may take."})
+    max_calls: int = field(default=50, metadata={"doc": "Tools that one program may call."})
+    max_output: int = field(default=50_000, metadata={"doc": "Bytes that one program may print before it is ended."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

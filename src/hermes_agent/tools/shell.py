@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -13,6 +12,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned
+from hermes_agent.tools.names import exec_name
 from hermes_agent.tools.output import shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
@@ -22,7 +22,6 @@ PROGRESS_SECONDS = 0.5
 LATEST = 2000  # bytes at the end of the output that a person is shown of while it runs
 SLOW = 1.0  # seconds from which on it is worth saying how long a command took
 MARGIN = 400  # bytes of an answer that are not output
-_NAME = re.compile(r"[^\w-]", re.ASCII)
 
 
 class ShellTools:
@@ -37,7 +36,7 @@ class ShellTools:
 
     async def directory(self, session: str) -> str:
         """Where the session's next command runs; empty where it ran none yet."""
-        return await self._place.directory(_name(session))
+        return await self._place.directory(exec_name(session))
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
     async def terminal(
@@ -57,7 +56,7 @@ class ShellTools:
             workdir: for this command only
             read_only: the command changes nothing; such calls of one turn run side by side
         """
-        group = _name(context.session)
+        group = exec_name(context.session)
         wanted = Command(
             text=command,
             folder=context.workspace,
@@ -66,7 +65,7 @@ class ShellTools:
             keeps=not (background or read_only),
             background=background,
         )
-        running = await self._begin(f"{group}/{_name(context.key)}", wanted, context)
+        running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             spawn(running.wait(), name=f"end of {running.exec_id}")
             return said(f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}")
@@ -84,7 +83,7 @@ class ShellTools:
         """Look after background commands: list, poll (new output), log (whole output), wait, write (data to its input),
         kill.
         """
-        group = _name(context.session)
+        group = exec_name(context.session)
         if action == "list":
             return said(await self._listed(group))
         running = await self._find(group, id)
@@ -234,13 +233,3 @@ def _joined(output: str, last: str) -> str:
 def _short(exec_id: str) -> str:
     """The id as a model sees it: six hex digits, the same in every process."""
     return hashlib.sha256(exec_id.encode()).hexdigest()[:6]
-
-
-def _name(text: str) -> str:
-    """The text as part of an exec id."""
-    plain = _NAME.sub("_", text)
-    return (
-        plain
-        if plain == text and len(text) <= 120
-        else f"{plain[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    )

@@ -14,13 +14,14 @@ GUEST = "guest"
 
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
 WITHOUT: Mapping[str, frozenset[str]] = {
-    "webhook": frozenset({"files", "shell"}),
-    GUEST: frozenset({"files", "shell"}),
+    "webhook": frozenset({"files", "shell", "code"}),
+    GUEST: frozenset({"files", "shell", "code"}),
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
 BEHIND: Mapping[str, frozenset[Capability]] = {
     "files": frozenset({Capability.FS_READ, Capability.FS_WRITE}),
     "shell": frozenset({Capability.EXEC, Capability.SPAWN}),
+    "code": frozenset(),  # a program needs what `shell` needs
 }
 
 

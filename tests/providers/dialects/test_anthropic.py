@@ -1,6 +1,7 @@
 """Messages requests, field by field."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -101,3 +102,15 @@ def test_documents_are_sent_as_documents_and_text_as_text():
     first, second = body(OPUS, [Message(role=Role.USER, parts=parts)])["messages"][0]["content"]
     assert (first["type"], first["title"], first["source"]["data"]) == ("document", "a.pdf", "aGk=")
     assert second["text"] == "[a.md]\nhi"
+
+
+def test_marks_say_how_long_where_it_is_an_hour():
+    compiler = DIALECT.compiler(replace(route_to(OPUS), cache_ttl="1h"))
+    request = ModelRequest(
+        call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=[said("one")]
+    )
+    compiler.take(request)
+    sent = json.loads(compiler.write(request, None).body)
+    hour = {"type": "ephemeral", "ttl": "1h"}
+    assert sent["system"][-1]["cache_control"] == sent["tools"][-1]["cache_control"] == hour
+    assert sent["messages"][-1]["content"][-1]["cache_control"] == hour

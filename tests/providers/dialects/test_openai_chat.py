@@ -113,3 +113,37 @@ def test_broken_arguments_go_back_inside_an_object():
     call = ToolCall(id="a", name="read_file", arguments={}, broken='{"pa')
     sent = body(GPT, [said("go"), Message(role=Role.ASSISTANT, parts=(call,))])["messages"]
     assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"]) == {"broken_json": '{"pa'}
+
+
+def test_a_prompt_is_marked_for_the_cache_where_a_model_needs_it():
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    claude = replace(route_to("openrouter/anthropic/claude-sonnet-5.5"), cache_ttl="1h")
+    assert written(claude)["cache_control"] == mark
+    assert written(replace(claude, cache_ttl="5m"))["cache_control"] == {"type": "ephemeral"}
+    assert "cache_control" not in written(route_to("openrouter/openai/gpt-6-sol"))
+
+
+@pytest.mark.parametrize(
+    ("vendor", "mark", "fields"),
+    [
+        ("mistral", {"prefix": True}, {}),
+        ("kimi", {"partial": True}, {}),
+        ("vllm", {}, {"continue_final_message": True, "add_generation_prompt": False}),
+        ("openrouter", {}, {}),
+    ],
+)
+def test_the_beginning_of_a_reply_is_handed_over_as_the_vendor_wants_it(vendor, mark, fields):
+    begun = Message(role=Role.ASSISTANT, parts=(Text(text="One,"),))
+    sent = written(route_to(f"{vendor}/some-model"), messages=[said("Count."), begun], prefill=True)
+    assert sent["messages"][-1] == {"role": "assistant", "content": "One,", **mark}
+    assert {name: sent.get(name) for name in fields} == fields
+
+
+def written(route, **changes):
+    plain = ModelRequest(
+        call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=[said("one")]
+    )
+    request = replace(plain, **changes)
+    compiler = DIALECT.compiler(route)
+    compiler.take(request)
+    return json.loads(compiler.write(request, None).body)

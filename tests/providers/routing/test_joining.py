@@ -101,6 +101,17 @@ def test_a_draft_goes_on_from_all_words_so_far():
     assert whole.message.text == WORDS
 
 
+def test_words_that_waited_when_an_attempt_broke_are_shown_before_the_next():
+    draft = Draft(words=WORDS[:30])
+    draft.begin(exact=False)
+    shown = list(draft.hear([TextDelta(text=WORDS[30:45])]))
+    assert draft.broke()
+    shown += draft.held_back()
+    assert shown == [TextDelta(text=WORDS[30:45])]
+    assert draft.words == WORDS[:45]
+    assert draft.held_back() == ()
+
+
 def test_an_attempt_that_brought_nothing_keeps_the_words_before_it():
     draft = Draft(words=WORDS)
     draft.begin(exact=False)

@@ -7,10 +7,12 @@ from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.model import Continuing, TextDelta
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.providers.settings import ModelSettings
-from hermes_agent.testing.faults import Reset, Status
-from tests.providers.asking import DIALECTS, chained, in_turn, remarks, talking
+from hermes_agent.testing.faults import Empty, Reset, Status, Truncate
+from hermes_agent.testing.model_servers import anthropic_model
+from tests.providers.asking import DIALECTS, Spoken, chained, in_turn, remarks, talking
 
 BUSY = Status(503)
+HAIKU = Spoken(name="anthropic", model="anthropic/claude-haiku-4-5", serve=anthropic_model)
 LONG = "This is the whole of a reply that is long enough to be broken off and gone on with."
 
 
@@ -89,11 +91,44 @@ async def test_a_failing_fallback_leaves_the_keys_of_the_first_model_alone():
 
 
 async def test_a_text_that_broke_off_is_gone_on_with_by_the_next_model():
-    broken = Reset(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=10)), after=5)
+    broken = Reset(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=10, between=0.003)), after=5)
     async with chained(lambda _: broken, lambda _: Say(LONG), settings=ModelSettings(max_retries=0)) as talk:
         heard = await talk.listen()
     assert [type(item) for item in heard if isinstance(item, Continuing)] == [Continuing]
     assert "".join(item.text for item in heard if isinstance(item, TextDelta)) == heard[-1].message.text == LONG
+
+
+async def test_a_model_that_takes_a_beginning_goes_on_from_it_without_thinking():
+    broken = Reset(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=10, between=0.003)), after=6)
+    async with talking(HAIKU, in_turn(broken, lambda heard: Say(LONG[len(heard.messages[-1].text) :]))) as talk:
+        heard = await talk.listen()
+    body = talk.server.exchanges[-1].body
+    assert body["messages"][-1]["role"] == "assistant"
+    assert "thinking" not in body
+    assert "".join(item.text for item in heard if isinstance(item, TextDelta)) == heard[-1].message.text == LONG
+
+
+async def test_a_model_that_has_nothing_to_add_to_its_beginning_had_said_all():
+    broken = Truncate(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=10, between=0.003)), after=8)
+    async with talking(HAIKU, in_turn(broken, Empty())) as talk:
+        reply = await talk.ask()
+    assert LONG.startswith(reply.message.text)
+    assert len(reply.message.text) >= 30
+    assert not reply.usage.known
+    assert len(talk.server.exchanges) == 3
+
+
+async def test_a_beginning_that_is_refused_is_asked_for_in_words():
+    broken = Reset(reply=Answer(pieces=(Say(LONG),), pace=Pace(characters=10, between=0.003)), after=6)
+    refusal = Status(400, "This model does not support assistant message prefill.")
+    async with talking(HAIKU, in_turn(broken, refusal, Say(LONG))) as talk:
+        heard = await talk.listen()
+    assert [exchange.body["messages"][-1]["role"] for exchange in talk.server.exchanges] == [
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert heard[-1].message.text == LONG
 
 
 async def test_a_conversation_that_is_too_long_is_sent_smaller_and_stays_so():

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import hermes_agent
+from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.backends import local
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.place import Command
@@ -69,6 +70,48 @@ async def test_after_kill_9_the_whole_output_and_the_exit_code_are_there_and_it_
     assert await running.read(0, 100) == b"one\ntwo\n"
     assert await place.get(str(tmp_path / "count")) == b"once\n"
     assert await place.directory("g") == "/usr"
+
+
+MANY = """
+import asyncio, sys
+from pathlib import Path
+from hermes_agent.sandbox.backends.local import LocalPlace
+from hermes_agent.sandbox.place import Command
+
+async def main():
+    place = LocalPlace(folder=Path(sys.argv[1]), env={"PATH": sys.argv[3]})
+    for number in range(50):
+        text = f"exit {number}" if number % 5 == 0 else f"sleep 6{number:02}"
+        await place.start(f"g/{number}", Command(text=text, folder=sys.argv[2], background=True))
+    print("started", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+def start_many_and_be_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MANY, str(tmp_path / "exec"), str(tmp_path), ENV["PATH"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**ENV, "PYTHONPATH": SOURCE}) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"started\n"
+        program.send_signal(signal.SIGKILL)
+
+
+async def test_after_kill_9_fifty_background_commands_are_found_running_or_ended_and_none_is_left_unowned(
+    place: LocalPlace, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(start_many_and_be_killed, tmp_path)
+
+    found = [await place.attach(exec_id) for exec_id in await place.list("g")]
+
+    ended = {running.exec_id: await running.poll() for running in found if running is not None}
+    assert set(ended) == {f"g/{number}" for number in range(50)}
+    assert {name: end.code for name, end in ended.items() if end is not None} == {f"g/{n}": n for n in range(0, 50, 5)}
+    async with asyncio.TaskGroup() as group:
+        kills = [group.create_task(running.kill()) for running in found if running is not None]
+    assert all(kill.result() for kill in kills)
+    assert [name for name in ended if family(0, f"HERMES_EXEC={name}".encode())] == []
 
 
 async def test_after_kill_9_a_stubborn_command_can_still_be_ended(place: LocalPlace, tmp_path: Path) -> None:
@@ -145,10 +188,12 @@ async def test_a_full_input_is_an_answer_and_not_a_wait(place: LocalPlace, plain
 async def test_old_commands_are_forgotten_and_running_ones_are_not(place: LocalPlace, plain: Command) -> None:
     await (await place.start("g/old", plain)).wait()
     running = await place.start("g/new", replace(plain, text="sleep 60", background=True))
-    now = (place._folder / "g" / "old" / "exit").stat().st_mtime
+    assert await place.prune(1) == 0
+    an_hour_ago = (place._folder / "g" / "old" / "exit").stat().st_mtime - 3600
+    os.utime(place._folder / "g" / "old" / "exit", (an_hour_ago, an_hour_ago))
 
-    assert await place.prune(now) == 0
-    assert await place.prune(now + 1) == 1
+    assert await place.prune(61) == 0
+    assert await place.prune(59) == 1
 
     assert await place.attach("g/old") is None
     assert await place.list("g") == ("g/new",)

@@ -1,4 +1,4 @@
-"""A table of commands, half of it after public lists: what does harm never runs unasked, what does not is let be.
+"""A table of commands, many after public lists: what does harm never runs unasked, what does not is let be.
 
 Each row of `commands.jsonl` says what is expected (`run`, `ask`: at least a question, `block`: never) and where the
 command is from.
@@ -22,7 +22,7 @@ HERE = Where(folder="/work/project", writable=("/work/project", "/tmp"))
 MOST_ASKED = 0.03
 
 
-def test_the_table_is_large_and_half_of_it_is_from_public_lists() -> None:
+def test_the_table_is_large_and_has_150_commands_from_public_lists() -> None:
     public = [row for row in ROWS if row["source"].startswith(PUBLIC)]
 
     assert len(HARMFUL) >= 150

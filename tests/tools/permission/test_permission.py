@@ -52,6 +52,13 @@ def write(path: str, effect: Effect = Effect.KEYED) -> Request:
 RISKY = command("rm -rf build")
 
 
+def test_a_program_is_asked_about_and_shown_whole(permission: Permission) -> None:
+    decision = permission.decide(command("", tool="execute_code", arguments={"code": "print(1)\nprint(2)"}))
+
+    assert isinstance(decision, NeedsApproval)
+    assert "print(1)\nprint(2)" in decision.question.text
+
+
 def test_harmless_calls_run(permission: Permission) -> None:
     assert permission.decide(command("ls")) == Allowed()
     assert permission.decide(write("/work/project/a.txt")) == Allowed()

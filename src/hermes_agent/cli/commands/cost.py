@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from hermes_agent.app.costs import LimitLine, cached_share, dollars, limit_lines, together
+from hermes_agent.cli.breaks import show_breaks
 from hermes_agent.cli.moments import Since
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
@@ -26,17 +27,28 @@ LIMIT_HEADS = ("LIMIT", "OF", "MOST", "USED", "RESERVED", "LEFT")
 )
 @click.option("--since", default=0.0, type=Since(), metavar="WHEN", help="From then on: 24h, 7d, 2w, or a date.")
 @click.option("--until", default=LAST_TIME, type=Since(), metavar="WHEN", help="Before then.")
-@click.option("--limits", is_flag=True, help="Show the limits that are set (section budget), and what is left.")
+@click.option(
+    "--limits",
+    "view",
+    flag_value="limits",
+    help="Show the limits that are set (section budget), and what is left.",
+)
+@click.option(
+    "--breaks", "view", flag_value="breaks", help="Show the requests that the provider's cache did not help, and why."
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def cost(surface: Surface, by: str, since: float, until: float, *, limits: bool, as_json: bool) -> None:
+def cost(surface: Surface, by: str, since: float, until: float, *, view: str | None, as_json: bool) -> None:
     """Show tokens and US dollars, as the providers counted them.
 
     CACHED tokens are part of INPUT, SHARE is how much of it they are. A day is one of this machine's calendar. With
     --limits: of runs and jobs the latest, of persons those of today.
     """
-    if limits:
+    if view == "limits":
         _show_limits(surface, as_json=as_json)
+        return
+    if view == "breaks":
+        show_breaks(surface, since, as_json=as_json)
         return
     totals = with_store(surface, lambda store: store.usage.totals(GroupBy(by), since, until))
     if as_json:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from hermes_agent.cli.asking import ask_once
+from hermes_agent.cli.credentials import credentials
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
 from hermes_agent.cli.opened import with_store
@@ -34,6 +35,9 @@ class Kept:
 @click.group(short_help="Show, choose and test the model.")
 def model() -> None:
     """Show, choose and test the model. MODEL is written as vendor/model."""
+
+
+model.add_command(credentials)
 
 
 @model.command("list")

@@ -28,8 +28,8 @@ from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import Turn
 
 API_VERSION = "2023-06-01"
-CACHE = {"type": "ephemeral"}
-CACHE_MARK = b',"cache_control":{"type":"ephemeral"}'
+CACHES = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}
+CACHE_MARKS = {ttl: b',"cache_control":' + json_bytes(mark) for ttl, mark in CACHES.items()}
 END_OF_TURN = b"}]}"
 LEAST_ROOM = 1_024
 RULES = ToolRules(longest_name=128)
@@ -63,7 +63,7 @@ class MessagesCompiler(ConversationCompiler):
         fragments = fragments.copy()
         for place in (-2, -4) if self._prefill else (-1, -3):
             if len(fragments) >= -place:
-                fragments[place] = _marked(fragments[place])
+                fragments[place] = _marked(fragments[place], CACHE_MARKS[self._route.cache_ttl])
         return fragments
 
     def _path(self) -> str:
@@ -75,13 +75,13 @@ class MessagesCompiler(ConversationCompiler):
     def _head(self, prefix: Prefix) -> bytes:
         head: dict[str, Any] = {"model": self._route.model}
         if prefix.system.strip():
-            head["system"] = [{"type": "text", "text": prefix.system, "cache_control": CACHE}]
+            head["system"] = [{"type": "text", "text": prefix.system, "cache_control": CACHES[self._route.cache_ttl]}]
         if self.has_tools(prefix):
             tools: list[dict[str, Any]] = [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
                 for tool in prefix.tools
             ]
-            tools[-1]["cache_control"] = CACHE
+            tools[-1]["cache_control"] = CACHES[self._route.cache_ttl]
             head["tools"] = tools
         return json_bytes(head)[:-1] + b',"messages":['
 
@@ -104,8 +104,8 @@ class MessagesCompiler(ConversationCompiler):
         return tail
 
 
-def _marked(fragment: bytes) -> bytes:
-    return fragment[: -len(END_OF_TURN)] + CACHE_MARK + END_OF_TURN if fragment.endswith(END_OF_TURN) else fragment
+def _marked(fragment: bytes, mark: bytes) -> bytes:
+    return fragment[: -len(END_OF_TURN)] + mark + END_OF_TURN if fragment.endswith(END_OF_TURN) else fragment
 
 
 def _result(result: ToolResult) -> dict[str, Any]:

@@ -78,6 +78,9 @@ class ChatCompiler(ConversationCompiler):
             tail.update(self._thinking(level))
         if request.prefill and quirks.prefill == "continue":
             tail.update(continue_final_message=True, add_generation_prompt=False)
+        if quirks.cache_marks and self._route.model.startswith(quirks.cache_marks):
+            hour = {"ttl": "1h"} if self._route.cache_ttl == "1h" else {}
+            tail["cache_control"] = {"type": "ephemeral", **hour}
         if quirks.cache_key and request.session:
             tail["prompt_cache_key"] = request.session
         return tail

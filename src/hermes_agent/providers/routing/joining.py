@@ -145,3 +145,8 @@ class Draft:
         spoken = spoken or self.words
         self.words = "" if self._calls or not worth_keeping(spoken) else spoken
         return bool(self.words)
+
+    def held_back(self) -> Sequence[TextDelta]:
+        """The words of a broken attempt that were not shown yet, because they might have been a repetition."""
+        rest = "" if self._seam is None else self._seam.finish()
+        return (TextDelta(text=rest),) if rest and self.words else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ProviderError, TimedOut
 from hermes_agent.core.messages import Message, Role
 from hermes_agent.core.model import Delta, ModelRequest, Reply, Usage
+from hermes_agent.core.shape import Shape
 from hermes_agent.core.spending import Bid, Grant
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -22,6 +23,7 @@ from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.exchange import Exchange, Patience
 from hermes_agent.providers.outcomes import failure
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.trail import Trail
 from hermes_agent.providers.settings import ModelSettings
 
 # Conversations whose compiled requests are kept; the least recently asked one is compiled anew when it goes on.
@@ -35,7 +37,7 @@ REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOpened:
     """A request that is about to be sent, and what it asks for. A further attempt has `call_id` + `.2`, `.3`, ...;
-    `credential` is the name of the key."""
+    `credential` is the name of the key, `shape` what the provider could keep of the question."""
 
     call_id: str
     session: str
@@ -48,6 +50,7 @@ class CallOpened:
     prefix: str
     messages: int
     bid: Bid
+    shape: Shape = field(default_factory=Shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,7 @@ class Plan:
     compiler: Compiler
     tokens: int
     bid: Bid
+    shape: Shape
 
 
 class Line:
@@ -106,7 +110,7 @@ class Line:
         self.route = route
         self._desk = desk
         self._dialect: Dialect = late(DIALECTS[route.dialect])
-        self._compilers: OrderedDict[tuple[str, str], Compiler] = OrderedDict()
+        self._compilers: OrderedDict[tuple[str, str], tuple[Compiler, Trail]] = OrderedDict()
         self._probes = MOST_PROBES if route.vendor.window_probe and desk.settings.window is None else 0
 
     async def prepare(self) -> None:
@@ -133,11 +137,11 @@ class Line:
 
     def plan(self, request: ModelRequest) -> Plan:
         """The request as it would be sent, and what it asks of the limits."""
-        compiler = self._compiler(request)
+        compiler, trail = self._compiler(request)
         compiler.take(request)
         tokens = self._desk.ledger.sizes.most(self.route.name, request, compiler.tokens)
         bid = bid_of(self.route, request, tokens=tokens, configured=self._desk.settings.max_output)
-        return Plan(request=request, compiler=compiler, tokens=compiler.tokens, bid=bid)
+        return Plan(request=request, compiler=compiler, tokens=compiler.tokens, bid=bid, shape=trail.shape(request))
 
     async def attempt(self, plan: Plan, number: int) -> AsyncGenerator[Sequence[Delta] | Reply, None]:
         """One attempt, the `number`th of its question, entered in the ledger before it is sent and after it ended.
@@ -147,7 +151,7 @@ class Line:
         if left is not None and left <= 0:
             raise failure(self.route, TimedOut, "was not asked: the deadline has passed.")
         call_id = f"{request.call_id}.{number}" if number > 1 else request.call_id
-        granted = await desk.ledger.open(self._opened(request, call_id, plan.bid))
+        granted = await desk.ledger.open(self._opened(plan, call_id))
         started = desk.clock.monotonic()
         settled = CallSettled(call_id=call_id, outcome="stopped", usage=Usage(known=False), cost=None, seconds=0.0)
         decoder = self._dialect.decoder(self.route, plan.compiler.call_ids, plan.compiler.names)
@@ -180,15 +184,16 @@ class Line:
         """Seconds until the request's deadline; None without one."""
         return None if request.deadline is None else request.deadline - self._desk.clock.monotonic()
 
-    def _compiler(self, request: ModelRequest) -> Compiler:
+    def _compiler(self, request: ModelRequest) -> tuple[Compiler, Trail]:
         key = (request.session, request.purpose)
-        compiler = self._compilers.pop(key, None) or self._dialect.compiler(self.route)
-        self._compilers[key] = compiler
+        kept = self._compilers.pop(key, None) or (self._dialect.compiler(self.route), Trail())
+        self._compilers[key] = kept
         if len(self._compilers) > KEPT_CONVERSATIONS:
             self._compilers.popitem(last=False)
-        return compiler
+        return kept
 
-    def _opened(self, request: ModelRequest, call_id: str, bid: Bid) -> CallOpened:
+    def _opened(self, plan: Plan, call_id: str) -> CallOpened:
+        request = plan.request
         return CallOpened(
             call_id=call_id,
             session=request.session,
@@ -200,7 +205,8 @@ class Line:
             credential=self.route.credential,
             prefix=request.prefix.hash,
             messages=len(request.messages),
-            bid=bid,
+            bid=plan.bid,
+            shape=plan.shape,
         )
 
     def _reply(self, finished: Finished) -> Reply:

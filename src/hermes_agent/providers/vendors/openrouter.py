@@ -14,5 +14,11 @@ VENDOR = Vendor(
     base_url_env="OPENROUTER_BASE_URL",
     default_model="anthropic/claude-sonnet-5.5",
     headers=(("X-Title", "Hermes"),),
-    quirks=Quirks(reasoning_field="reasoning_details", effort_field="reasoning", reports_cost=True, prefill="last"),
+    quirks=Quirks(
+        reasoning_field="reasoning_details",
+        effort_field="reasoning",
+        reports_cost=True,
+        prefill="last",
+        cache_marks=("anthropic/",),
+    ),
 )

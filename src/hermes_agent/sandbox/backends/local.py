@@ -36,13 +36,13 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, script
 
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
 # A command that ends within this time is finished in the thread that started it, without another round over the loop.
 QUICK_SECONDS = 0.01
-JAILED_QUICK_SECONDS = 0.03
+JAILED_QUICK_SECONDS = 0.06
 _GLANCE = 0.01
 # What a jailed command writes of its own record, made before it starts: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
@@ -92,18 +92,20 @@ class LocalPlace:
     async def list(self, group: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, group)
 
-    async def get(self, path: str) -> bytes:
+    async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
         return await asyncio.to_thread(get_file, Path(path))
 
-    async def put(self, path: str, content: bytes) -> None:
+    async def put(self, path: str, content: bytes, folder: str = "") -> None:  # noqa: ARG002 - as above
         await asyncio.to_thread(put_file, Path(path), content)
 
     async def directory(self, shell: str) -> str:
         return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
 
-    async def prune(self, before: float) -> int:
-        """Forget commands that ended before this moment (seconds since 1970); how many those were."""
-        return await asyncio.to_thread(self._prune, before)
+    async def prune(self, minutes: int) -> int:
+        return await asyncio.to_thread(self._prune, minutes)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
@@ -120,11 +122,11 @@ class LocalPlace:
         keeps = kept is not None and command.keeps
         text = script(
             folder=str(folder),
-            exec_id=exec_id,
-            cwd=cwd,
+            begins=begin(exec_id, cwd),
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
             text=command.text,
+            counts=self._jail is not None and self._jail.layers > 0,
         )
         said = CLAIM if self._jail is None else self._jail.claim
         text = f"{said}\n{text}" if said else text
@@ -189,7 +191,11 @@ class LocalPlace:
         found.sort(key=lambda path: (path / "meta.json").stat().st_mtime_ns)
         return tuple(f"{group}/{path.name}" for path in found)
 
-    def _prune(self, before: float) -> int:
+    def _prune(self, minutes: int) -> int:
+        stamp = self._folder / ".now"  # the clock of the file system, which is that of what it is compared with
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stamp.touch()
+        before = stamp.stat().st_mtime - 60 * minutes
         ended = [path for path in self._folder.glob("*/*/exit") if path.stat().st_size]
         old = [path.parent for path in ended if path.stat().st_mtime < before]
         for folder in old:
@@ -268,18 +274,26 @@ class LocalRunning:
         """Note how it ended, once; what it leaves goes to the kept shell. Blocks."""
         listed = self._folder / "listed"
         before = self._ended
-        left = self._child.has_group if before is None and self._child.is_ours else listed.exists()
+        left = self._left_somebody() if before is None and self._child.is_ours else listed.exists()
         children = left and bool(family(0, f"{MARK}={self.exec_id}".encode()))
         if children:
             listed.touch()
         self._ended = replace(before or self._read_end(), children=children)
         return self._ended
 
+    def _left_somebody(self) -> bool:
+        """Whether processes may be left. A jail with a process table of its own says so, and its first process, which
+        is in the group, goes only a moment later."""
+        noted = read_text(self._folder / "exit").split()
+        if len(noted) > 1:
+            return int(noted[1]) > self._layers
+        return self._child.has_group
+
     def _read_end(self) -> Ended:
         self._keep()
         text = read_text(self._folder / "exit")
         seen = self._child.code  # what the kernel says; the shell's trap does not know the signal that ended the shell
-        code = seen if seen is not None else int(text) if text.endswith("\n") else None
+        code = seen if seen is not None else int(text.split()[0]) if text.endswith("\n") else None
         begun = (self._folder / "meta.json").stat().st_mtime
         ended = (self._folder / ("exit" if text else "out")).stat().st_mtime
         if (self._folder / "out").stat().st_size <= SMALL:
@@ -296,7 +310,7 @@ class LocalRunning:
 
     def _note_kill(self) -> None:
         """Write the code down for those who attach later."""
-        noted = read_text(self._folder / "exit").strip()
+        noted = read_text(self._folder / "exit").partition(" ")[0].strip()
         code = self._child.code
         if code is None:
             code = (int(noted) or SIGTERMED) if noted else SIGKILLED

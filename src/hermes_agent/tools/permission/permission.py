@@ -14,6 +14,7 @@ from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.handles import HANDLE
 from hermes_agent.tools.permission.marks import overwrites_a_secret
 from hermes_agent.tools.permission.requests import (
+    CODE,
     COMMAND,
     Allowed,
     Decision,
@@ -100,6 +101,8 @@ class Permission:
         command = request.arguments.get(COMMAND)
         if Capability.EXEC in request.needs and isinstance(command, str):
             return judge(HANDLE.sub(r"handle_\1", command), where)
+        if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
+            return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
         if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
             return Verdict()
         outside = [path for path in request.facts.paths or () if where.is_outside(path)]

@@ -19,6 +19,7 @@ from hermes_agent.tools.syntax.simple import is_known
 from hermes_agent.tools.syntax.tree import Unreadable
 
 COMMAND = "command"
+CODE = "code"  # a program instead of a command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +69,8 @@ Decision = Allowed | Denied | NeedsApproval
 
 def what(request: Request) -> str:
     """The call in words a person can judge: the command, or the tool with what it is about."""
-    command = request.arguments.get(COMMAND)
-    return command if isinstance(command, str) else request.facts.summary
+    said = request.arguments.get(COMMAND) or request.arguments.get(CODE)
+    return said if isinstance(said, str) else request.facts.summary
 
 
 def folder_of(request: Request) -> str:

@@ -1,0 +1,130 @@
+"""What a command costs in each place, beside the bare thing: `sh -c true`, `podman exec`, an SSH command."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import asyncssh
+
+from bench.figures import Figure
+from hermes_agent.sandbox.backends.docker import build as build_docker
+from hermes_agent.sandbox.backends.local import LocalPlace
+from hermes_agent.sandbox.backends.ssh import build as build_ssh
+from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
+from hermes_agent.sandbox.place import Place
+from hermes_agent.sandbox.settings import ContainerSettings
+from hermes_agent.tools.schema import collect
+from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.shell import ShellTools
+from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
+from tests.sandbox.sshd import NoServer, server
+from tests.tools.bench import Bench
+
+TIMES, FAR_TIMES = 100, 20
+Call = Callable[[], Awaitable[object]]
+
+
+def measure() -> list[Figure]:
+    """The figures of this module; a place that this machine has not is left out."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        return asyncio.run(_measure(Path(folder)))
+
+
+async def _measure(folder: Path) -> list[Figure]:
+    return [*await _near(folder), *await _container(folder), *await _machine(folder)]
+
+
+async def _near(folder: Path) -> list[Figure]:
+    bare, plain = await _beside(_bare, _true(_local(folder, "none"), folder / "a"), TIMES)
+    figures = [Figure(name="terminal `true`, this machine", value=plain, floor=bare, unit="ms", limit=3)]
+    for kind in ("bubblewrap", "landlock"):
+        try:
+            jail_of(kind, Walls())
+        except CannotJail:
+            continue
+        floor, jailed = await _beside(
+            _true(_local(folder, "none"), folder / f"b{kind}"), _true(_local(folder, kind), folder / kind), TIMES
+        )
+        figures.append(Figure(name=f"jailed by {kind} adds", value=jailed - floor, unit="ms", limit=10))
+    return figures
+
+
+async def _container(folder: Path) -> list[Figure]:
+    try:
+        command = podman()
+    except NoPodman:
+        return []
+    settings = ContainerSettings(image=IMAGE, command=command, arguments=ARGUMENTS)
+    place = build_docker(folder / "docker", settings, Walls(), dict(os.environ), {})
+    call = _true(place, folder / "container")
+    await call()
+    name = next((folder / "docker" / "used").glob("hermes-*")).name
+    bare = _program([*command, "exec", "-i", name, "sh", "-c", "true"])
+    floor, value = await _beside(bare, call, FAR_TIMES)
+    remove_containers()
+    return [Figure(name=f"a warm container adds (to {floor:.0f} ms)", value=value - floor, unit="ms", limit=30)]
+
+
+async def _machine(folder: Path) -> list[Figure]:
+    try:
+        settings = server()
+    except NoServer:
+        return []
+    place = build_ssh(folder, settings, Walls(), {}, {}, home=str(folder / "account"))
+    call = _true(place, folder / "machine")
+    await call()
+    connection = await asyncssh.connect(
+        settings.host,
+        port=settings.port,
+        username=settings.user,
+        client_keys=[settings.key],
+        known_hosts=settings.known_hosts,
+    )
+    floor, value = await _beside(lambda: connection.run("true"), call, FAR_TIMES)
+    connection.close()
+    await place.close()
+    return [Figure(name=f"a warm SSH command adds (to {floor:.0f} ms)", value=value - floor, unit="ms", limit=30)]
+
+
+def _local(folder: Path, jail: str) -> LocalPlace:
+    make = None if jail == "none" else lambda: jail_of(jail, Walls(hidden=(str(folder / "home"),)))
+    return LocalPlace(folder=folder / f"exec-{jail}", env=scrubbed(os.environ), jail=make)
+
+
+def _true(place: Place, workspace: Path) -> Call:
+    """The tool itself, as the loop calls it."""
+    workspace.mkdir()
+    tools, _ = collect([ShellTools(place=place, settings=TerminalSettings())])
+    bench = Bench(tools, workspace, session=workspace.name)
+    return lambda: bench.answer("terminal", {"command": "true"})
+
+
+async def _bare() -> None:
+    await asyncio.to_thread(subprocess.run, ["sh", "-c", "true"], stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def _program(argv: list[str]) -> Call:
+    return lambda: asyncio.to_thread(subprocess.run, argv, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+async def _beside(floor: Call, value: Call, times: int) -> tuple[float, float]:
+    """Medians in milliseconds, taken turn by turn."""
+    floors, values = [], []
+    for _ in range(times):
+        floors.append(await _timed(floor))
+        values.append(await _timed(value))
+    return statistics.median(floors), statistics.median(values)
+
+
+async def _timed(call: Call) -> float:
+    began = time.perf_counter()
+    await call()
+    return (time.perf_counter() - began) * 1000

@@ -1,0 +1,192 @@
+"""Another machine as a place, over one SSH connection that is kept and taken up again when it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import asyncssh
+
+from hermes_agent.sandbox.jail import Walls
+from hermes_agent.sandbox.keeper import line
+from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.reach import Call, Unreached
+from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.settings import SshSettings
+
+CONNECT_SECONDS = 20
+ALIVE_SECONDS, ALIVE_TIMES = 15, 3  # a dead connection is noticed within 45 s
+PAUSES = (0.2, 1.0, 3.0)  # between attempts to connect again
+# What is asked of a machine first: where the account lives, and which start of the machine this is.
+GREETING = 'echo "$HOME"; cat /proc/sys/kernel/random/boot_id 2>/dev/null || uptime -s'
+
+
+def build(
+    folder: Path,  # noqa: ARG001 - every place is built of the same
+    settings: SshSettings,
+    walls: Walls,  # noqa: ARG001 - as above: the account there is the wall
+    env: Mapping[str, str],  # noqa: ARG001 - as above
+    told: Mapping[str, str],
+    *,
+    home: str = "",
+) -> ReachedPlace:
+    """The place; connected when the first command comes. Records are kept below `home` there (empty: the account's).
+    Raises `PlaceFailed` where no machine is named."""
+    if not settings.host:
+        raise PlaceFailed("No machine is named: set `terminal.ssh.host`.")
+    return ReachedPlace("ssh", OneMachine(Machine(settings, told, home)))
+
+
+class OneMachine:
+    """See `Ways`: the same for every group and folder. Folders that a session works in are made there."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._made: set[str] = set()
+
+    async def to(self, group: str, folder: str = "") -> Machine:  # noqa: ARG002 - one machine for all groups
+        await self._machine.connected()
+        if folder and folder not in self._made:
+            await self._machine.make_folder(folder)
+            self._made.add(folder)
+        return self._machine
+
+    async def near(self, path: str, folder: str) -> Machine:  # noqa: ARG002 - as above
+        await self._machine.connected()
+        return self._machine
+
+    async def close(self) -> None:
+        await self._machine.close()
+
+
+class Machine:
+    """See `Reach`."""
+
+    def __init__(self, settings: SshSettings, told: Mapping[str, str], home: str) -> None:
+        self.environment = dict(told)
+        self._settings = settings
+        self._connection: asyncssh.SSHClientConnection | None = None
+        self._connecting = asyncio.Lock()
+        self._home = home
+        self._boot = ""
+
+    @property
+    def records(self) -> str:
+        """The folder of records; known once there was a connection."""
+        return f"{self._home}/.hermes-place/exec"
+
+    async def call(self, arguments: Sequence[str], data: bytes = b"") -> Call:
+        connection = await self.connected()
+        try:
+            process = await connection.create_process(line(arguments), encoding=None)
+            process.stdin.write(data)
+            process.stdin.write_eof()
+        except (OSError, asyncssh.Error) as error:
+            raise Unreached(f"The connection to {self._settings.host} broke: {error}.") from error
+        return MachineCall(process)
+
+    async def restore(self) -> str:
+        before = self._boot
+        await self._drop()
+        await self.connected()
+        if self._boot == before:
+            return ""
+        return (
+            f"{self._settings.host} was restarted meanwhile. Lost: whatever ran there. Kept: its files, the working "
+            "directory and exported variables, the output of earlier commands."
+        )
+
+    async def connected(self) -> asyncssh.SSHClientConnection:
+        """The connection, made where there is none. Raises `PlaceFailed` with the reason."""
+        async with self._connecting:
+            if self._connection is None or self._connection.is_closed():
+                self._connection = await self._connect()
+            return self._connection
+
+    async def make_folder(self, folder: str) -> None:
+        """Make the folder there, where it is missing and may be made; a command says what is wrong otherwise."""
+        connection = await self.connected()
+        await connection.run(f"mkdir -p -- {quote(folder)}", check=False)
+
+    async def close(self) -> None:
+        """End the connection; commands go on."""
+        await self._drop()
+
+    async def _connect(self) -> asyncssh.SSHClientConnection:
+        for pause in PAUSES:
+            try:
+                return await self._greet()
+            except asyncssh.PermissionDenied as error:
+                raise PlaceFailed(f"{self._settings.host} refused the key: {error.reason}.") from error
+            except asyncssh.HostKeyNotVerifiable as error:
+                hint = f"Connect once by hand: ssh {self._settings.host}"
+                raise PlaceFailed(f"{self._settings.host} is not known: {error.reason}.", hint=hint) from error
+            except (OSError, asyncssh.Error) as error:
+                reason = error
+                await asyncio.sleep(pause)
+        raise PlaceFailed(f"{self._settings.host} cannot be reached: {reason}.")
+
+    async def _greet(self) -> asyncssh.SSHClientConnection:
+        settings = self._settings
+        named: dict[str, Any] = {
+            "port": settings.port or (),
+            "username": settings.user or (),
+            "client_keys": [_path(settings.key)] if settings.key else (),
+            "known_hosts": _path(settings.known_hosts) if settings.known_hosts else (),
+        }
+        connection = await asyncssh.connect(
+            settings.host,
+            connect_timeout=CONNECT_SECONDS,
+            keepalive_interval=ALIVE_SECONDS,
+            keepalive_count_max=ALIVE_TIMES,
+            **{name: value for name, value in named.items() if value != ()},
+        )
+        told = await connection.run(GREETING, check=False)
+        home, _, boot = str(told.stdout).partition("\n")
+        self._home = self._home or home or f"/home/{settings.user or getpass.getuser()}"
+        self._boot = boot.strip()
+        return connection
+
+    async def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abort()
+            await connection.wait_closed()
+
+
+class MachineCall:
+    """See `Call`."""
+
+    def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
+        self._process = process
+
+    async def line(self) -> str:
+        read = await self._read(self._process.stdout.readline())
+        if not read.endswith(b"\n"):
+            raise Unreached("The connection broke.")
+        return read[:-1].decode(errors="surrogateescape")
+
+    async def rest(self) -> bytes:
+        content = await self._read(self._process.stdout.read())
+        await self._process.wait_closed()
+        if self._process.exit_status is None:
+            raise Unreached("The connection broke.")
+        return content
+
+    async def close(self) -> None:
+        self._process.close()
+
+    async def _read(self, reading: Any) -> bytes:  # noqa: ANN401 - one of two awaitables of the library
+        try:
+            content: bytes = await reading
+        except (OSError, asyncssh.Error) as error:
+            raise Unreached(f"The connection broke: {error}.") from error
+        return content
+
+
+def _path(text: str) -> str:
+    return str(Path(text).expanduser())

@@ -1,0 +1,186 @@
+"""Makes containers by the command of docker or podman, looks after them, and removes those that nobody uses."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import resource
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes_agent.host.process import Finished, run
+from hermes_agent.sandbox.jail import Walls
+from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.settings import ContainerSettings
+
+RECORDS = "/hermes"
+PRIVATE = ("/tmp", "/var/tmp", "/run")
+HOME_LABEL, MADE_LABEL = "hermes.home", "hermes.made"
+# The first process collects those whose parents died, and goes at once when it is asked to.
+WAITS = "trap 'exit 0' TERM INT; while :; do sleep 86400 & wait $!; done"
+PULL_SECONDS = 900.0
+LOCK_GLANCE = 0.05
+MOST_FILES, MOST_PROCESSES = 65536, 16384  # podman itself keeps no more processes than 32768
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maker:
+    """`folder` keeps what belongs to the containers of this home, `env` is what the program itself sees, `told` what a
+    shell that is new in a container is told."""
+
+    program: Sequence[str]
+    folder: Path
+    settings: ContainerSettings
+    walls: Walls
+    env: Mapping[str, str]
+    told: Mapping[str, str]
+
+    def name_of(self, folder: str) -> str:
+        """The container's name: the same for this home and folder in every process."""
+        return f"hermes-{_short(str(self.folder))}-{_short(folder)}"
+
+    def touch(self, name: str) -> None:
+        """Note that the container is in use."""
+        used = self.folder / "used"
+        used.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (used / name).touch()
+
+    async def state(self, name: str, folder: str) -> str:
+        """`running`, or why it is of no use in some words."""
+        shown = f'{{{{.State.Status}}}} {{{{.State.ExitCode}}}} {{{{index .Config.Labels "{MADE_LABEL}"}}}}'
+        found = await self._do("inspect", "--type", "container", "--format", shown, name)
+        if found.code:
+            return "it is gone"
+        status, code, made = [*found.out.decode().split(), "", "", ""][:3]
+        if made != self._made(folder):
+            return "the settings changed"
+        return "running" if status == "running" else f"{status}, exit code {code}"
+
+    async def make(self, name: str, folder: str) -> None:
+        """Make the container, in place of one of its name, where there is none that runs. Raises `PlaceFailed`."""
+        held = await _lock(self.folder / "locks" / name)
+        try:
+            if await self.state(name, folder) != "running":
+                await self._make(name, folder)
+        finally:
+            os.close(held)
+
+    async def _make(self, name: str, folder: str) -> None:
+        await self._do("rm", "-f", name)
+        records = self.folder / "records"
+        for path in (records / "exec", records / "home", self.folder / "empty"):
+            await asyncio.to_thread(path.mkdir, parents=True, exist_ok=True, mode=0o700)
+        label = f"{MADE_LABEL}={self._made(folder)}"
+        made = await self._do("run", "--label", label, *self._arguments(name, folder), seconds=PULL_SECONDS)
+        if made.code:
+            await self._do("rm", "-f", name)
+            why = made.err.decode(errors="replace").strip().rpartition("\n")[2]
+            raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}")
+
+    async def reap(self) -> None:
+        """Remove containers of this home that stopped, or that nobody used for `idle_hours`."""
+        label = f"label={HOME_LABEL}={_short(str(self.folder))}"
+        found = await self._do("ps", "-a", "--filter", label, "--format", "{{.Names}} {{.Status}}")
+        for line in found.out.decode().splitlines():
+            name, _, status = line.partition(" ")
+            if not status.startswith(("Up", "running")) or await asyncio.to_thread(self._is_idle, name):
+                await self._do("rm", "-f", name)
+                (self.folder / "used" / name).unlink(missing_ok=True)
+
+    def _made(self, folder: str) -> str:
+        """The same for containers that are made alike."""
+        return _short(repr((self.settings, self.walls, folder)))
+
+    def _is_idle(self, name: str) -> bool:
+        now = self.folder / "used" / ".now"
+        now.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        now.touch()
+        try:
+            idle = now.stat().st_mtime - (now.parent / name).stat().st_mtime
+        except FileNotFoundError:
+            return True
+        return idle > self.settings.idle_hours * 3600
+
+    def _arguments(self, name: str, folder: str) -> list[str]:
+        settings, walls = self.settings, self.walls
+        limits = {
+            "--pids-limit": f"{settings.processes}",
+            "--memory": f"{settings.memory_mb}m",
+            "--memory-swap": f"{settings.memory_mb}m",
+            "--cpus": f"{settings.cpus:g}",
+            "--shm-size": f"{settings.tmp_mb}m",
+            "--network": "bridge" if walls.network else "none",
+        }
+        owner = f"{os.getuid()}:{os.getgid()}"
+        return [
+            *("-d", "--name", name, "--label", f"{HOME_LABEL}={_short(str(self.folder))}", "--user", owner),
+            *("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "-w", folder),
+            *(word for item in limits.items() for word in item),
+            *(word for capability in settings.capabilities for word in ("--cap-add", capability)),
+            *(word for bound in _ulimits() for word in ("--ulimit", bound)),
+            *(word for path in PRIVATE for word in ("--tmpfs", f"{path}:rw,exec,nosuid,nodev,size={settings.tmp_mb}m")),
+            *self._mounts(folder),
+            *(["--userns", "keep-id"] if self._maps_users else []),
+            *("-e", f"HOME={RECORDS}/home", *settings.arguments),
+            *("--entrypoint", "sh", settings.image, "-c", WAITS),
+        ]
+
+    def _mounts(self, folder: str) -> Iterator[str]:
+        """What is open of this machine; what is hidden in it is covered."""
+        opened = [folder, *self.walls.writable]
+        for path in opened:
+            if ":" in path:
+                raise PlaceFailed(f"{path} cannot be shown in a container: its name holds a colon.")
+            yield from ("-v", f"{path}:{path}")
+        yield from ("-v", f"{self.folder / 'records'}:{RECORDS}")
+        for path in map(os.path.realpath, self.walls.hidden):
+            if any(path == root or path.startswith(f"{root}/") for root in opened):
+                if Path(path).is_dir():
+                    yield from ("-v", f"{self.folder / 'empty'}:{path}:ro")  # a tmpfs would come before its parent
+                elif Path(path).exists():
+                    yield from ("-v", f"/dev/null:{path}:ro")
+
+    @property
+    def _maps_users(self) -> bool:
+        """podman without root maps its own user 0; with this the person's number is the same inside and outside."""
+        return Path(self.program[0]).name == "podman" and os.geteuid() != 0
+
+    async def _do(self, *arguments: str, seconds: float = 60.0) -> Finished:
+        try:
+            return await run([*self.program, *arguments], env=self.env, seconds=seconds)
+        except TimeoutError as error:
+            raise PlaceFailed(f"`{self.program[0]} {arguments[0]}` took more than {seconds:.0f} s.") from error
+        except OSError as error:
+            raise PlaceFailed(f"`{self.program[0]}` cannot be run: {error.strerror}.") from error
+
+
+def _ulimits() -> Iterator[str]:
+    """No more than this process may have: asking for more needs a right that root may lack too."""
+    for name, number, most in (
+        ("nofile", resource.RLIMIT_NOFILE, MOST_FILES),
+        ("nproc", resource.RLIMIT_NPROC, MOST_PROCESSES),
+    ):
+        hard = resource.getrlimit(number)[1]
+        if hard != resource.RLIM_INFINITY:
+            bound = min(hard, most)
+            yield f"{name}={bound}:{bound}"
+
+
+async def _lock(path: Path) -> int:
+    """A handle that holds the lock until it is closed: two processes would remove each other's container."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await asyncio.sleep(LOCK_GLANCE)
+            continue
+        return handle
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

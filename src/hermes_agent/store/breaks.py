@@ -1,0 +1,125 @@
+"""Cache breaks: requests whose beginning the provider had to read anew, and the first thing in them that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hermes_agent.core.section import tools_text
+from hermes_agent.core.shape import first_change, read_shape
+from hermes_agent.store.prefixes import FrozenPrefix, Prefixes
+from hermes_agent.store.transaction import Engine, Row, Transaction
+
+# Providers cache nothing shorter.
+LEAST_CACHED = 1_024
+# A share of the question before, less than which was found: some providers cache in steps.
+FOUND = 0.5
+KEPT_SECONDS = 300.0
+ROWS = """
+SELECT session, purpose, provider, model, credential, prefix, at, call_id, input, cached, cache_write, shape
+FROM usage WHERE at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok'
+ORDER BY session, purpose, at, call_id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Break:
+    """A request for which `expected` tokens could have come from the provider's cache and `cached` did; `changed` names
+    the first thing that was other than in the request before it."""
+
+    at: float
+    session: str
+    purpose: str
+    call_id: str
+    model: str
+    expected: int
+    cached: int
+    changed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    session: str
+    purpose: str
+    provider: str
+    model: str
+    credential: str
+    prefix: str
+    at: float
+    call_id: str
+    input: int
+    cached: int
+    cache_write: int
+    shape: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider}/{self.model}"
+
+
+class Breaks:
+    """What the ledger tells about the providers' caches."""
+
+    def __init__(self, engine: Engine, prefixes: Prefixes) -> None:
+        self._engine = engine
+        self._prefixes = prefixes
+
+    async def since(self, moment: float) -> list[Break]:
+        """The breaks since then, oldest first. A model that was never seen to cache anything has none."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(ROWS, moment)
+
+        names = _Call.__slots__
+        calls = [_Call(**dict(zip(names, row, strict=True))) for row in await self._engine.read(query)]
+        found = [await self._break(before, after) for before, after in _broken(calls)]
+        return sorted(found, key=lambda each: each.at)
+
+    async def _break(self, before: _Call, after: _Call) -> Break:
+        return Break(
+            at=after.at,
+            session=after.session,
+            purpose=after.purpose,
+            call_id=after.call_id,
+            model=after.name,
+            expected=min(before.input, after.input),
+            cached=after.cached,
+            changed=await self._changed(before, after),
+        )
+
+    async def _changed(self, before: _Call, after: _Call) -> str:
+        """The first thing that changed, in the order in which a provider reads a request."""
+        if before.name != after.name:
+            return f"model (before: {before.name})"
+        if before.credential != after.credential:
+            return f"key ({before.credential} to {after.credential})"
+        if before.prefix != after.prefix:
+            old, new = await self._prefixes.get(before.prefix), await self._prefixes.get(after.prefix)
+            return "prompt" if old is None or new is None else first_section(old, new)
+        old_shape, new_shape = read_shape(before.shape), read_shape(after.shape)
+        changed = first_change(old_shape, new_shape) if old_shape and new_shape else ""
+        passed = after.at - before.at
+        if changed or passed <= KEPT_SECONDS:
+            return changed or "nothing here: the provider did not find it"
+        return f"nothing here: {passed / 60:.0f} minutes had passed"
+
+
+def first_section(old: FrozenPrefix, new: FrozenPrefix) -> str:
+    """The first part of a prompt that is other than in the one before."""
+    if tools_text(old.prefix.tools) != tools_text(new.prefix.tools):
+        return "tools"
+    for before, after in zip(old.sections, new.sections, strict=False):
+        if (before.name, before.hash) != (after.name, after.hash):
+            return after.name
+    return "prompt"
+
+
+def _broken(calls: list[_Call]) -> Iterator[tuple[_Call, _Call]]:
+    """Requests, each with the one of the same conversation before it, that found too little."""
+    caching = {call.name for call in calls if call.cached or call.cache_write}
+    for before, after in pairwise(calls):
+        same = (before.session, before.purpose) == (after.session, after.purpose)
+        expected = min(before.input, after.input)
+        if same and after.name in caching and expected >= LEAST_CACHED and after.cached < FOUND * expected:
+            yield before, after

@@ -1,0 +1,1 @@
+"""execute_code: programs in the place that call tools."""

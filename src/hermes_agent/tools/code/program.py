@@ -1,0 +1,59 @@
+"""The Python program that runs in the place: the model's code, and a way to call tools by its own output and input."""
+
+from __future__ import annotations
+
+import json
+
+CLIENT = '''\
+def _begin():
+    import json, signal, sys, types
+
+    signal.alarm(@SECONDS@)
+    out, answers, mark = sys.stdout, sys.stdin.buffer, @MARK@
+
+    class ToolFailed(Exception):
+        """A tool's answer that is an error."""
+
+    def call(name, /, **arguments):
+        out.flush()
+        out.write("\\n" + mark + json.dumps([name, arguments]) + "\\n")
+        out.flush()
+        text = b""
+        while True:
+            line = answers.readline()
+            if not line:
+                raise SystemExit("Nobody answers the tools any more.")
+            text += line[1:-1]
+            if line[:1] != b"+":
+                break
+            out.write("\\n" + mark + "\\n")
+            out.flush()
+        failed, answer = json.loads(text)
+        if failed:
+            raise ToolFailed(answer)
+        return answer
+
+    module = types.ModuleType("tools")
+    module.call, module.ToolFailed = call, ToolFailed
+    module.__getattr__ = lambda name: lambda **arguments: call(name, **arguments)
+    sys.modules["tools"] = module
+    sys.stdin = open("/dev/null")
+    return {"__name__": "__main__", "tools": module}
+
+
+exec(compile(@CODE@, "<code>", "exec"), _begin())
+'''
+
+
+def program(code: str, mark: str, seconds: int) -> str:
+    """The whole program. `mark` begins each line that asks for a tool; after `seconds` it ends, whoever is there."""
+    filled = {"@SECONDS@": str(seconds), "@MARK@": json.dumps(mark), "@CODE@": json.dumps(code)}
+    text = CLIENT
+    for name, value in filled.items():
+        text = text.replace(name, value)
+    return text
+
+
+def command(program_text: str, mark: str) -> str:
+    """The shell command that runs it: its input stays free for the answers."""
+    return f"exec python3 -u /dev/fd/3 3<<'{mark}'\n{program_text}\n{mark}\n"

@@ -1,0 +1,75 @@
+"""What one compaction does: in which order, and when it is not worth it."""
+
+from hermes_agent.agent.compaction.plan import Room
+from hermes_agent.agent.compaction.shorten import MOST_PORTIONS, Shortener
+from hermes_agent.core.events import Compacted
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.messages import Role
+from hermes_agent.providers.demo.script import Call, Heard, Say
+from tests.agent.compaction.house import Small, Window, small
+from tests.agent.house import Call as Asked
+from tests.agent.house import interrupted
+
+
+def shortener(*writers: Window) -> Shortener:
+    return Shortener(seconds=5.0, writers=writers, tail=None, deadline=None, ids=RandomIds())
+
+
+def reads(heard: Heard) -> object:
+    return Call("read", {"n": heard.turn}) if heard.last.role is Role.USER else Say("Read.")
+
+
+async def shortened(house: Small, room: Room, *writers: Window, focus: str = "") -> Compacted | None:
+    async with house.hermes.holding(house.session) as journal:
+        await shortener(*writers).shorten(journal.session, journal, room, cause="command", focus=focus)
+    made = [entry.event for entry in await house.log() if isinstance(entry.event, Compacted)]
+    return made[-1] if made else None
+
+
+async def test_old_results_are_pruned_before_a_model_is_asked(tmp_path):
+    house, writer = small(tmp_path, reads, window=1_000_000), Window(lambda heard: Say("record"))
+    async with house.open():
+        for _ in range(10):
+            await house.say("Look")
+        event = await shortened(house, Room(limit=4000, target=2500, tail=400, head=100), writer)
+
+    assert event.strategy == "prune"
+    assert writer.requests == []
+    assert event.after <= 2500
+
+
+async def test_a_focus_is_told_to_the_writer(tmp_path):
+    house, writer = small(tmp_path, reads, window=1_000_000), Window(lambda heard: Say("record"))
+    async with house.open():
+        for _ in range(10):
+            await house.say("Look")
+        event = await shortened(house, Room(limit=4000, target=2500, tail=400, head=100), writer, focus="the prices")
+
+    assert event.strategy == "summary"
+    assert "the prices" in writer.requests[0].messages[0].text
+
+
+async def test_a_conversation_too_long_for_its_writer_is_told_in_portions_of_which_there_are_few(tmp_path):
+    house = small(tmp_path, lambda heard: Say("word " * 2000), window=1_000_000)
+    writer = Window(lambda heard: Say("record"), window=600)
+    async with house.open():
+        for _ in range(12):
+            await house.say("Talk")
+        event = await shortened(house, Room(limit=30_000, target=9_000, tail=3_000, head=100), writer)
+
+    assert event.strategy == "summary"
+    assert 1 < len(writer.requests) <= MOST_PORTIONS + 1
+
+
+async def test_nothing_is_shortened_while_a_call_is_open(tmp_path):
+    house = small(tmp_path, reads)
+    async with house.open():
+        await interrupted(house, Asked("read", {}))
+        assert await shortened(house, Room(limit=10, target=5, tail=2, head=1)) is None
+
+
+async def test_what_would_gain_little_is_left_as_it_is(tmp_path):
+    house = small(tmp_path, lambda heard: Say("Hi."))
+    async with house.open():
+        await house.say("Hello")
+        assert await shortened(house, Room(limit=100_000, target=50_000, tail=25_000, head=100)) is None

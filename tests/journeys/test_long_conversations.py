@@ -1,0 +1,178 @@
+"""A conversation far longer than its window: what was said early is still there, or one search away."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import pytest
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import ServerFailed
+from hermes_agent.core.events import Compacted, Outcome, Pinned, RunEnded, Seen
+from hermes_agent.core.messages import Role, ToolResult
+from hermes_agent.providers.demo.script import Call, Heard, Say
+from tests.agent.compaction.house import Small, Window, small
+from tests.agent.house import tool
+
+TURNS = 300
+FACTS = {
+    1: "The task is to move the archive to Zanzibar.",
+    3: "Constraint: never touch the ledger called Quokka.",
+    5: "The path is /srv/marmalade/inbox.",
+    8: "We decided on the Wisteria format.",
+    12: "Open todo: ask Perpetua about invoices.",
+    20: "The port number is 48213.",
+    33: "My sister's code word is Halcyon.",
+    47: "The backup lives in Reykjavik.",
+    60: "Use the Ostrich compiler for it.",
+    80: "The budget is 731 crowns.",
+}
+
+
+def chatter(heard: Heard) -> object:
+    """Reads something now and then, and talks a lot."""
+    if "You keep the record" in heard.system:
+        return Say("## Task\nSomething was done.")
+    if heard.last.role is Role.USER and "look" in heard.last.text:
+        return Call("read", {"n": heard.turn})
+    return Say(f"Answer {heard.turn}: " + "indeed " * 60)
+
+
+def failing(heard: Heard) -> object:
+    if "You keep the record" in heard.system:
+        raise ServerFailed("down")
+    return chatter(heard)
+
+
+def lying(heard: Heard) -> object:
+    return Say("much " * 20_000) if "You keep the record" in heard.system else chatter(heard)
+
+
+def words(number: int) -> str:
+    look = " Please look." if number % 3 == 0 else ""
+    return f"Message {number}. {FACTS.get(number, 'Nothing new here, go on as before. ' * 8)}{look}"
+
+
+async def held(house: Small, turns: int = TURNS) -> None:
+    """A whole conversation, and what must hold of it."""
+    async with house.open():
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(Pinned(pin="1", text="read only", denies=(Capability.FS_WRITE,)))
+        for number in range(1, turns + 1):
+            ended = await house.say(words(number))
+            assert ended.outcome is Outcome.ANSWERED
+        last = [request for request in house.model.requests if request.purpose == "chat"][-1]
+        shown = "\n".join(message.text for message in last.messages)
+
+        assert words(turns) in shown
+        assert "- read only" in shown
+        for fact in FACTS.values():
+            assert fact in shown or fact in await found(house, fact)
+        for request in house.model.requests:
+            calls = [call.id for message in request.messages for call in message.tool_calls]
+            results = [
+                part.call_id for message in request.messages for part in message.parts if isinstance(part, ToolResult)
+            ]
+            assert calls == results
+        assert (await house.kinds()).count("message_taken") == turns
+
+
+async def found(house: Small, fact: str) -> str:
+    hits = await house.store.search.search(fact, limit=5)
+    entries = {entry.number: entry for entry in await house.log()}
+    return "\n".join(entries[hit.number].event.message.text for hit in hits)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # three hundred runs, on a machine that may be busy
+@pytest.mark.parametrize("window", [8_000, 32_000, 200_000])
+async def test_what_was_said_is_shown_or_one_search_away(tmp_path, window):
+    house = small(tmp_path, chatter, window=window)
+    await held(house)
+
+    async with house.open():
+        made = [entry.event for entry in await house.log() if isinstance(entry.event, Compacted)]
+    assert bool(made) == (window < 200_000)
+    for request in house.model.requests:
+        assert sum(map(len, (message.text for message in request.messages))) / 4 < window
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [failing, lying], ids=["failing", "lying"])
+async def test_so_it_is_with_a_writer_of_summaries_that_fails_or_lies(tmp_path, script):
+    await held(small(tmp_path, script, window=8_000), turns=100)
+
+
+class Slow(Window):
+    """Never comes to an end with a summary."""
+
+    def __init__(self) -> None:
+        super().__init__(chatter, window=8_000)
+        self.writing = asyncio.Event()
+
+    async def ask(self, request):
+        if request.purpose == "compression":
+            self.writing.set()
+            await asyncio.Event().wait()
+        async for item in super().ask(request):
+            yield item
+
+
+async def test_a_run_that_ends_in_the_middle_of_a_compaction_goes_on_from_the_log(tmp_path):
+    """The process leaves while the summary is being written: nothing of it is in the log, and the next one makes it."""
+    house = small(tmp_path, chatter, window=8_000)
+    house.model = slow = Slow()
+    house.seconds = 60.0
+    async with house.open():
+        while not slow.writing.is_set():
+            after = await house.store.history.last_number(house.session)
+            await house.tell(words(1))
+            async with aclosing(house.hermes.watch(house.session, after)) as events:
+                await until_over(events, slow.writing)
+        assert "compacted" not in await house.kinds()
+        after = await house.store.history.last_number(house.session)
+    house.model = Window(chatter, window=8_000)
+    async with house.open():
+        assert await house.hermes.resume(house.session)
+        ended = await house.ended(after)
+
+        assert ended.outcome is Outcome.ANSWERED
+        assert "compacted" in await house.kinds()
+
+
+async def until_over(events: AsyncGenerator[Seen, None], writing: asyncio.Event) -> None:
+    """Return at the end of the run, or when a summary is being written."""
+    async with asyncio.TaskGroup() as group:
+        ended = group.create_task(_ended(events))
+        wrote = group.create_task(writing.wait())
+        await asyncio.wait((ended, wrote), return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        wrote.cancel()
+
+
+async def _ended(events: AsyncGenerator[Seen, None]) -> None:
+    async for seen in events:
+        if isinstance(seen.event, RunEnded):
+            return
+
+
+async def test_what_is_pinned_read_only_stays_so_after_a_compaction(tmp_path):
+    written = tool("write", "written", Effect.WRITES)
+    written.needs = frozenset({Capability.FS_WRITE})
+
+    def script(heard: Heard) -> object:
+        if heard.last.role is Role.USER and "write it" in heard.last.text:
+            return Call("write", {})
+        return chatter(heard)
+
+    house = small(tmp_path, script, window=4_000)
+    house.tools = (*house.tools, written)
+    async with house.open():
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(Pinned(pin="1", text="read only", denies=(Capability.FS_WRITE,)))
+        for number in range(1, 30):
+            await house.say(words(number))
+        assert "compacted" in await house.kinds()
+        await house.say("Now write it.")
+
+    assert written.calls == []

@@ -1,0 +1,172 @@
+"""Containers: nothing leads out of one, and one that died is made anew once and told of."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.sandbox.backends.docker import build
+from hermes_agent.sandbox.jail import Walls
+from hermes_agent.sandbox.place import Command, PlaceFailed
+from hermes_agent.sandbox.reached import ReachedPlace
+from hermes_agent.sandbox.settings import ContainerSettings
+from tests.sandbox.escapes import BOMB, listening
+from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
+
+
+class Box:
+    """A container place on one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.count = 0
+        self.command = Command(text="true", folder=str(self.work), shell="g")
+
+    def place(self, **changes: object) -> ReachedPlace:
+        settings = ContainerSettings(image=IMAGE, command=podman(), arguments=ARGUMENTS, processes=60, tmp_mb=4)
+        walls = Walls(hidden=(str(self.work / "home"),))
+        return build(self.folder / "docker", replace(settings, **changes), walls, dict(os.environ), {"TERM": "dumb"})
+
+    async def __call__(self, place: ReachedPlace, text: str) -> tuple[int | None, str]:
+        self.count += 1
+        running = await place.start(f"g/{self.count}", replace(self.command, text=text))
+        ended = await running.wait()
+        return ended.code, (await running.read(0, 1 << 16)).decode(errors="replace")
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[Box]:
+    try:
+        podman()
+    except NoPodman as reason:
+        pytest.skip(f"no containers here: {reason}")
+    yield Box(tmp_path)
+    remove_containers()
+
+
+def containers() -> list[str]:
+    listed = subprocess.run([*podman(), "ps", "-a", "--format", "{{.ID}}"], capture_output=True, check=True)
+    return listed.stdout.decode().split()
+
+
+def kill(which: list[str]) -> None:
+    subprocess.run([*podman(), "kill", *which], capture_output=True, check=True)
+
+
+async def test_files_outside_the_workspace_are_neither_seen_nor_written(box: Box) -> None:
+    (box.work / "home").mkdir()
+    (box.work / "home" / ".env").write_text("KEY=sk-secret\n")
+    (box.folder / "other").write_text("sk-other")
+    text = (
+        f"echo a >here; cat home/.env {box.folder}/other; echo b >/etc/no; echo c >/usr/no; echo d >{box.folder}/no; :"
+    )
+
+    _, output = await box(box.place(), text)
+
+    assert (box.work / "here").read_text() == "a\n"
+    assert "sk-" not in output
+    assert not any(map(os.path.exists, ("/etc/no", "/usr/no", box.folder / "no")))
+
+
+async def test_a_loopback_port_of_the_machine_is_out_of_reach(box: Box) -> None:
+    with listening() as (port, reached):
+        code, _ = await box(box.place(), f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo GET >&3")
+
+    assert code != 0
+    assert reached == []
+
+
+async def test_a_fork_bomb_is_bounded(box: Box) -> None:
+    place = box.place()
+    _, output = await box(place, BOMB)
+
+    assert int(output.split()[-1]) <= 60, output
+    running = await place.attach(f"g/{box.count}")
+    assert running is not None
+    assert await running.kill()
+
+
+async def test_the_folders_in_memory_are_small_and_the_rest_is_read_only(box: Box) -> None:
+    place = box.place()
+    text = (
+        "for f in /tmp /var/tmp /run /dev/shm; do head -c 9000000 /dev/zero >$f/full && echo filled $f; done; echo done"
+    )
+
+    _, output = await box(place, text)
+
+    assert output.endswith("done\n")
+    assert "filled" not in output
+
+
+async def test_no_capability_is_there_and_the_supervisor_is_safe(box: Box) -> None:
+    text = (
+        "grep -E 'CapEff|NoNewPrivs' /proc/self/status; mount -t tmpfs none /mnt; mknod sda b 8 0; kill -9 1; echo on"
+    )
+
+    _, output = await box(box.place(), text)
+
+    assert "CapEff:\t0000000000000000" in output
+    assert "NoNewPrivs:\t1" in output
+    assert not (box.work / "sda").exists()
+    assert output.endswith("on\n")
+
+
+async def test_a_container_that_died_is_made_anew_and_what_was_lost_is_told(box: Box) -> None:
+    place = box.place()
+    await box(place, "cd /usr; export A=1; echo kept >kept.txt; echo kept >/tmp/gone")
+    server = await place.start("g/server", replace(box.command, text="sleep 60", background=True))
+    kill(containers())
+
+    with pytest.raises(PlaceFailed, match=r"was made anew. Lost: whatever ran in it, and files outside of"):
+        await box(place, "true")
+
+    assert await box(place, "pwd; echo $A; cat /tmp/gone || echo gone") == (
+        0,
+        "/usr\n1\ncat: /tmp/gone: No such file or directory\ngone\n",
+    )
+    ended = await server.poll()
+    assert ended is not None
+    assert ended.code is None
+
+
+async def test_a_container_that_dies_again_at_once_is_not_made_a_third_time(box: Box) -> None:
+    place = box.place()
+    await box(place, "true")
+    for said in ("was made anew", "died again"):
+        kill(containers())
+        with pytest.raises(PlaceFailed, match=said):
+            await box(place, "true")
+
+
+async def test_containers_that_stopped_are_removed_and_others_left(box: Box) -> None:
+    place = box.place()
+    await box(place, "true")
+    (mine,) = containers()
+    (box.folder / "second").mkdir()
+    other = await place.start("h/1", Command(text="true", folder=str(box.folder / "second")))
+    await other.wait()
+    kill([mine])
+
+    await place._ways._maker.reap()
+
+    assert mine not in containers()
+    assert len(containers()) == 1
+
+
+async def test_an_image_that_is_not_there_is_a_sentence(box: Box) -> None:
+    with pytest.raises(PlaceFailed, match="could not be made"):
+        await box(box.place(image="localhost/no-such-image:1"), "true")
+
+
+def test_without_a_program_nothing_is_made(tmp_path: Path) -> None:
+    place = build(tmp_path, ContainerSettings(command=("/no/such/docker",)), Walls(), {}, {})
+
+    assert place.name == "docker"
+    assert list(tmp_path.iterdir()) == []
