@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import apsw
 
@@ -56,9 +57,8 @@ async def keep(store: Store, name: str, at: float, texts: Iterable[str]) -> None
     await store.lanes.release(lease)
 
 
-async def conversation(store: Store, path: Path) -> list[Asked]:
+async def conversation(store: Store, whole: dict[str, Any]) -> list[Asked]:
     """Keep the sessions of one LoCoMo conversation; its questions."""
-    whole = json.loads(path.read_bytes())
     talk = whole["conversation"]
     for key, turns in talk.items():
         if re.fullmatch(r"session_\d+", key):
@@ -72,12 +72,12 @@ async def conversation(store: Store, path: Path) -> list[Asked]:
     return asked
 
 
-async def ranks(folder: Path, path: Path) -> list[int]:
+async def ranks(folder: Path, whole: dict[str, Any]) -> list[int]:
     """For each question of a conversation the place of the first right session, 0 where none is among the first five;
     -1 where nothing at all was found."""
-    store = await open_store(folder / path.stem / "hermes.db")
+    store = await open_store(folder / "hermes.db")
     found = []
-    for asked in await conversation(store, path):
+    for asked in await conversation(store, whole):
         answers = await store.search.discover(asked.question, Scope(principal=ANN), limit=5)
         right = (place for place, answer in enumerate(answers, 1) if answer.session in asked.sessions)
         found.append(next(right, 0) if answers else -1)
@@ -85,9 +85,14 @@ async def ranks(folder: Path, path: Path) -> list[int]:
     return found
 
 
+def talks(source: Path) -> list[tuple[str, dict[str, Any]]]:
+    """The conversations of the data set, by name."""
+    return [(path.stem, json.loads(path.read_bytes())) for path in sorted(source.glob("conv-*.json"))]
+
+
 async def measure_locomo(folder: Path, source: Path) -> list[Figure]:
     """Any of the right sessions among the first five, the first, and questions that got no answer at all."""
-    every = [place for path in sorted(source.glob("conv-*.json")) for place in await ranks(folder, path)]
+    every = [place for name, whole in talks(source) for place in await ranks(folder / name, whole)]
     missed = PERCENT * sum(place <= 0 for place in every) / len(every)
     not_first = PERCENT * sum(place != 1 for place in every) / len(every)
     empty = sum(place < 0 for place in every)
@@ -153,6 +158,11 @@ def fill(path: Path, messages: int) -> int:
     return size
 
 
+def taken(folder: Path) -> int:
+    """The bytes of the index."""
+    return sum(each.stat().st_size for each in folder.glob("index.db*"))
+
+
 async def measure_size(folder: Path, messages: int) -> list[Figure]:
     """How long the index takes to make, how large it gets, and how long a search takes."""
     path = folder / "hermes.db"
@@ -169,7 +179,7 @@ async def measure_size(folder: Path, messages: int) -> list[Figure]:
         assert await store.search.discover(query, Scope(principal=ANN))
         seconds.append(time.perf_counter() - began)
     await store.close()
-    growth = sum(each.stat().st_size for each in folder.glob("index.db*"))
+    growth = taken(folder)
     slow = statistics.quantiles(seconds, n=20)[-1]
     name = f"{messages:,} messages"
     return [

@@ -13,12 +13,15 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
+from hermes_agent.core.errors import ToolError
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.memory.recall_tools import RecallTools
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
+from hermes_agent.store.database import Store
 from hermes_agent.tools.clarify import ClarifyTools
 from hermes_agent.tools.code.tools import CodeTools
 from hermes_agent.tools.excerpt import Caps
@@ -45,18 +48,23 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "todo", "clarify")
+TOOLSETS = ("files", "shell", "code", "todo", "recall", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
+
+
+def _no_store() -> Store:
+    raise ToolError("There is no log of conversations here.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards ask beside the person: `judge` the auxiliary model (`approvals.mode: smart`), `secret` for the value
-    of a secret, empty where there is none."""
+    of a secret, empty where there is none. `store` gives the log to the tools that read it."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    store: Callable[[], Store] = _no_store
 
 
 class Toolkit:
@@ -95,6 +103,7 @@ class Toolkit:
             "shell": self._shell,
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
+            "recall": RecallTools(self._means.store),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra

@@ -80,7 +80,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, Means(secret=secrets.get))
+        means = Means(secret=secrets.get, store=lambda: store)
+        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         builder = Builder(
             home=home,

@@ -36,6 +36,13 @@ WHERE entry.session = wanted.session AND entry.number BETWEEN wanted.first AND w
 AND entry.kind IN {KINDS} AND session.deleted IS NULL
 ORDER BY entry.session, entry.number
 """
+SAID = f"SELECT session, number, at, body FROM entry WHERE session = $1 AND kind IN {KINDS} AND number"
+EARLIER = f"{SAID} < $2 ORDER BY number DESC LIMIT $3"
+LATER = f"{SAID} >= $2 ORDER BY number LIMIT $3"
+RECENT = """
+SELECT id FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1)
+AND (CAST($2 AS TEXT) = '' OR conversation = $2) ORDER BY updated DESC, id DESC LIMIT $3
+"""
 EXTENT = "(CAST(${} AS TEXT), CAST(${} AS bigint), CAST(${} AS bigint))"
 
 
@@ -160,6 +167,23 @@ class Search:
         weighed = [(one.score + scored.score, scored.message) for one in ranked for scored in one.messages]
         weighed.sort(key=lambda each: -each[0])
         return [_hit(message, wanted) for _score, message in weighed[:limit]]
+
+    async def read(self, session: str, around: int, before: int, after: int) -> list[Spoken]:
+        """Messages of one session in their order: `before` of them ahead of number `around`, and `after` from it on."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            earlier = await tx.rows(EARLIER, session, around, before)
+            return [*reversed(earlier), *await tx.rows(LATER, session, around, after)]
+
+        return [_spoken(row) for row in await self._engine.read(query)]
+
+    async def recent(self, scope: Scope = EVERYBODY, limit: int = 10) -> list[str]:
+        """The ids of the sessions that were used last, the latest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(RECENT, scope.principal, scope.conversation, limit)
+
+        return [row[0] for row in await self._engine.read(query)]
 
     async def close(self) -> None:
         """Close what the index has open."""

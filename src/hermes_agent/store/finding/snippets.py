@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from hermes_agent.store.finding.terms import Phrase, placed
 
@@ -28,6 +28,15 @@ def snippet(text: str, wanted: Collection[Phrase]) -> tuple[str, tuple[Spot, ...
             line += text[start:end]
             position = end
     return line + BLANK.sub(" ", text[position:last]).rstrip() + tail, tuple(marks)
+
+
+def marked(line: str, marks: Iterable[Spot], before: str = "**", after: str = "**") -> str:
+    """A snippet with its found words between two marks."""
+    parts, reached = [], 0
+    for start, end in marks:
+        parts += [line[reached:start], before, line[start:end], after]
+        reached = end
+    return "".join(parts) + line[reached:]
 
 
 def spotted(text: str, wanted: Collection[Phrase]) -> Iterator[Spot]:
