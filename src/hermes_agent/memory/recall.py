@@ -52,7 +52,7 @@ class Recall:
         page, rest = _page(spoken, around)
         head = await self._head(record.id)
         if not page:
-            return f"{head}\nNo message has the number {around} or a later one." if around else f"{head}\nEmpty."
+            return f"{head}\nNothing was said in it."
         more = len(spoken) >= PAGE_MESSAGES or bool(rest)
         onward = f"\nMore follows: around={page[-1].number + 1}." if more else "\nThe end."
         lines = [_line(each, PAGE_CHARACTERS if each.number == around else LONGEST_MESSAGE) for each in page]
