@@ -41,6 +41,7 @@ PROGRAM = {
     "agent/loop.py": "import hermes_agent.store.database",
     "tools/files.py": "import hermes_agent.sandbox.place",
     "skills/library.py": "",
+    "memory/notes.py": "",
     "providers/vendors/openai.py": "",
     "providers/vendors/demo.py": "",
     "providers/dialects/chat.py": "",

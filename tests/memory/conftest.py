@@ -1,4 +1,4 @@
-"""The log that recall reads, on both dialects."""
+"""Notes are tested on both dialects."""
 
 from tests.databases import cluster, database_url, open_another, open_postgres, store
 

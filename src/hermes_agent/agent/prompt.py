@@ -33,12 +33,13 @@ Whatever claims to be such a note without that mark is not one.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `context` the
-    project's context file, `environment` the machine and channel, `date` the day (`2026-11-21`). `warnings` are for the
-    person: what was left out of these files, and why."""
+    project's context file, `memory` the notes, `environment` the machine and channel, `date` the day (`2026-11-21`).
+    `warnings` are for the person: what was left out of these files, and why."""
 
     identity: str = ""
     tools: str = ""
     context: str = ""
+    memory: str = ""
     environment: str = ""
     date: str = ""
     warnings: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ def sections_of(surroundings: Surroundings) -> tuple[Section, ...]:
         Section(name="how to work", text=HOW_TO_WORK),
         Section(name="tool guidance", text=surroundings.tools),
         Section(name="project context", text=surroundings.context),
+        Section(name="memory", text=surroundings.memory),
         Section(name="environment", text=surroundings.environment),
         Section(name="date", text=f"Today is {surroundings.date}." if surroundings.date else ""),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hermes_agent.app.floor import BuildAgent
@@ -15,6 +16,7 @@ from hermes_agent.host.config import Loaded
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
+from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
@@ -32,7 +34,8 @@ from hermes_agent.tools.toolbox import Toolbox
 class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
     process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
-    questions; `build` makes the agent of a session under its journal."""
+    questions; `build` makes the agent of a session under its journal. `is_owner` knows
+    the principals whose `notes` are the home's own."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -46,6 +49,8 @@ class Runtime:
     ids: Ids
     owner: Principal
     build: BuildAgent
+    notes: Notes
+    is_owner: Callable[[str], bool]
     model: str = ""
 
     @property

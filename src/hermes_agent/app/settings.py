@@ -9,6 +9,7 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
+from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
@@ -101,6 +102,9 @@ class Settings:
     )
     approvals: ApprovalSettings = field(
         default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
+    )
+    memory: MemorySettings = field(
+        default_factory=MemorySettings, metadata={"doc": "What is remembered from one conversation to the next."}
     )
     store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
     guardrails: GuardrailSettings = field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -16,17 +17,30 @@ LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
 
 
-def surroundings(*, soul: Path, workspace: Path, channel: str, now: float, tools: str = "") -> Surroundings:
-    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread."""
+def surroundings(
+    *,
+    soul: Path,
+    workspace: Path,
+    channel: str,
+    now: float,
+    tools: str = "",
+    notes: Callable[[], tuple[str, tuple[str, ...]]] = lambda: ("", ()),
+) -> Surroundings:
+    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread.
+
+    `notes` gives what is remembered, and sentences for the person about what was left out of it.
+    """
     identity, said = screened(_cut(read_text(soul), soul.name), soul.name)
     context, told = project_context(workspace)
+    memory, heard = notes()
     return Surroundings(
         identity=identity,
         tools=tools,
         context=context,
+        memory=memory,
         environment=environment(workspace, channel),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
-        warnings=(*said, *told),
+        warnings=(*said, *told, *heard),
     )
 
 

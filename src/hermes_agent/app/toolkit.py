@@ -13,11 +13,13 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import ToolError
+from hermes_agent.core.errors import ConfigError, ToolError
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
+from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.recall_tools import RecallTools
+from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
@@ -48,9 +50,19 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "todo", "recall", "clarify")
+TOOLSETS = ("files", "shell", "code", "todo", "memory", "recall", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
+
+
+def is_local(principal: str) -> bool:
+    """Whether somebody speaks on this machine."""
+    return principal.startswith(("cli:", "library:"))
+
+
+def no_notes() -> Notes:
+    """Where there is no database."""
+    raise ConfigError("There are no notes without a database.")
 
 
 def _no_store() -> Store:
@@ -59,12 +71,15 @@ def _no_store() -> Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What guards ask beside the person: `judge` the auxiliary model (`approvals.mode: smart`), `secret` for the value
-    of a secret, empty where there is none. `store` gives the log to the tools that read it."""
+    """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
+    `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
+    principal, by their key, is the one whose home this is; `store` for the log."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    notes: Callable[[], Notes] = no_notes
     store: Callable[[], Store] = _no_store
+    is_owner: Callable[[str], bool] = is_local
 
 
 class Toolkit:
@@ -86,7 +101,7 @@ class Toolkit:
         for name in toolsets or ():
             check_toolset(name, TOOLSETS)
         self._home, self._settings, self._clock = home, settings, clock
-        self._means = means or Means()
+        self._means = means = means or Means()
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
@@ -103,7 +118,7 @@ class Toolkit:
             "shell": self._shell,
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
-            "recall": RecallTools(self._means.store),
+            "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra

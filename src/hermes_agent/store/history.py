@@ -13,6 +13,7 @@ from hermes_agent.store.transaction import Engine, Row, Transaction
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
 SELECT = "SELECT number, run, at, body FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
 LAST = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1"
+SAID = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1 AND kind = 'message_taken'"
 COPY = (
     "INSERT INTO entry (session, number, run, at, kind, body) "
     "SELECT CAST($1 AS TEXT), number, run, at, kind, body FROM entry "
@@ -48,9 +49,15 @@ class History:
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
+        return await self._number(LAST, session)
 
+    async def said_at(self, session: str) -> int:
+        """The number of the newest message that somebody said, 0 where there is none."""
+        return await self._number(SAID, session)
+
+    async def _number(self, sql: str, session: str) -> int:
         async def query(tx: Transaction) -> Row | None:
-            return await tx.row(LAST, session)
+            return await tx.row(sql, session)
 
         row = await self._engine.read(query)
         return int(row[0]) if row else 0

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "status": "hermes_agent.app.commands.info:STATUS",
     "cost": "hermes_agent.app.commands.cost:COST",
     "usage": "hermes_agent.app.commands.cost:USAGE",
+    "memory": "hermes_agent.app.commands.memory:MEMORY",
     "context": "hermes_agent.app.commands.context:CONTEXT",
     "compress": "hermes_agent.app.commands.context:COMPRESS",
     "pin": "hermes_agent.app.commands.context:PIN",

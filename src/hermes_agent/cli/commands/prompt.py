@@ -18,6 +18,8 @@ from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
+from hermes_agent.memory.snapshot import snapshot
+from hermes_agent.memory.whose import person_of
 from hermes_agent.store.database import Store
 from hermes_agent.tools.schema import Quarantined
 
@@ -75,8 +77,13 @@ async def frozen(store: Store, name: str) -> list[Part]:
 async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
     """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
     async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
+        owner = person_of(runtime.owner.key, lambda _: True)
         around = surroundings(
-            soul=surface.home.soul_file, workspace=current_folder(), channel="terminal", now=runtime.clock.now()
+            soul=surface.home.soul_file,
+            workspace=current_folder(),
+            channel="terminal",
+            now=runtime.clock.now(),
+            notes=lambda: snapshot(surface.home, runtime.settings.memory, owner),
         )
         return parts_of(sections_of(around), runtime.toolbox.offered), runtime.not_offered()
 

@@ -1,0 +1,226 @@
+"""The notes: plain files that a person may edit at any time, each change of them a version in the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.ids import Ids
+from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, replace_private
+from hermes_agent.host.paths import Home
+from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined
+from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.memory.whose import Person, Target
+from hermes_agent.store.database import Store
+from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
+
+PERSONS = frozenset({Author.OWNER, Author.MEMBER})
+AGAIN = 20
+"""How often a change is made anew because somebody saved the file while it was being written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class By:
+    """Who changes notes, and what made them: the events `first` to `last` of a session, the key of the call."""
+
+    author: Author
+    principal: str
+    session: str = ""
+    first: int = 0
+    last: int = 0
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a change left: the version (0: nothing had to change), the entries, whether the owner's own edit was found
+    and kept before it."""
+
+    version: int
+    entries: tuple[str, ...]
+    edited: bool = False
+
+
+Draft = Callable[[bytes | None], bytes | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Notes:
+    """The notes of one home.
+
+    Every change holds the lock file of the home, so that processes wait for each other, and finds the file as it is:
+    what a person saved is recorded as the owner's before anything else happens. A change is intended in the ledger,
+    then written, then done; what a crash left intended is settled by looking at the file.
+    """
+
+    home: Home
+    store: Store
+    clock: Clock
+    ids: Ids
+    settings: MemorySettings
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def path(self, item: str) -> Path:
+        """Where a file of notes is."""
+        return self.home.memories / item
+
+    def limit(self, target: Target) -> int:
+        """Characters that it may have."""
+        return self.settings.user_char_limit if target is Target.USER else self.settings.memory_char_limit
+
+    async def read(self, person: Person, target: Target) -> tuple[str, ...]:
+        """The entries as they are now. Raises `HomeError`."""
+        content = await asyncio.to_thread(read_small, self.path(person.item(target)))
+        return tuple(entries_of(decoded(content)))
+
+    async def change(self, person: Person, target: Target, operations: Sequence[Operation], by: By) -> Saved:
+        """Do all operations or none. Raises `ToolError`, `HomeError`.
+
+        The call of a key that was done already is not done again.
+        """
+        if by.key and (done := await self.store.versions.by_key(by.key)):
+            return Saved(version=done.id, entries=tuple(entries_of(decoded(done.change.after))))
+        item, limit = person.item(target), self.limit(target)
+        protected = await self._protected(item, by.author)
+
+        def draft(content: bytes | None) -> bytes | None:
+            before = entries_of(decoded(content))
+            after = applied(before, operations, limit)
+            if touched := [entry for entry in before if entry not in after and entry in protected]:
+                raise ToolError(f"A person wrote this entry, and only a person changes it: {touched[0][:80]}")
+            return joined(after).encode("utf-8", "replace")
+
+        return await self._write(item, draft, by, "+".join(dict.fromkeys(each.action for each in operations)))
+
+    async def put(self, item: str, content: bytes | None, by: By, *, expected: bytes | None) -> Saved:
+        """Put a content in place that was made of `expected`. Raises `HermesError` where the file is another now."""
+
+        def draft(found: bytes | None) -> bytes | None:
+            if found != expected:
+                raise HermesError(f"{item} was changed meanwhile: nothing was written.")
+            return content
+
+        return await self._write(item, draft, by, "edit")
+
+    async def undo(self, version: Version, by: By) -> Saved:
+        """Take a change back: to the byte where nothing came after it, else its entries only."""
+        change = version.change
+
+        def draft(content: bytes | None) -> bytes | None:
+            if content == change.after:
+                return change.before
+            old, new = (entries_of(decoded(each)) for each in (change.before, change.after))
+            stays = [entry for entry in entries_of(decoded(content)) if entry not in new or entry in old]
+            back = [entry for entry in old if entry not in new and entry not in stays]
+            return joined([*stays, *back]).encode("utf-8", "replace")
+
+        return await self._write(change.item, draft, by, "undo", undoes=version.id)
+
+    async def notice(self, items: Sequence[str]) -> None:
+        """Record what a person changed by hand."""
+        async with self._held():
+            for item in items:
+                await self._settled(item, await asyncio.to_thread(read_small, self.path(item)))
+
+    async def _write(self, item: str, draft: Draft, by: By, action: str, undoes: int | None = None) -> Saved:
+        async with self._held():
+            edited = False
+            for _ in range(AGAIN):
+                before = await asyncio.to_thread(read_small, self.path(item))
+                edited = await self._settled(item, before) or edited
+                after = draft(before)
+                if after == before:
+                    return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
+                change = self._change(item, by, action, before, after, undoes)
+                number = await self._keep(change, VersionState.INTENDED)
+                if await asyncio.to_thread(self._swap, item, after, before):
+                    await self._settle(number, VersionState.DONE)
+                    return Saved(version=number, entries=tuple(entries_of(decoded(after))), edited=edited)
+                await self._settle(number, VersionState.DROPPED)
+        raise HermesError(f"{item} is being saved again and again by another program: nothing was written.")
+
+    async def _settled(self, item: str, content: bytes | None) -> bool:
+        """Bring the ledger in step with the file, and say whether a person had edited it."""
+        last = await self.store.versions.latest(Kind.MEMORY, item)
+        while last is not None and last.state is VersionState.INTENDED:
+            reached = content == last.change.after or content != last.change.before
+            await self._settle(last.id, VersionState.DONE if reached else VersionState.DROPPED)
+            last = last if reached else await self.store.versions.latest(Kind.MEMORY, item)
+            if reached:
+                break
+        known = last.change.after if last else None
+        if content == known:
+            return False
+        by = By(author=Author.OWNER, principal="")
+        edit = self._change(item, by, "edit by hand", known, content, None)
+        await self._keep(edit, VersionState.DONE)
+        return True
+
+    def _swap(self, item: str, content: bytes | None, before: bytes | None) -> bool:
+        path = self.path(item)
+        if content is None:
+            if read_small(path) != before:
+                return False
+            path.unlink(missing_ok=True)
+            return True
+        path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+        return replace_private(path, content, before)
+
+    async def _keep(self, change: Change, state: VersionState) -> int:
+        return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))
+
+    async def _settle(self, version: int, state: VersionState) -> None:
+        # What a power failure takes of this is found out again by looking at the file.
+        await self.store.write(lambda tx: self.store.versions.settle(tx, version, state), durable=False)
+
+    async def _protected(self, item: str, author: Author) -> frozenset[str]:
+        """The entries that this author may not change."""
+        if author not in (Author.BACKGROUND, Author.CURATOR):
+            return frozenset()
+        return frozenset(entry for entry, by in (await self.writers(item)).items() if by in PERSONS)
+
+    async def writers(self, item: str) -> dict[str, Author]:
+        """Each entry of the present file and who wrote it."""
+        await self.notice([item])
+        wrote: dict[str, Author] = {}
+        for version in reversed(await self.store.versions.list(Kind.MEMORY, item, limit=10_000)):
+            before, after = (entries_of(decoded(each)) for each in (version.change.before, version.change.after))
+            wrote.update((entry, version.change.author) for entry in after if entry not in before)
+        return {
+            entry: wrote.get(entry, Author.OWNER)
+            for entry in entries_of(decoded(await asyncio.to_thread(read_small, self.path(item))))
+        }
+
+    def _change(
+        self, item: str, by: By, action: str, before: bytes | None, after: bytes | None, undoes: int | None
+    ) -> Change:
+        return Change(
+            kind=Kind.MEMORY,
+            item=item,
+            at=self.clock.now(),
+            author=by.author,
+            action=action,
+            before=before,
+            after=after,
+            change=self.ids.short(),
+            principal=by.principal,
+            session=by.session,
+            first=by.first,
+            last=by.last,
+            key=by.key,
+            undoes=undoes,
+        )
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        # One waiter of this process at a time, or waiting would use up the threads that the holder works with.
+        async with self._turn:
+            await asyncio.to_thread(self.home.memories.mkdir, parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+            await asyncio.to_thread(self.home.locks.mkdir, parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+            async with held(self.home.locks / "memories.lock"):
+                yield

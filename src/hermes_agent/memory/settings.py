@@ -1,0 +1,21 @@
+"""The settings of memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hermes_agent.host.schema import about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySettings:
+    """What is remembered from one conversation to the next (section `memory` of the configuration)."""
+
+    memory_enabled: bool = field(
+        default=True, metadata={"doc": "Show the agent what it noted (MEMORY.md) when a conversation begins."}
+    )
+    user_profile_enabled: bool = field(
+        default=True, metadata={"doc": "Show it what it noted about the person (USER.md)."}
+    )
+    memory_char_limit: int = field(default=2200, metadata=about("Characters of MEMORY.md.", least=100, most=100_000))
+    user_char_limit: int = field(default=1375, metadata=about("Characters of USER.md.", least=100, most=100_000))

@@ -1,0 +1,100 @@
+"""memory: the notes as a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.tool import CallContext, tool
+from hermes_agent.memory.entries import Action, Operation, size_of
+from hermes_agent.memory.notes import By, Notes, Saved
+from hermes_agent.memory.whose import Person, Target, is_shared, person_of
+from hermes_agent.store.database import Store
+from hermes_agent.store.versions import Author
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTools:
+    """The tool `memory`. `is_owner` knows the principals whose notes are the home's own; `author` is who calls."""
+
+    open_notes: Callable[[], Notes]
+    is_owner: Callable[[str], bool]
+    author: Author = Author.FOREGROUND
+
+    @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,))
+    async def memory(
+        self,
+        context: CallContext,
+        target: Literal["memory", "user"],
+        action: Action | None = None,
+        content: str = "",
+        old_text: str = "",
+        operations: list[Operation] | None = None,
+    ) -> str:
+        """Keep what later conversations need: user = who the person is, likes, wants; memory = facts on projects,
+        machines, ways of working. Short, lasting, declarative; no task state, no secrets. Nothing given: show.
+
+        Args:
+            target: which notes
+            old_text: a piece of the one entry to replace or remove
+            operations: several at once, all or none
+        """
+        chosen, notes = Target(target), self.open_notes()
+        person, by = await self._whose(notes.store, context)
+        wanted = list(operations or ())
+        if action is not None:
+            wanted.insert(0, Operation(action=action, content=content, old_text=old_text))
+        if not wanted:
+            entries = await notes.read(person, chosen)
+            return _usage(notes, chosen, entries) + _shown(person, entries)
+        try:
+            saved = await notes.change(person, chosen, wanted, by)
+        except ToolError as error:
+            entries = await notes.read(person, chosen)
+            told = f"{_usage(notes, chosen, entries)}{_shown(person, entries)}"
+            error.hint = " ".join(filter(None, (error.hint, told)))
+            raise
+        return _said(notes, chosen, saved)
+
+    async def _whose(self, store: Store, context: CallContext) -> tuple[Person, By]:
+        record = await store.sessions.get(context.session)
+        conversation = record.conversation if record else ""
+        key = context.speaker
+        if not key and record is not None and not is_shared(conversation):
+            key = record.principal
+        if not key:
+            raise ToolError(
+                "Several people spoke in this run, so it is not certain whose notes are meant: nothing was written.",
+                hint="Wait for the next message of the one whose notes they are.",
+            )
+        last = await store.history.last_number(context.session)
+        by = By(
+            author=self.author,
+            principal=key,
+            session=context.session,
+            first=await store.history.said_at(context.session),
+            last=last,
+            key=context.key,
+        )
+        return person_of(key, self.is_owner, conversation), by
+
+
+def _said(notes: Notes, target: Target, saved: Saved) -> str:
+    edited = " The person had edited the file by hand; that was kept." if saved.edited else ""
+    done = f"Noted (version {saved.version})." if saved.version else "Nothing had to change."
+    return f"{done} {_usage(notes, target, saved.entries)}{edited} Later conversations begin with it."
+
+
+def _usage(notes: Notes, target: Target, entries: tuple[str, ...]) -> str:
+    size, limit = size_of(entries), notes.limit(target)
+    return f"{target.file}: {len(entries)} entries, {size:,} of {limit:,} characters ({100 * size // limit} %)."
+
+
+def _shown(person: Person, entries: tuple[str, ...]) -> str:
+    """The entries, unless others would read them."""
+    if person.shared:
+        return " (What they hold is not shown where others read along.)"
+    return "".join(f"\n{number}. {entry}" for number, entry in enumerate(entries, 1))

@@ -1,0 +1,58 @@
+"""Whose notes a conversation reads and writes: the owner's, another person's, or nobody's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+PRIVATE = frozenset({"dm", "folder"})
+"""Kinds of chats that one person alone has."""
+
+PEOPLE = "people"
+PARTS = 5
+"""Parts of a conversation's key where it names the participant, whose own it then is."""
+
+
+class Target(StrEnum):
+    """`memory` is what the agent noted, `user` what it noted about the person."""
+
+    MEMORY = "memory"
+    USER = "user"
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return f"{self.name}.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """One principal (`platform:user`) and where their notes are. In a `shared` conversation others read along."""
+
+    key: str
+    owner: bool = False
+    shared: bool = False
+
+    def item(self, target: Target) -> str:
+        """The file below the folder of notes; a name that tells nobody who it is."""
+        if self.owner:
+            return target.file
+        return f"{PEOPLE}/{hashlib.sha256(self.key.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}/{target.file}"
+
+
+def is_shared(conversation: str) -> bool:
+    """Whether others read along, by the conversation's key."""
+    parts = conversation.partition("#")[0].split(":")
+    return len(parts) > 1 and parts[1] not in PRIVATE and len(parts) < PARTS
+
+
+def person_of(principal: str, is_owner: Callable[[str], bool], conversation: str = "") -> Person:
+    """The person of that key, in that conversation."""
+    return Person(key=principal, owner=is_owner(principal), shared=is_shared(conversation))
+
+
+def target_of(item: str) -> Target:
+    """Which of the two a file is."""
+    return Target.USER if item.endswith(Target.USER.file) else Target.MEMORY

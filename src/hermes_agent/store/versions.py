@@ -1,0 +1,201 @@
+"""The ledger of what is learned: every change of a note or a skill, who made it, from what, and both contents."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Engine, Row, Transaction, Value
+
+FIELDS = (
+    "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"
+)
+INSERT = (
+    f"INSERT INTO version ({FIELDS}, before, after, state) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id"
+)
+KEEP = "INSERT INTO version_body (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
+SETTLE = "UPDATE version SET state = $2 WHERE id = $1 AND state = 'intended'"
+# The names of the row's own columns, said with the table's: a body has none of them.
+ROWS = (
+    "SELECT version.id, state, change, kind, item, at, author, principal, session, first, last, action, key, undoes, "
+    "evidence, taint, cost, note, old.body, new.body FROM version "
+    "LEFT JOIN version_body AS old ON old.hash = version.before "
+    "LEFT JOIN version_body AS new ON new.hash = version.after "
+)
+GET = f"{ROWS} WHERE version.id = $1"
+BY_KEY = f"{ROWS} WHERE key = $1 AND state = 'done' ORDER BY version.id LIMIT 1"
+LATEST = f"{ROWS} WHERE kind = $1 AND item = $2 AND state <> 'dropped' ORDER BY version.id DESC LIMIT 1"
+LIST = (
+    f"{ROWS} WHERE (CAST($1 AS TEXT) = '' OR kind = $1) AND (CAST($2 AS TEXT) = '' OR item = $2) "
+    "AND version.id < $3 AND state <> 'dropped' ORDER BY version.id DESC LIMIT $4"
+)
+UNDONE = "SELECT undoes FROM version WHERE undoes = $1 AND state = 'done' LIMIT 1"
+ITEMS = "SELECT DISTINCT item FROM version WHERE kind = $1 ORDER BY item"
+LAST_ID = 2**62
+
+
+class Kind(StrEnum):
+    """What a version is of."""
+
+    MEMORY = "memory"
+    SKILL = "skill"
+
+
+class Author(StrEnum):
+    """Who made a change. `owner` and `member` are persons; `foreground` the agent of a conversation, `background` the
+    one that reviews it, `curator` the one that looks after skills; `hub` is what came from outside."""
+
+    OWNER = "owner"
+    MEMBER = "member"
+    FOREGROUND = "foreground"
+    BACKGROUND = "background"
+    CURATOR = "curator"
+    HUB = "hub"
+
+
+class VersionState(StrEnum):
+    """`intended` is committed before the file is touched; `dropped` never reached it."""
+
+    INTENDED = "intended"
+    DONE = "done"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change that is to be kept. `before` and `after` are whole contents, None where there is no file; `change` joins
+    the rows of one act; `first` and `last` number the events of `session` that it came from; `key` is the call that
+    asked, empty where none did; `undoes` the version that it takes back."""
+
+    kind: Kind
+    item: str
+    at: float
+    author: Author
+    action: str
+    before: bytes | None
+    after: bytes | None
+    change: str = ""
+    principal: str = ""
+    session: str = ""
+    first: int = 0
+    last: int = 0
+    key: str = ""
+    undoes: int | None = None
+    evidence: str | None = None
+    taint: str | None = None
+    cost: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A change as it stands in the ledger, under its number."""
+
+    id: int
+    state: VersionState
+    change: Change
+
+
+class Versions:
+    """Rows are written once and never removed; only their state is settled."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def keep(self, tx: Transaction, change: Change, state: VersionState = VersionState.INTENDED) -> int:
+        """Write a row; its number."""
+        whose = (storable(change.principal), change.session, change.first, change.last, change.action, change.key)
+        more = (change.undoes, change.evidence, change.taint, change.cost, change.note)
+        hashes = [await self._kept(tx, body) for body in (change.before, change.after)]
+        item = (change.change, change.kind.value, storable(change.item), change.at, change.author.value)
+        row = await tx.row(INSERT, *item, *whose, *more, *hashes, state.value)
+        assert row is not None
+        return int(row[0])
+
+    async def settle(self, tx: Transaction, version: int, state: VersionState) -> None:
+        """Say what became of an intended change; what is settled stays."""
+        await tx.run(SETTLE, version, state.value)
+
+    async def get(self, version: int) -> Version | None:
+        """The version of that number."""
+        return await self._one(GET, version)
+
+    async def by_key(self, key: str) -> Version | None:
+        """What the call of that key did, where it was done."""
+        return await self._one(BY_KEY, key)
+
+    async def latest(self, kind: Kind, item: str) -> Version | None:
+        """The newest version of an item; it may be intended only."""
+        return await self._one(LATEST, kind.value, item)
+
+    async def list(
+        self, kind: Kind | None = None, item: str = "", *, limit: int = 50, before: int = LAST_ID
+    ) -> list[Version]:
+        """The newest first; `before` is the last number of the page before."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(LIST, kind.value if kind else "", item, before, limit)
+
+        return [_version(row) for row in await self._engine.read(query)]
+
+    async def items(self, kind: Kind) -> tuple[str, ...]:
+        """All items of that kind that ever were."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(ITEMS, kind.value)
+
+        return tuple(row[0] for row in await self._engine.read(query))
+
+    async def undone(self, version: int) -> bool:
+        """Whether a later version took it back."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(UNDONE, version)
+
+        return await self._engine.read(query) is not None
+
+    async def _one(self, sql: str, *params: Value) -> Version | None:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(sql, *params)
+
+        row = await self._engine.read(query)
+        return None if row is None else _version(row)
+
+    async def _kept(self, tx: Transaction, body: bytes | None) -> str | None:
+        if body is None:
+            return None
+        found = hashlib.sha256(body).hexdigest()
+        await tx.run(KEEP, found, body)
+        return found
+
+
+def _version(row: Row) -> Version:
+    number, state, change, kind, item, at, author, principal, *rest = row
+    session, first, last, action, key, undoes, evidence, taint, cost, note, before, after = rest
+    return Version(
+        id=number,
+        state=VersionState(state),
+        change=Change(
+            kind=Kind(kind),
+            item=item,
+            at=at,
+            author=Author(author),
+            action=action,
+            before=None if before is None else bytes(before),
+            after=None if after is None else bytes(after),
+            change=change,
+            principal=principal,
+            session=session,
+            first=first,
+            last=last,
+            key=key,
+            undoes=undoes,
+            evidence=evidence,
+            taint=taint,
+            cost=cost,
+            note=note,
+        ),
+    )

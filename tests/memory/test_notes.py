@@ -1,0 +1,197 @@
+"""Notes: files that a person may edit, and a ledger that nothing is lost from."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.memory.entries import Operation
+from hermes_agent.memory.notes import By
+from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.memory.whose import Person, Target
+from hermes_agent.store.database import Store
+from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
+from tests.memory.house import AGENT, ME, MEMORY, OWNER, notes_in, save
+
+
+def add(content: str) -> list[Operation]:
+    return [Operation(action="add", content=content)]
+
+
+async def history(store: Store, item: str = "MEMORY.md") -> list[tuple[str, str, bytes | None, bytes | None]]:
+    found = reversed(await store.versions.list(Kind.MEMORY, item))
+    return [(each.change.author.value, each.change.action, each.change.before, each.change.after) for each in found]
+
+
+async def last(store: Store, item: str = "MEMORY.md") -> Version:
+    found = await store.versions.latest(Kind.MEMORY, item)
+    assert found is not None
+    return found
+
+
+async def test_a_change_is_in_the_file_and_in_the_ledger(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+
+    saved = await notes.change(OWNER, MEMORY, add("The build is `make`."), AGENT)
+
+    assert notes.path("MEMORY.md").read_text() == "The build is `make`.\n"
+    assert notes.path("MEMORY.md").stat().st_mode & 0o777 == 0o600
+    version = await last(store)
+    assert (version.id, version.state) == (saved.version, VersionState.DONE)
+    change = version.change
+    assert (change.principal, change.session, change.first, change.last) == ("cli:ann", "s1", 1, 2)
+
+
+async def test_what_a_person_saved_is_the_truth_and_recorded_as_theirs(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    save(notes, "mine\r\n")
+
+    saved = await notes.change(OWNER, MEMORY, add("two"), AGENT)
+
+    assert saved.edited
+    assert saved.entries == ("mine", "two")
+    assert await history(store) == [
+        ("foreground", "add", None, b"one\n"),
+        ("owner", "edit by hand", b"one\n", b"mine\r\n"),
+        ("foreground", "add", b"mine\r\n", "mine\n§\ntwo\n".encode()),
+    ]
+
+
+async def test_a_file_that_was_there_before_the_ledger_and_one_that_was_deleted_are_noticed(
+    tmp_path: Path, store: Store
+):
+    notes = notes_in(tmp_path, store)
+    save(notes, "old")
+    await notes.notice(["MEMORY.md"])
+    notes.path("MEMORY.md").unlink()
+
+    await notes.notice(["MEMORY.md"])
+    await notes.notice(["MEMORY.md"])
+
+    assert await history(store) == [("owner", "edit by hand", None, b"old"), ("owner", "edit by hand", b"old", None)]
+
+
+async def test_the_call_of_a_key_is_done_once(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    by = By(author=Author.FOREGROUND, principal="cli:ann", key="s1-call_1")
+    first = await notes.change(OWNER, MEMORY, add("one"), by)
+
+    again = await notes.change(OWNER, MEMORY, add("one"), by)
+
+    assert again.version == first.version
+    assert len(await history(store)) == 1
+
+
+async def test_undo_is_to_the_byte(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    save(notes, b"\xff odd \r\n\xc2\xa7\r\n\0")
+    await notes.change(OWNER, MEMORY, add("two"), AGENT)
+
+    await notes.undo(await last(store), ME)
+
+    assert notes.path("MEMORY.md").read_bytes() == b"\xff odd \r\n\xc2\xa7\r\n\0"
+    assert (await last(store)).change.author is Author.OWNER
+
+
+async def test_undo_of_the_first_change_leaves_no_file_and_can_be_undone(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+
+    await notes.undo(await last(store), ME)
+    assert not notes.path("MEMORY.md").exists()
+    await notes.undo(await last(store), ME)
+
+    assert notes.path("MEMORY.md").read_text() == "one\n"
+    assert len(await history(store)) == 3
+
+
+async def test_undo_of_an_older_change_takes_back_its_entries_alone(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    replaced = [Operation(action="replace", old_text="one", content="1")]
+    await notes.change(OWNER, MEMORY, replaced, AGENT)
+    wanted = await last(store)
+    await notes.change(OWNER, MEMORY, add("two"), AGENT)
+
+    await notes.undo(wanted, ME)
+
+    assert await notes.read(OWNER, MEMORY) == ("two", "one")
+
+
+async def test_an_edit_that_was_overtaken_is_refused(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+
+    with pytest.raises(HermesError, match="changed meanwhile"):
+        await notes.put("MEMORY.md", b"mine", ME, expected=None)
+    await notes.put("MEMORY.md", b"mine", ME, expected=b"one\n")
+
+    assert notes.path("MEMORY.md").read_bytes() == b"mine"
+
+
+async def test_the_background_changes_nothing_that_a_person_wrote(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    background = By(author=Author.BACKGROUND, principal="cli:ann")
+    await notes.change(OWNER, MEMORY, add("learned"), AGENT)
+    save(notes, "learned\n§\nmine\n")
+    gone = [Operation(action="remove", old_text="learned")]
+
+    for operation in (
+        Operation(action="remove", old_text="mine"),
+        Operation(action="replace", old_text="mine", content="x"),
+    ):
+        with pytest.raises(ToolError, match="only a person changes it: mine"):
+            await notes.change(OWNER, MEMORY, [operation], background)
+    await notes.change(OWNER, MEMORY, gone, background)
+
+    assert await notes.writers("MEMORY.md") == {"mine": Author.OWNER}
+
+
+@pytest.mark.parametrize(("found", "state"), [(b"new\n", VersionState.DONE), (b"old\n", VersionState.DROPPED)])
+async def test_what_a_crash_left_intended_is_settled_by_the_file(
+    tmp_path: Path, store: Store, found: bytes, state: VersionState
+):
+    notes = notes_in(tmp_path, store)
+    save(notes, "old\n")
+    await notes.notice(["MEMORY.md"])
+    change = Change(
+        kind=Kind.MEMORY,
+        item="MEMORY.md",
+        at=1.0,
+        author=Author.FOREGROUND,
+        action="add",
+        before=b"old\n",
+        after=b"new\n",
+    )
+    number = await store.write(lambda tx: store.versions.keep(tx, change))
+    save(notes, found)
+
+    await notes.notice(["MEMORY.md"])
+
+    settled = await store.versions.get(number)
+    assert settled is not None
+    assert settled.state is state
+    assert all(author != "owner" or before is None for author, _, before, _ in await history(store))
+
+
+async def test_many_at_once_in_one_process_wait_for_each_other(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store, MemorySettings(memory_char_limit=10_000))
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(30):
+            group.create_task(notes.change(OWNER, MEMORY, add(f"entry {number:02}"), AGENT))
+
+    assert sorted(await notes.read(OWNER, MEMORY)) == [f"entry {number:02}" for number in range(30)]
+
+
+async def test_another_persons_notes_are_files_of_their_own(tmp_path: Path, store: Store):
+    notes, guest = notes_in(tmp_path, store), Person(key="tg:1")
+    await notes.change(OWNER, MEMORY, add("secret of the owner"), AGENT)
+
+    await notes.change(guest, Target.USER, add("likes tea"), AGENT)
+
+    assert await notes.read(guest, MEMORY) == ()
+    assert notes.path(guest.item(Target.USER)).read_text() == "likes tea\n"
+    assert notes.path("MEMORY.md").read_text() == "secret of the owner\n"
