@@ -119,6 +119,7 @@ class Toolkit:
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
             "todo": TodoTools(self._todos),
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
+            "recall": RecallTools(means.store),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra
