@@ -25,6 +25,7 @@ KINDS = ("message_taken", "replied")
 READ = 12
 # Phrases that the index looks for: the rarest ones.
 MOST_PHRASES = 16
+MOST_HELD = 8000  # Passages that hold any of them, about.
 MOST_WEIGHED = 48
 FEW_PASSAGES = 1000  # Of so few, also those are weighed that hold common words alone.
 SHORTEST_BEGINNING = 3
@@ -222,8 +223,9 @@ class Search:
         if not extents:
             return []
         rule = replace(question, required=wanted.every)
-        # Words that every passage has still tell its messages apart.
-        weighed = _held((*wanted.some, *question.words), counts)[:MOST_WEIGHED] if wanted.some or wanted.every else []
+        weighed = (
+            _telling((*wanted.some, *question.words), counts)[:MOST_WEIGHED] if wanted.some or wanted.every else []
+        )
         passages = await self._read(list(dict.fromkeys(extents)))
         return Ranking(rule, weighed, counts).ranked(passages)
 
@@ -275,18 +277,24 @@ def _wishes(question: Question, counts: Counts) -> list[Wanted]:
 
 
 def _rarest(phrases: tuple[Phrase, ...], counts: Counts) -> tuple[Phrase, ...]:
-    """Those that exist and tell passages apart, the rarest first; where every passage has them, all the same."""
-    held = _held(phrases, counts)
-    if counts.passages <= FEW_PASSAGES:
-        return tuple(held[:MOST_PHRASES])
-    telling = [phrase for phrase in held if 2 * counts.holding[phrase] <= counts.passages]
-    return tuple((telling or held)[:MOST_PHRASES])
+    """The rarest of those that tell passages apart, as many as the index can look through in a moment."""
+    chosen: list[Phrase] = []
+    room = MOST_HELD
+    for phrase in _telling(phrases, counts)[:MOST_PHRASES]:
+        room -= counts.holding[phrase]
+        if chosen and room < 0:
+            break
+        chosen.append(phrase)
+    return tuple(chosen)
 
 
-def _held(phrases: tuple[Phrase, ...], counts: Counts) -> list[Phrase]:
-    """Those that exist, the rarest first."""
+def _telling(phrases: tuple[Phrase, ...], counts: Counts) -> list[Phrase]:
+    """Those that exist, the rarest first; without those that most passages have, where there are many passages."""
     held = [phrase for phrase in dict.fromkeys(phrases) if counts.holding[phrase]]
-    return sorted(held, key=lambda phrase: counts.holding[phrase])
+    held.sort(key=lambda phrase: counts.holding[phrase])
+    if counts.passages <= FEW_PASSAGES:
+        return held
+    return [phrase for phrase in held if 2 * counts.holding[phrase] <= counts.passages] or held
 
 
 def _spoken(row: Row) -> Spoken:

@@ -17,7 +17,7 @@ def passage(session: str, *texts: str, at: float = 0.0) -> list[Spoken]:
 def order(query: str, *passages: list[Spoken]) -> list[str]:
     question = understood(query, NOW)
     holding = dict.fromkeys((*question.words, *question.required), 1)
-    counts = Counts(passages=len(passages), messages=sum(map(len, passages)), terms=100, holding=holding)
+    counts = Counts(passages=len(passages), messages=sum(map(len, passages)), characters=500, holding=holding)
     return [each.session for each in Ranking(question, question.words, counts).ranked(passages)]
 
 
@@ -49,7 +49,7 @@ def test_what_was_said_on_the_days_asked_for_is_found_without_its_words():
 
 def test_a_message_without_the_required_or_with_the_excluded_is_left_out():
     question = understood('"red apple" -worm', NOW)
-    counts = Counts(passages=1, messages=3, terms=9, holding={("red", "appl"): 1})
+    counts = Counts(passages=1, messages=3, characters=40, holding={("red", "appl"): 1})
 
     (found,) = Ranking(question, (), counts).ranked([passage("s", "red apple", "apple red", "red apple worm")])
 

@@ -5,7 +5,7 @@ import re
 import apsw
 import pytest
 
-from hermes_agent.store.finding.stems import Stems, stem
+from hermes_agent.store.finding.stems import Stems, roots_of, stem
 
 WORDS = re.findall(
     r"\w+",
@@ -47,3 +47,7 @@ def test_stems_are_remembered_up_to_a_limit():
 
     assert [stems[word] for word in ("cats", "dogs", "cows", "cats")] == ["cat", "dog", "cow", "cat"]
     assert len(stems) <= 2
+
+
+def test_every_word_begins_with_a_root_of_its_stem():
+    assert [word for word in (*WORDS, "went", "any", "using") if not word.startswith(roots_of(stem(word)))] == []

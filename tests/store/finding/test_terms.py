@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hermes_agent.store.finding.terms import placed, stands_alone, surface, terms
+from hermes_agent.store.finding.terms import beginnings, placed, stands_alone, surface, terms
 
 
 def test_words_are_stemmed_without_case_or_accents():
@@ -38,3 +38,15 @@ def test_any_text_has_terms_without_spaces_quotes_or_capitals(text: str):
         assert term
         assert not set(term) & set("'\" \0\\")
     assert all(0 <= start < end <= len(text) for _term, start, end in placed(text))
+
+
+def test_beginnings_find_where_a_word_may_be():
+    pattern = beginnings(terms("happy 数据 gone"))
+
+    assert [bool(pattern.search(text)) for text in ("So HAPPILY", "we went", "unhappy", "sad")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not beginnings(["数"]).search("any text")

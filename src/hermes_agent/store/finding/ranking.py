@@ -11,7 +11,7 @@ from math import log
 from hermes_agent.core.messages import Role
 from hermes_agent.store.finding.dates import Span
 from hermes_agent.store.finding.question import Question
-from hermes_agent.store.finding.terms import Phrase, terms
+from hermes_agent.store.finding.terms import Phrase, beginnings, terms
 
 # Chosen on the public LoCoMo conversations (`python -m bench recall`); the results hardly move around these.
 PASSAGE = (1.2, 0.6)
@@ -25,11 +25,11 @@ SOON = 14 * 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much there is: passages, messages, terms; and how many passages hold each phrase."""
+    """How much there is: passages, messages, characters; and how many passages hold each phrase."""
 
     passages: int
     messages: int
-    terms: int
+    characters: int
     holding: Mapping[Phrase, int]
 
 
@@ -70,9 +70,10 @@ class Ranking:
         known = {*self._wanted, *question.excluded}
         self._single = frozenset(phrase[0] for phrase in known if len(phrase) == 1)
         self._longer = tuple(phrase for phrase in known if len(phrase) > 1)
+        self._beginnings = beginnings({term for phrase in known for term in phrase})
         passages, messages = max(counts.passages, 1), max(counts.messages, 1)
-        self._passage_length = max(counts.terms, 1) / passages
-        self._message_length = max(counts.terms, 1) / messages
+        self._passage_length = max(counts.characters, 1) / passages
+        self._message_length = max(counts.characters, 1) / messages
         each = messages / passages
         self._passage_weight, self._message_weight = {}, {}
         for phrase in self._wanted:
@@ -109,11 +110,10 @@ class Ranking:
         nearness = self._nearness(passage[0].at, passage[-1].at)
         scored: list[Scored] = []
         for message in passage:
-            words = terms(message.text)
-            counts = self._counted(words)
-            length += len(words)
+            counts = self._counted(message.text)
+            length += len(message.text)
             total.update(counts)
-            score = self._message(counts, len(words))
+            score = self._message(counts, len(message.text))
             if self._is_allowed(counts) and (score or nearness == IN_SPAN or not self._wanted):
                 scored.append(Scored(message=message, score=score))
         if not scored:
@@ -126,12 +126,16 @@ class Ranking:
     def _message(self, counts: Counter[Phrase], length: int) -> float:
         return _bm25(counts, self._message_weight, length / self._message_length, MESSAGE)
 
-    def _counted(self, words: list[str]) -> Counter[Phrase]:
+    def _counted(self, text: str) -> Counter[Phrase]:
+        # Most messages hold nothing that is looked for, which their beginnings tell sooner than their stems.
+        if text.isascii() and not self._beginnings.search(text):
+            return Counter()
+        words = terms(text)
         counts: Counter[Phrase] = Counter([(word,) for word in words if word in self._single])
         if self._longer:
-            text = f" {' '.join(words)} "
+            joined = f" {' '.join(words)} "
             for phrase in self._longer:
-                if count := text.count(f" {' '.join(phrase)} "):
+                if count := joined.count(f" {' '.join(phrase)} "):
                     counts[phrase] = count
         return counts
 

@@ -67,6 +67,22 @@ def stem(word: str) -> str:
     return _end(_swapped(word, FOURTH, 1))
 
 
+def roots_of(found: str) -> tuple[str, ...]:
+    """How the words begin that have this stem."""
+    # "happi" is also happy, "hope" hoping, "sensibl" sensibility.
+    root = found[:-1] if found.endswith(("i", "e", "y", "bl")) else found
+    return (root, *_forms().get(found, ()))
+
+
+@cache
+def _forms() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for form, base in _bases().items():
+        key = stem(base)
+        found[key] = (*found.get(key, ()), form)
+    return found
+
+
 @cache
 def _bases() -> dict[str, str]:
     lines = (line.split() for line in re.split(r"[|\n]", IRREGULAR.strip()))

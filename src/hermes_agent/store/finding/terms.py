@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache
 
-from hermes_agent.store.finding.stems import Stems
+from hermes_agent.store.finding.stems import Stems, roots_of
 
 Term = str
 Phrase = tuple[Term, ...]
@@ -27,6 +28,13 @@ def terms(text: str) -> list[Term]:
     if text.isascii():
         return [_stems[word] for word in PLAIN.findall(text.lower())]
     return [_stems[word] for word in ANY.findall(folded(text))]
+
+
+def beginnings(wanted: Iterable[Term]) -> re.Pattern[str]:
+    """What finds, in a text of ASCII, where a word may begin that has one of these terms."""
+    roots = sorted({root for term in wanted if term.isascii() for root in roots_of(term)})
+    # Without any there is nothing to be found, which this pattern says of every text.
+    return re.compile(rf"(?<![a-z0-9])(?:{'|'.join(roots)})" if roots else r"(?!)", re.IGNORECASE | re.ASCII)
 
 
 def surface(text: str) -> list[str]:

@@ -37,12 +37,12 @@ AND messages < {FULL_MESSAGES} AND characters < {FULL_CHARACTERS} ORDER BY last 
 AGAIN = f"SELECT number, at, body FROM entry WHERE session = $1 AND number BETWEEN $2 AND $3 AND {SAYS} ORDER BY number"
 REMOVE = "DELETE FROM passage WHERE id = $1"
 ADD = """
-INSERT INTO passage (session, first, last, began, ended, messages, characters, terms, tsv)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CAST(CAST($9 AS TEXT) AS tsvector))
+INSERT INTO passage (session, first, last, began, ended, messages, characters, tsv)
+VALUES ($1, $2, $3, $4, $5, $6, $7, CAST(CAST($8 AS TEXT) AS tsvector))
 """
 REACHED = "UPDATE indexed SET xid = CAST(CAST($1 AS TEXT) AS xid8), entry = $2"
 COUNTS = """
-SELECT count(*), CAST(coalesce(sum(messages), 0) AS bigint), CAST(coalesce(sum(terms), 0) AS bigint) FROM passage
+SELECT count(*), CAST(coalesce(sum(messages), 0) AS bigint), CAST(coalesce(sum(characters), 0) AS bigint) FROM passage
 """
 HOLDING = "SELECT count(*) FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery)"
 BEGINNING = """
@@ -82,9 +82,9 @@ class PostgresIndex:
         await self.catch_up()
 
         async def query(tx: Transaction) -> Counts:
-            passages, messages, terms = (await tx.rows(COUNTS))[0]
+            passages, messages, characters = (await tx.rows(COUNTS))[0]
             holding = {phrase: (await tx.rows(HOLDING, _phrase(phrase)))[0][0] for phrase in phrases}
-            return Counts(passages=passages, messages=messages, terms=terms, holding=holding)
+            return Counts(passages=passages, messages=messages, characters=characters, holding=holding)
 
         return await self._engine.read(query)
 
@@ -153,7 +153,7 @@ async def _add(tx: Transaction, session: str, lines: list[Line]) -> None:
 
 def _row(passage: Passage) -> tuple[str | int | float, ...]:
     extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
-    return (*extent, passage.messages, passage.characters, len(passage.terms), vector(passage.terms))
+    return (*extent, passage.messages, passage.characters, vector(passage.terms))
 
 
 def _line(number: int, at: float, body: str) -> Line:

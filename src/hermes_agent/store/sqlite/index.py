@@ -24,33 +24,36 @@ from hermes_agent.store.transaction import Row
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-FORMAT = 2
+FORMAT = 3
 BATCH = 2000
 ALIKE = 20
 # Without its own copy of the text: that is in the log. Terms come stemmed and cut apart, with spaces between; to this
 # tokenizer every character beyond ASCII is part of a word. `owner` holds whose the session is.
 SCHEMA = f"""
 DROP TABLE IF EXISTS words;
+DROP TABLE IF EXISTS vocabulary;
+DROP TABLE IF EXISTS passage;
 DROP TABLE IF EXISTS progress;
 CREATE VIRTUAL TABLE words USING fts5(text, owner, content='', contentless_delete=1, tokenize="ascii");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL,
-    terms INTEGER NOT NULL
+    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL
 );
 CREATE INDEX passage_by_session ON passage (session, last);
 CREATE INDEX passage_by_time ON passage (ended);
 CREATE TABLE progress (
     entry INTEGER NOT NULL, removal INTEGER NOT NULL, passages INTEGER NOT NULL, messages INTEGER NOT NULL,
-    terms INTEGER NOT NULL
+    characters INTEGER NOT NULL
 );
 INSERT INTO progress VALUES (0, 0, 0, 0, 0);
 CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
-    UPDATE progress SET passages = passages + 1, messages = messages + new.messages, terms = terms + new.terms;
+    UPDATE progress
+    SET passages = passages + 1, messages = messages + new.messages, characters = characters + new.characters;
 END;
 CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
-    UPDATE progress SET passages = passages - 1, messages = messages - old.messages, terms = terms - old.terms;
+    UPDATE progress
+    SET passages = passages - 1, messages = messages - old.messages, characters = characters - old.characters;
     DELETE FROM words WHERE rowid = old.id;
 END;
 PRAGMA user_version = {FORMAT};
@@ -75,14 +78,15 @@ AGAIN = (
 )
 OWNER = "SELECT principal, conversation FROM log.session WHERE id = ? AND deleted IS NULL"
 ADD = """
-INSERT INTO passage (session, first, last, began, ended, messages, characters, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passage (session, first, last, began, ended, messages, characters) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 ADD_WORDS = "INSERT INTO words (rowid, text, owner) VALUES (last_insert_rowid(), ?, ?)"
 REMOVE = "DELETE FROM passage WHERE id = ?"
 FORGET = "DELETE FROM passage WHERE session IN (SELECT session FROM log.removal WHERE id > ?)"
 EMPTY = "DELETE FROM passage; UPDATE progress SET entry = 0, removal = 0"
-COUNTS = "SELECT passages, messages, terms FROM progress"
-HOLDING = "SELECT count(*) FROM words WHERE words MATCH ?"
+COUNTS = "SELECT passages, messages, characters FROM progress"
+# Beyond so many it no longer matters how common it is.
+HOLDING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 20000)"
 BEGINNING = "SELECT term FROM vocabulary WHERE term >= ?1 AND term < ?1 || char(1114111) ORDER BY doc DESC LIMIT ?2"
 FOUND = """
 SELECT passage.session, passage.first, passage.last
@@ -117,9 +121,9 @@ class SqliteIndex:
     async def count(self, phrases: Sequence[Phrase]) -> Counts:
         def work(connection: apsw.Connection) -> Counts:
             self._catch_up(connection)
-            passages, messages, terms = connection.execute(COUNTS).get
+            passages, messages, characters = connection.execute(COUNTS).get
             holding = {phrase: int(connection.execute(HOLDING, (_text((phrase,)),)).get) for phrase in phrases}
-            return Counts(passages=passages, messages=messages, terms=terms, holding=holding)
+            return Counts(passages=passages, messages=messages, characters=characters, holding=holding)
 
         return await self._in_thread(work)
 
@@ -249,7 +253,7 @@ def _add(connection: apsw.Connection, rows: list[Row]) -> None:
 
 def _write(connection: apsw.Connection, passage: Passage, owner: str) -> None:
     extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
-    connection.execute(ADD, (*extent, passage.messages, passage.characters, len(passage.terms)))
+    connection.execute(ADD, (*extent, passage.messages, passage.characters))
     connection.execute(ADD_WORDS, (" ".join(passage.terms), owner))
 
 

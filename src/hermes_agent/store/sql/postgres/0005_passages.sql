@@ -11,7 +11,6 @@ CREATE TABLE passage (
     ended      double precision NOT NULL,
     messages   bigint NOT NULL,
     characters bigint NOT NULL,
-    terms      bigint NOT NULL,
     tsv        tsvector NOT NULL
 );
 CREATE INDEX passage_by_session ON passage (session, last);
