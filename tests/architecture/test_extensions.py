@@ -32,6 +32,13 @@ KINDS: tuple[Extensions, ...] = (
         folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
     ),
     Extensions(folder="cli/commands", file="cli/table.py", table="COMMANDS"),
+    Extensions(
+        folder="tools/files/documents",
+        file="tools/files/documents/__init__.py",
+        table="DOCUMENTS",
+        besides=frozenset({"damaged"}),
+    ),
+    Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )
 

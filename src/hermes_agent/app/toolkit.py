@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError, ToolError
 from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.memory.notes import Notes
@@ -37,6 +38,7 @@ from hermes_agent.tools.shell import ShellTools
 from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
+from hermes_agent.tools.web.tools import WebTools
 
 if TYPE_CHECKING:
     from hermes_agent.tools.permission.permission import Permission
@@ -45,12 +47,13 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
+NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "todo", "memory", "recall", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "memory", "recall", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -65,21 +68,26 @@ def no_notes() -> Notes:
     raise ConfigError("There are no notes without a database.")
 
 
-def _no_store() -> Store:
+def no_store() -> Store:
+    """Where there is no log."""
     raise ToolError("There is no log of conversations here.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
-    `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
-    principal, by their key, is the one whose home this is; `store` for the log."""
+    `secret` for the value of a secret, empty where there is none, `redact` for a text without any known secret; `notes`
+    for those of the home, `is_owner` whether a principal, by their key, is the one whose home this is. `http` is what
+    the web is reached by.
+    `store` gives the log."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
-    store: Callable[[], Store] = _no_store
+    store: Callable[[], Store] = no_store
     is_owner: Callable[[str], bool] = is_local
+    http: Http = field(default_factory=Http)
 
 
 class Toolkit:
@@ -105,7 +113,8 @@ class Toolkit:
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
-        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
+        redact = self._means.redact
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
@@ -116,7 +125,8 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
+            "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "recall": RecallTools(means.store),
@@ -160,6 +170,7 @@ class Toolkit:
         )
         return (
             FirstUse(self._spill),
+            FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
             FirstUse(lambda: self._permission_hook(standpoint)),
         )
@@ -183,7 +194,7 @@ class Toolkit:
         return made
 
     def _spill(self) -> Hook:
-        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
+        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps, self._means.redact)
         return hook
 
     async def close(self) -> None:

@@ -98,7 +98,14 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         clock, ids, http = SystemClock(), RandomIds(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
-        means = Means(secret=secrets.get, notes=lambda: notes, store=lambda: store, is_owner=options.is_owner)
+        means = Means(
+            secret=secrets.get,
+            redact=secrets.redact,
+            notes=lambda: notes,
+            store=lambda: store,
+            is_owner=options.is_owner,
+            http=http,
+        )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         url = inserted.database or loaded.value.store.url or str(home.database)
         store = await open_store(url, clock=clock, ids=inserted.store_ids)
@@ -210,6 +217,7 @@ class Builder:
                 channel=self.options.channel,
                 now=self.clock.now(),
                 notes=self._notes(record),
+                window=model.window,
             )
 
         limits = self._limits(own.clock)
