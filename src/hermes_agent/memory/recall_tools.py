@@ -11,7 +11,7 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, StoreError, ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.memory.recall import Recall
+from hermes_agent.memory.conversations import Recall
 from hermes_agent.store.database import Store
 
 
