@@ -10,7 +10,20 @@ from pathlib import Path
 from bench import data
 from bench.figures import Figure, table
 
-MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner", "replay", "recall")
+MODULES = (
+    "start",
+    "turn",
+    "runs",
+    "lanes",
+    "log",
+    "chunks",
+    "places",
+    "kills",
+    "scanner",
+    "replay",
+    "recall",
+    "skills",
+)
 
 
 def main(names: list[str]) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError, ToolError
@@ -53,7 +54,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "web", "todo", "memory", "recall", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -116,6 +117,7 @@ class Toolkit:
         redact = self._means.redact
         self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
+        self.skills = Skills(home, settings.skills, clock)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -128,6 +130,7 @@ class Toolkit:
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
             "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
+            "skills": self.skills.tools,
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "recall": RecallTools(means.store),
             "clarify": ClarifyTools(),
@@ -198,7 +201,8 @@ class Toolkit:
         return hook
 
     async def close(self) -> None:
-        """End what is held open for the place; commands go on."""
+        """End what is held open for the place and the skills; commands go on."""
+        await self.skills.close()
         await self._place.close()
 
     def _chosen(self) -> ChosenPlace:

@@ -201,6 +201,7 @@ class Builder:
         settings, own = self.loaded.value, deck.own(record.id)
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
         toolbox = self.toolkit.toolbox(surface)
+        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -210,7 +211,8 @@ class Builder:
             raise
 
         async def look_around() -> Surroundings:
-            return await asyncio.to_thread(
+            skills = await offer.index()
+            around = await asyncio.to_thread(
                 surroundings,
                 soul=self.home.soul_file,
                 workspace=Path(record.workspace),
@@ -219,9 +221,10 @@ class Builder:
                 notes=self._notes(record),
                 window=model.window,
             )
+            return replace(around, skills=skills)
 
         limits = self._limits(own.clock)
-        tail = Tail(deck.tail(record.id, [Now(own.clock), *self.toolkit.tail]), own.ids)
+        tail = Tail(deck.tail(record.id, [Now(own.clock), *self.toolkit.tail, *offer.tail]), own.ids)
 
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
