@@ -7,9 +7,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from bench.recall import fill, taken
 from hermes_agent.core.errors import StoreError
 from hermes_agent.store.database import Store, open_store
-from bench.recall import fill, taken
 from tests.store.test_search import found, tell
 
 
