@@ -23,7 +23,7 @@ from hermes_agent.sandbox.place import Place
 from hermes_agent.sandbox.settings import ContainerSettings
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.shell import ShellTools
+from hermes_agent.tools.shell.tools import ShellTools
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
 from tests.sandbox.sshd import NoServer, server
 from tests.tools.bench import Bench

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.sandbox.place import PLACES, AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
-from tests.contracts.places import MAKERS, remove_what_was_made
+from tests.contracts.places import MAKERS
 
 
 def test_every_place_is_held_to_the_contract() -> None:
     assert set(PLACES) <= set(MAKERS)
-
-
-@pytest.fixture(params=sorted(MAKERS))
-async def make(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Callable[[], Place]]:
-    """Makes the place as another process would see it: what it knows is what was kept."""
-    made: list[Place] = []
-
-    def one() -> Place:
-        made.append(MAKERS[request.param](tmp_path))
-        return made[-1]
-
-    yield one
-    for place in made:
-        await place.close()
-    remove_what_was_made(request.param)
-
-
-@pytest.fixture
-def place(make: Callable[[], Place]) -> Place:
-    return make()
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Command:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return Command(text="true", folder=str(folder))
 
 
 async def run(place: Place, exec_id: str, command: Command) -> tuple[int | None, str]:

@@ -33,8 +33,8 @@ async def test_nothing_is_made_before_the_first_use():
 class Pruned(FakePlace):
     asked: list[int]
 
-    async def prune(self, minutes: int) -> int:
-        self.asked.append(minutes)
+    async def prune(self, minutes: int, megabytes: int) -> int:
+        self.asked += [minutes, megabytes]
         return 0
 
 
@@ -49,7 +49,7 @@ async def test_old_commands_are_forgotten_once_beside_the_first_command():
         while not made.asked:
             await asyncio.sleep(0)
 
-    assert made.asked == [7 * 24 * 60]
+    assert made.asked == [7 * 24 * 60, 4000]
 
 
 async def test_a_place_that_was_never_used_has_nothing_to_close():

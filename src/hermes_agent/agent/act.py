@@ -157,7 +157,14 @@ async def _answered(item: Planned, work: Awaitable[Answer]) -> Answer:
 def _proposed(item: Planned, context: RunContext) -> Proposed | None:
     if item.tool is None or item.facts is None:
         return None
-    return Proposed(call=item.call, tool=item.tool, arguments=item.arguments, facts=item.facts, context=context)
+    return Proposed(
+        call=item.call,
+        tool=item.tool,
+        arguments=item.arguments,
+        facts=item.facts,
+        context=context,
+        turn=context.turn,
+    )
 
 
 async def _looked_over(agent: Agent, proposed: Proposed, result: Answer) -> Answer:

@@ -43,6 +43,11 @@ class RunContext:
         return self._session.id
 
     @property
+    def turn(self) -> int:
+        """The number of the session's turn that the call belongs to."""
+        return self._session.turn
+
+    @property
     def workspace(self) -> str:
         """The absolute folder where the session works."""
         return self._session.workspace

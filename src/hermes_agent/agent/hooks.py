@@ -12,14 +12,15 @@ from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A call that is about to run: what the model asked, the tool and arguments that it means, what it does, and its
-    surroundings."""
+    """A call that is about to run: what the model asked, the tool and arguments that it means, what it does, its
+    surroundings, and the number of its turn in the session."""
 
     call: ToolCall
     tool: Tool
     arguments: Mapping[str, Any]
     facts: CallFacts
     context: CallContext
+    turn: int = 0
 
 
 class Hook(Protocol):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.core.effects import Capability, Effect
@@ -26,13 +27,22 @@ from hermes_agent.tools.spill import Spill
 HINT = "Do not try it in another form. Find another way, or say in your reply what you would need."
 
 
+class Commands(Protocol):
+    """- `directory` is where a session's next command runs, empty where that is its workspace;
+    - `fed` is the command whose input a call with these arguments writes to, empty where it writes to none."""
+
+    async def directory(self, session: str) -> str: ...
+
+    async def fed(self, session: str, arguments: Mapping[str, object]) -> str: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionHook:
-    """Asks `permission` before each call. `folder` tells where a session's commands run, `variables` what they see;
-    `smart` is asked before a person where there is one."""
+    """Asks `permission` before each call. `commands` knows those of a session, `variables` are what they see; `smart`
+    is asked before a person where there is one."""
 
     permission: Permission
-    folder: Callable[[str], Awaitable[str]]
+    commands: Commands
     variables: Mapping[str, str]
     standpoint: Standpoint
     smart: Smart | None = None
@@ -66,12 +76,13 @@ class PermissionHook:
             arguments=proposed.arguments,
             session=context.session,
             workspace=context.workspace,
-            folder=await self.folder(context.session) if runs_commands else "",
+            folder=await self.commands.directory(context.session) if runs_commands else "",
             environment=fingerprint(self.variables, str(proposed.arguments.get(COMMAND, ""))) if runs_commands else "",
             principal=context.speaker,
             granted=standpoint.granted,
             attended=standpoint.attended,
             unasked=standpoint.unasked.holds_for(context.speaker),
+            feeds=await self.commands.fed(context.session, proposed.arguments) if runs_commands else "",
         )
 
     async def _judged(self, request: Request, asked: NeedsApproval, proposed: Proposed) -> Decision:
@@ -134,14 +145,16 @@ class SpillHook:
 
 def permission_hook(
     permission: Permission,
-    folder: Callable[[str], Awaitable[str]],
+    commands: Commands,
     variables: Mapping[str, str],
     standpoint: Standpoint,
     judge: Ask | None,
 ) -> PermissionHook:
     """The hook that asks this permission, and before a person the auxiliary model where it may."""
     smart = Smart(judge, RandomIds().short) if judge is not None else None
-    return PermissionHook(permission=permission, folder=folder, variables=variables, standpoint=standpoint, smart=smart)
+    return PermissionHook(
+        permission=permission, commands=commands, variables=variables, standpoint=standpoint, smart=smart
+    )
 
 
 def guardrail_hook(settings: GuardrailSettings) -> GuardrailHook:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,10 +10,11 @@ from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.environment import QUIET, scrubbed
 from hermes_agent.sandbox.jail import Jail, Walls
-from hermes_agent.sandbox.place import PLACES, Place, PlaceFailed
+from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
 from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
 from hermes_agent.tools.settings import TerminalSettings
 
+TRY_SECONDS, TRY_CODE = 60, 7
 JAIL_OF = "hermes_agent.sandbox.jail:jail_of"
 
 
@@ -30,6 +32,26 @@ def make_place(home: Home, settings: TerminalSettings, variables: Mapping[str, s
     folder = home.cache / "places" / settings.place
     place: Place = build(folder, getattr(settings, settings.place), walls(home, settings), seen, told)
     return place
+
+
+async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str], folder: str, id_: str) -> str:
+    """Run a command in the place, in this folder and under this id of its own, and say in a few words what the place
+    is and which jail holds there. Raises `PlaceFailed`, `TimeoutError`."""
+    place = make_place(home, settings, variables)
+    try:
+        async with asyncio.timeout(TRY_SECONDS):
+            running = await place.start(f"doctor/{id_}", Command(text="exit 7", folder=folder))
+            code = (await running.wait()).code
+    finally:
+        await place.close()
+    if code != TRY_CODE:
+        raise PlaceFailed(f"A command ended with {code} instead of {TRY_CODE}.")
+    if settings.place != "local":
+        return settings.place
+    if settings.jail == "none":
+        return "local, without a jail"
+    jail: Jail = late(JAIL_OF)(settings.jail, walls(home, settings))
+    return f"local, jailed by {jail.name}{', with network' if settings.network else ''}"
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:

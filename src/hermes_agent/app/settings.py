@@ -12,6 +12,7 @@ from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,
@@ -99,6 +100,9 @@ class Settings:
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
+    checkpoints: CheckpointSettings = field(
+        default_factory=CheckpointSettings, metadata={"doc": "How files were before the agent changed them."}
+    )
     web: WebSettings = field(default_factory=WebSettings, metadata={"doc": "The web."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}

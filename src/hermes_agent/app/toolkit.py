@@ -35,7 +35,7 @@ from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import capability_of, collect
-from hermes_agent.tools.shell import ShellTools
+from hermes_agent.tools.shell.tools import ShellTools
 from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
+CHECKPOINTS = "hermes_agent.app.checkpoint_hook:checkpoint_hook"
 NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
@@ -176,13 +177,18 @@ class Toolkit:
             FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
             FirstUse(lambda: self._permission_hook(standpoint)),
+            *([FirstUse(self._checkpoint_hook)] if self._settings.checkpoints.enabled else []),
         )
+
+    def _checkpoint_hook(self) -> Hook:
+        hook: Hook = late(CHECKPOINTS)(self._home.root / "checkpoints", self._settings.checkpoints, self._clock)
+        return hook
 
     def _permission_hook(self, standpoint: Standpoint) -> Hook:
         terminal, approvals = self._settings.terminal, self._settings.approvals
         variables = scrubbed(environment(), terminal.env_passthrough)
         judge = self._means.judge if approvals.mode == "smart" else None
-        hook: Hook = late(PERMISSION)(self._permission, self._shell.directory, variables, standpoint, judge)
+        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, judge)
         return hook
 
     @property

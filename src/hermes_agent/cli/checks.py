@@ -7,12 +7,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 
+from hermes_agent.app.places import try_place
 from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.opened import opened
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.host.paths import environment
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.store.health import examine
@@ -109,6 +113,20 @@ def keys(surface: Surface) -> list[Check]:
         return []
     todo = "" if found else "`hermes setup` finds or asks for one; a local model needs none."
     return [Check(name="keys", state=State.OK if found else State.WARN, found=", ".join(found) or "none", todo=todo)]
+
+
+async def place(surface: Surface, *, offline: bool) -> list[Check]:
+    """Do commands run in the place that the settings chose?"""
+    terminal = surface.loaded.value.terminal
+    if offline and terminal.place != "local":
+        return []
+    try:
+        found = await try_place(surface.home, terminal, environment(), str(Path.cwd()), RandomIds().short())
+    except HermesError as error:
+        return [Check(name="place", state=State.FAIL, found=terminal.place, todo=str(error))]
+    except TimeoutError:
+        return [Check(name="place", state=State.FAIL, found=terminal.place, todo="It did not answer within a minute.")]
+    return [Check(name="place", state=State.OK, found=found)]
 
 
 async def database(surface: Surface) -> list[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
     "auth": "hermes_agent.cli.commands.auth:auth",
+    "checkpoints": "hermes_agent.cli.commands.checkpoints:checkpoints",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
     "cost": "hermes_agent.cli.commands.cost:cost",
@@ -23,6 +24,7 @@ COMMANDS: dict[str, str] = {
 
 SUMMARIES: dict[str, str] = {
     "auth": "Show who is signed in, and which keys there are.",
+    "checkpoints": "Show what files were before the agent changed them, and put them back.",
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
     "cost": "Show what was used and what it cost.",

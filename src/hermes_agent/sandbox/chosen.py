@@ -9,12 +9,12 @@ from functools import cached_property
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
 
-KEPT_MINUTES = 7 * 24 * 60
+KEPT_MINUTES, KEPT_MB = 7 * 24 * 60, 4000
 
 
 class ChosenPlace:
     """A `Place` that costs nothing until it is used: `make` is called once, before the first command; beside it the
-    records of commands that ended a week ago are forgotten."""
+    records of commands that ended a week ago are forgotten, and the oldest where they take more than 4 GB."""
 
     def __init__(self, name: str, make: Callable[[], Place]) -> None:
         self._name = name
@@ -38,7 +38,7 @@ class ChosenPlace:
 
     async def _forget(self) -> None:
         with suppress(PlaceFailed):  # the next command says what is wrong with the place
-            await self._place.prune(KEPT_MINUTES)
+            await self._place.prune(KEPT_MINUTES, KEPT_MB)
 
     async def attach(self, exec_id: str) -> Running | None:
         return await self._place.attach(exec_id)
@@ -55,8 +55,8 @@ class ChosenPlace:
     async def put(self, path: str, content: bytes, folder: str = "") -> None:
         await self._place.put(path, content, folder)
 
-    async def prune(self, minutes: int) -> int:
-        return await self._place.prune(minutes)
+    async def prune(self, minutes: int, megabytes: int) -> int:
+        return await self._place.prune(minutes, megabytes)
 
     async def close(self) -> None:
         if "_place" in self.__dict__:  # one that was never made has nothing open

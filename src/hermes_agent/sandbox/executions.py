@@ -26,6 +26,7 @@ from hermes_agent.sandbox.place import Command, PlaceFailed
 EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
 KEPT = ".kept"
 MOST_MOVED = 64 << 20
+MOST_TYPED = 10_000  # it is quoted twice, and one argument of a program may have 128 kB
 NOBODY = Identity(pid=0)
 
 
@@ -46,6 +47,11 @@ def check_text(text: str) -> None:
         raise PlaceFailed("The command holds half of a surrogate pair, which no shell can read.") from error
     if "\0" in text:
         raise PlaceFailed("The command holds a NUL character, which no shell can read.")
+
+
+def check_length(command: Command) -> None:
+    if command.pty and len(command.text) > MOST_TYPED:
+        raise PlaceFailed(f"A command in a terminal may have {MOST_TYPED:,} characters: put it into a file.")
 
 
 def identity_in(written: str) -> Identity:

@@ -86,11 +86,7 @@ supervise() { # run the script and write down how it ended; holds `alive` (9) op
     [ -p "$f/in" ] && input=$f/in
     read -r began _ </proc/uptime
     cd "$cwd" || exit 126
-    if [ "$mode" = screen ]; then
-        HERMES_EXEC="$id/" setsid script -qec "exec $shell '$f/script' '$cwd' '$base'" /dev/null 0<>"$input" >>"$f/out" 2>&1 9>&- &
-    else
-        HERMES_EXEC="$id/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
-    fi
+    HERMES_EXEC="$id/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
     p=$!
     { IFS= read -r line <"/proc/$p/stat" && echo "$line" >"$f/leader"; } 2>/dev/null
     while :; do
@@ -261,10 +257,15 @@ put() { # PATH, its content as input: ok; fail
     { mkdir -p "${1%/*}" && cat >"$1"; } 2>/dev/null && echo ok || echo "fail $1 cannot be written."
 }
 
-prune() { # MINUTES: ok COUNT; forgets what ended longer ago
+prune() { # MINUTES MEGABYTES: ok COUNT; forgets what ended longer ago, and the oldest where outputs take more
     count=0
     for f in $(find "$root" -mindepth 3 -maxdepth 3 -name exit -mmin "+$1" 2>/dev/null); do
         rm -rf "${f%/exit}" && count=$((count + 1))
+    done
+    size=0
+    for f in $(ls -t "$root"/*/*/exit 2>/dev/null); do
+        size=$((size + $(wc -c <"${f%/exit}/out")))
+        [ "$size" -gt $(($2 * 1048576)) ] && rm -rf "${f%/exit}" && count=$((count + 1))
     done
     echo "ok $count"
 }

@@ -32,7 +32,8 @@ class Command:
     them; `keeps` says that it leaves its own. `folder` (absolute) is where a kept shell begins, and where a command
     without one runs. `workdir` is for this command alone, relative to where it would run; with it the directory is not
     kept. `background` gives it an input that can be written to and lists it in `Place.list`; otherwise its input is
-    empty.
+    empty. `pty` makes its input and output a terminal of 24 rows and 80 columns. `watch` is what whoever started it
+    waits for in its output; the place only keeps it.
     """
 
     text: str
@@ -41,6 +42,8 @@ class Command:
     shell: str = ""
     keeps: bool = True
     background: bool = False
+    pty: bool = False
+    watch: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +113,8 @@ class Place(Protocol):
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
-    - `prune` forgets commands that ended so many minutes ago, and says how many those were;
+    - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
+      to, until the output that is kept is at most so many megabytes; it says how many those were;
     - `close` ends what this program holds open for it; commands go on.
     """
 
@@ -129,6 +133,6 @@ class Place(Protocol):
 
     async def put(self, path: str, content: bytes, folder: str = "") -> None: ...
 
-    async def prune(self, minutes: int) -> int: ...
+    async def prune(self, minutes: int, megabytes: int) -> int: ...
 
     async def close(self) -> None: ...

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_text
+from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_length, check_text
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.reach import Call, Reach, Unreached
 from hermes_agent.sandbox.wrapper import reached_script
@@ -56,6 +56,7 @@ class ReachedPlace:
     async def start(self, exec_id: str, command: Command) -> Running:
         group = _group(exec_id)
         check_text(command.text)
+        check_length(command)
         reach = await self._ways.to(group, command.folder)
         assert reach is not None, "a group that begins has a way"
         kept = f"{reach.records}/{command.shell}/{KEPT}" if command.shell else ""
@@ -65,6 +66,7 @@ class ReachedPlace:
             keeps=bool(kept) and command.keeps,
             has_workdir=bool(command.workdir),
             text=command.text,
+            pty=command.pty,
         )
         keeps = "yes" if kept and command.keeps else "no"
         mode = "background" if command.background else "plain"
@@ -108,9 +110,9 @@ class ReachedPlace:
     async def put(self, path: str, content: bytes, folder: str = "") -> None:
         await ask(await self._ways.near(path, folder), "put", path, data=content)
 
-    async def prune(self, minutes: int) -> int:
+    async def prune(self, minutes: int, megabytes: int) -> int:
         reach = await self._ways.near("/", "")
-        return int((await ask(reach, "prune", str(minutes)))[1])
+        return int((await ask(reach, "prune", str(minutes), str(megabytes)))[1])
 
     async def close(self) -> None:
         for task, call in list(self._heard.items()):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from shlex import quote
 
 MARK = "HERMES_EXEC"
+HEARS = "--default-signal=INT,QUIT"
 COMMENT = "# "
 NOTE = "'# '"
 # Words that replace the shell or its exit trap; such a command runs in a subshell (one fork, about 1 ms).
@@ -26,6 +27,19 @@ INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_AR
 def begin(exec_id: str, cwd: str) -> str:
     """What a command's shell does before it: who it is, and where."""
     return f"export {MARK}={quote(exec_id)}\ncd {quote(cwd)} || exit 126"
+
+
+def on_terminal(run: str) -> str:
+    """Shell code that runs `run` on a terminal of its own, by the `script` of util-linux: what is written to its input
+    is typed there, and its output is what appears. `script` takes the shell from SHELL, and answers with its code. A
+    shell that was started in the background ignores Ctrl-C for good; `env` undoes that where it can."""
+    missing = "There is no `script` here (util-linux), which a terminal needs."
+    typed = f"stty rows 24 cols 80\n{run}"
+    return (
+        f"command -v script >/dev/null 2>&1 || {{ echo {quote(missing)}; exit 127; }}\n"
+        f"_h='env {HEARS}'; $_h true 2>/dev/null || _h=\n"
+        f"SHELL=${{BASH:-/bin/sh}} TERM=xterm $_h script -qefc {quote(typed)} /dev/null"
+    )
 
 
 def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, counts: bool = False) -> str:
@@ -53,7 +67,9 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
     return "\n".join(filter(None, lines))
 
 
-def reached_script(*, kept: str, env: Mapping[str, str], keeps: bool, has_workdir: bool, text: str) -> str:
+def reached_script(
+    *, kept: str, env: Mapping[str, str], keeps: bool, has_workdir: bool, text: str, pty: bool = False
+) -> str:
     """The same for a command under `keeper.sh`, which says where it runs ($1), where its kept shell is ($2), and who it
     is. `kept` is the file of the kept shell, or empty; `env` is what a new shell is told."""
     told = "\n".join(f"export {name}={quote(value)}" for name, value in env.items())
@@ -66,7 +82,7 @@ def reached_script(*, kept: str, env: Mapping[str, str], keeps: bool, has_workdi
         'cd "$1" || exit 126',
         "shift 2",
         f"trap {quote(keep)} EXIT" if keeps else "",
-        f"eval {quote(text)}",
+        on_terminal(text) if pty else f"eval {quote(text)}",
     ]
     return "\n".join(filter(None, lines)) + "\n"
 

@@ -152,7 +152,7 @@ class FakePlace:
     async def put(self, path: str, content: bytes, folder: str = "") -> None:  # noqa: ARG002 - as above
         self.files[path] = content
 
-    async def prune(self, minutes: int) -> int:  # noqa: ARG002 - the Protocol's shape
+    async def prune(self, minutes: int, megabytes: int) -> int:  # noqa: ARG002 - the Protocol's shape
         """Everything is kept: a test may want to look at it."""
         return 0
 

@@ -188,12 +188,12 @@ async def test_a_full_input_is_an_answer_and_not_a_wait(place: LocalPlace, plain
 async def test_old_commands_are_forgotten_and_running_ones_are_not(place: LocalPlace, plain: Command) -> None:
     await (await place.start("g/old", plain)).wait()
     running = await place.start("g/new", replace(plain, text="sleep 60", background=True))
-    assert await place.prune(1) == 0
+    assert await place.prune(1, 1) == 0
     an_hour_ago = (place._folder / "g" / "old" / "exit").stat().st_mtime - 3600
     os.utime(place._folder / "g" / "old" / "exit", (an_hour_ago, an_hour_ago))
 
-    assert await place.prune(61) == 0
-    assert await place.prune(59) == 1
+    assert await place.prune(61, 1) == 0
+    assert await place.prune(59, 1) == 1
 
     assert await place.attach("g/old") is None
     assert await place.list("g") == ("g/new",)

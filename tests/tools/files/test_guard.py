@@ -28,6 +28,7 @@ def confined(tmp_path: Path, home: Path, workspace: Path) -> Guard:
         "home/.env",
         "home/auth.json",
         "home/mcp-tokens/github.json",
+        "home/checkpoints/0123/objects/ab/cd",
         ".ssh/id_ed25519",
         ".ssh/config",
         ".aws/credentials",

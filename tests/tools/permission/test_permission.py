@@ -59,6 +59,23 @@ def test_a_program_is_asked_about_and_shown_whole(permission: Permission) -> Non
     assert "print(1)\nprint(2)" in decision.question.text
 
 
+def typed(data: str, into: str = "bash") -> Request:
+    return command("", tool="process", arguments={"action": "write", "id": "a", "data": data}, feeds=into)
+
+
+def test_what_is_typed_into_a_shell_is_judged_shown_and_denied_as_a_command_is(remembered: RememberedFile) -> None:
+    permission = Permission(ApprovalSettings(deny=("git push*",)), remembered)
+
+    asked = permission.decide(typed("rm -rf build\n"))
+
+    assert isinstance(asked, NeedsApproval)
+    assert "rm -rf build\n\n(typed into `bash`)" in asked.question.text
+    assert permission.decide(typed("ls\n")) == Allowed()
+    assert permission.decide(typed("rm -rf build\n", into="cat")) == Allowed()
+    assert isinstance(permission.decide(typed("git push -f\n")), Denied)
+    assert isinstance(permission.decide(typed("rm -rf /\n")), Denied)
+
+
 def test_harmless_calls_run(permission: Permission) -> None:
     assert permission.decide(command("ls")) == Allowed()
     assert permission.decide(write("/work/project/a.txt")) == Allowed()

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from hermes_agent.cli.checks import QUICK, Check, State, database, model
+from hermes_agent.cli.checks import QUICK, Check, State, database, model, place
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -17,7 +17,8 @@ from hermes_agent.cli.surface import Surface, pass_surface
 @click.option("--offline", is_flag=True, help="Ask no model.")
 @pass_surface
 def doctor(surface: Surface, as_json: bool, offline: bool) -> int:
-    """Check this installation: Python, home, settings, keys, database, programs, and whether the model answers.
+    """Check this installation: Python, home, settings, keys, database, programs, whether commands run in their
+    place, and whether the model answers.
 
     The exit code is 1 where something does not work.
     """
@@ -37,4 +38,5 @@ async def examine(surface: Surface, *, offline: bool) -> list[Check]:
     if any(check.name == "home" and check.state is State.FAIL for check in checks):
         return checks
     checks += await database(surface)
+    checks += await place(surface, offline=offline)
     return checks if offline else checks + await model(surface)

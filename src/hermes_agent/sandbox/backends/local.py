@@ -21,6 +21,7 @@ from hermes_agent.sandbox.executions import (
     KEPT,
     NOBODY,
     Meta,
+    check_length,
     check_text,
     claim,
     get_file,
@@ -36,7 +37,7 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, on_terminal, script
 
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
@@ -101,8 +102,8 @@ class LocalPlace:
     async def directory(self, shell: str) -> str:
         return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
 
-    async def prune(self, minutes: int) -> int:
-        return await asyncio.to_thread(self._prune, minutes)
+    async def prune(self, minutes: int, megabytes: int) -> int:
+        return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -110,6 +111,7 @@ class LocalPlace:
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
         check_text(command.text)
+        check_length(command)
         if self._jail is not None:
             check_workspace(command.folder)
         kept = self._kept(command)
@@ -125,7 +127,7 @@ class LocalPlace:
             begins=begin(exec_id, cwd),
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
-            text=command.text,
+            text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
         said = CLAIM if self._jail is None else self._jail.claim
@@ -191,13 +193,17 @@ class LocalPlace:
         found.sort(key=lambda path: (path / "meta.json").stat().st_mtime_ns)
         return tuple(f"{group}/{path.name}" for path in found)
 
-    def _prune(self, minutes: int) -> int:
+    def _prune(self, minutes: int, most: int) -> int:
         stamp = self._folder / ".now"  # the clock of the file system, which is that of what it is compared with
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         stamp.touch()
         before = stamp.stat().st_mtime - 60 * minutes
-        ended = [path for path in self._folder.glob("*/*/exit") if path.stat().st_size]
-        old = [path.parent for path in ended if path.stat().st_mtime < before]
+        ended = [(path.stat().st_mtime, path.parent) for path in self._folder.glob("*/*/exit") if path.stat().st_size]
+        old, kept = [], 0
+        for when, folder in sorted(ended, reverse=True):
+            kept += (folder / "out").stat().st_size
+            if when < before or kept > most:
+                old.append(folder)
         for folder in old:
             shutil.rmtree(folder, ignore_errors=True)
         return len(old)

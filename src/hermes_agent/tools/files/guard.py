@@ -19,7 +19,7 @@ CREDENTIAL_FOLDERS = (".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gclo
 CREDENTIAL_FILES = (".netrc", ".pgpass", ".git-credentials", ".npmrc", ".pypirc", ".docker/config.json")
 SYSTEM_CREDENTIALS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private")
 # Below HERMES_HOME; the second group may be read, never written by a tool.
-HOME_CREDENTIALS = (".env", "auth.json", "mcp-tokens")
+HOME_CREDENTIALS = (".env", "auth.json", "mcp-tokens", "checkpoints")
 HOME_STATE = ("hermes.db*", "index.db*", "config.yaml", "approvals.yaml")
 KEY_NAMES = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
 PUBLIC_KEYS = "*.pub"

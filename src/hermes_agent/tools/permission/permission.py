@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Question
+from hermes_agent.tools.danger.feeding import judge_input
 from hermes_agent.tools.danger.judging import judge
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.handles import HANDLE
@@ -22,6 +23,7 @@ from hermes_agent.tools.permission.requests import (
     NeedsApproval,
     Request,
     binding,
+    data_of,
     folder_of,
     what,
 )
@@ -101,6 +103,8 @@ class Permission:
         command = request.arguments.get(COMMAND)
         if Capability.EXEC in request.needs and isinstance(command, str):
             return judge(HANDLE.sub(r"handle_\1", command), where)
+        if request.feeds:
+            return judge_input(request.feeds, data_of(request), where)
         if Capability.EXEC in request.needs and isinstance(request.arguments.get(CODE), str):
             return Verdict(asks=("it runs a program, and what a program does cannot be read off it",))
         if request.facts.effect is Effect.READS or Capability.FS_WRITE not in request.needs:
@@ -116,7 +120,7 @@ class Permission:
         command in it, `tool:what`, and the tool's name."""
         paths = request.facts.paths or ()
         names = [request.tool, f"{request.tool}:{what(request)}", *(f"{request.tool}:{path}" for path in paths)]
-        command = request.arguments.get(COMMAND)
+        command = request.arguments.get(COMMAND) or data_of(request)
         if self._settings.deny and isinstance(command, str):
             names.append(" ".join(command.split()))
             with suppress(Unreadable):

@@ -20,6 +20,7 @@ from hermes_agent.tools.syntax.tree import Unreadable
 
 COMMAND = "command"
 CODE = "code"  # a program instead of a command
+DATA = "data"  # what is written to the input of one that runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,8 @@ class Request:
     """A call that is about to run. `granted` is what this conversation may use; `attended` says whether a person is
     there to be asked; `folder` is where a command runs (the kept shell's, see `ShellTools.directory`), if not in the
     workspace; `environment` is a hash of the variables that decide what its words mean; `principal` is whose run it is;
-    `unasked` where that person wants no questions in this run."""
+    `unasked` where that person wants no questions in this run; `feeds` is the command whose input the call writes to,
+    if it does."""
 
     tool: str
     needs: frozenset[Capability]
@@ -41,6 +43,7 @@ class Request:
     granted: frozenset[Capability] = frozenset(Capability)
     attended: bool = True
     unasked: bool = False
+    feeds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,16 @@ Decision = Allowed | Denied | NeedsApproval
 
 def what(request: Request) -> str:
     """The call in words a person can judge: the command, or the tool with what it is about."""
+    if request.feeds:
+        return f"{data_of(request)}\n(typed into `{request.feeds}`)"
     said = request.arguments.get(COMMAND) or request.arguments.get(CODE)
     return said if isinstance(said, str) else request.facts.summary
+
+
+def data_of(request: Request) -> str:
+    """What a call writes to the input of a command that runs; empty for any other call."""
+    data = request.arguments.get(DATA)
+    return data if request.feeds and isinstance(data, str) else ""
 
 
 def folder_of(request: Request) -> str:

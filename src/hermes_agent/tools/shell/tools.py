@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -18,12 +17,13 @@ from hermes_agent.tools.names import exec_name
 from hermes_agent.tools.output import hide_kept, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.shell.watching import LINE_END, Lookout, check_patterns
 
 EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
+WATCH_SECONDS = 0.2
 LATEST = 2000  # bytes at the end of the output that a person is shown of while it runs
 SLOW = 1.0  # seconds from which on it is worth saying how long a command took
-LINE_END = re.compile(r"[\r\n]+")
 MARGIN = 400  # bytes of an answer that are not output
 
 
@@ -40,13 +40,14 @@ class ShellTools:
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
         self._redact = redact
         self._polled: dict[str, int] = {}
+        self._lookouts: dict[str, Lookout] = {}
 
     async def directory(self, session: str) -> str:
         """Where the session's next command runs; empty where it ran none yet."""
         return await self._place.directory(exec_name(session))
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
-    async def terminal(
+    async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema
         self,
         command: str,
         context: CallContext,
@@ -54,6 +55,8 @@ class ShellTools:
         timeout: int = 0,  # noqa: ASYNC109 - the model's word for it
         workdir: str = "",
         read_only: bool = False,
+        pty: bool = False,
+        watch: list[str] | None = None,
     ) -> Answer:
         """Run a shell command. Working directory and exported variables last from call to call.
 
@@ -62,15 +65,20 @@ class ShellTools:
             timeout: seconds, default 180, at most 600
             workdir: for this command only
             read_only: the command changes nothing; such calls of one turn run side by side
+            pty: give it a terminal, for programs that want one; with background they are steered by process(write)
+            watch: regular expressions; process(wait) returns when a new line of output matches
         """
+        check_patterns(watch or ())
         group = exec_name(context.session)
         wanted = Command(
             text=command,
             folder=context.workspace,
             workdir=workdir,
             shell=group,
-            keeps=not (background or read_only),
+            keeps=not (background or read_only or pty),
             background=background,
+            pty=pty,
+            watch=tuple(watch or ()),
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
@@ -102,8 +110,9 @@ class ShellTools:
                 gone = await running.kill()
                 return said(await self._state(running) if gone else "It was killed, but something of it still runs.")
             case "wait":
-                await self._wait(running, self._seconds(timeout, context))
-                return said(await self._news(running))
+                line = await self._wait(running, self._seconds(timeout, context), context)
+                news = await self._news(running)
+                return said(f"{news}\n[matched: {line}]" if line else news)
             case "poll":
                 return said(await self._news(running))
             case "log":
@@ -186,12 +195,36 @@ class ShellTools:
         left = context.seconds_left()
         return wanted if left is None else max(0.1, min(wanted, left))
 
-    async def _wait(self, running: Running, seconds: float) -> None:
+    async def _wait(self, running: Running, seconds: float, context: CallContext) -> str:
+        """Until it ends, its time is up, or a line matches what it is watched for: that line."""
+        lookout = self._lookout(running)
+        waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
+        until = asyncio.get_running_loop().time() + seconds
         try:
-            async with asyncio.timeout(seconds):
-                await running.wait()
-        except TimeoutError:
-            return  # it runs on; the answer says so
+            while not (line := await lookout.look(running) if lookout else ""):
+                left = until - asyncio.get_running_loop().time()
+                if waiting.done() or left <= 0:
+                    break
+                await asyncio.wait([waiting], timeout=min(left, WATCH_SECONDS) if lookout else left)
+        finally:
+            waiting.cancel()
+        if line:
+            context.progress(line)
+        return line
+
+    def _lookout(self, running: Running) -> Lookout | None:
+        if not running.command.watch:
+            return None
+        return self._lookouts.setdefault(running.exec_id, Lookout(running.command.watch))
+
+    async def fed(self, session: str, arguments: Mapping[str, object]) -> str:
+        """The command whose input this call of `process` writes to; empty for any other call."""
+        if arguments.get("action") != "write" or not isinstance(arguments.get("data"), str):
+            return ""
+        try:
+            return (await self._find(exec_name(session), str(arguments.get("id", "")))).command.text
+        except ToolError:
+            return ""  # the call says so itself
 
     async def _find(self, group: str, short: str) -> Running:
         ids = await self._place.list(group)

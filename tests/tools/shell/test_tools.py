@@ -17,7 +17,7 @@ from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import TerminalSettings
-from hermes_agent.tools.shell import ShellTools
+from hermes_agent.tools.shell.tools import ShellTools
 from tests.tools.bench import Bench, words
 
 STUBBORN = "trap '' TERM HUP; (trap '' TERM; setsid sleep 60 &); echo ready > ready; sleep 61; sleep 62"
@@ -163,7 +163,7 @@ async def test_fifty_megabytes_are_kept_whole_and_shown_as_head_and_tail(shell: 
     answer = await shell("terminal", command=command)
 
     assert answer.startswith("first\nxxx")
-    assert answer.endswith("\nlast\n[exit 0]")
+    assert re.search(r"\nlast\n\[exit 0[^\]]*\]$", answer)
     assert len(answer.encode()) <= 50_000
     path = re.search(r"the whole is in (\S+)\]", answer)
     assert path is not None
@@ -333,3 +333,58 @@ async def test_any_call_id_will_do(shell: Bench) -> None:
         answer = await shell.answer("terminal", {"command": "echo fine"}, call=call)
 
         assert words(answer) == "fine\n[exit 0]"
+
+
+async def test_a_terminal_is_steered_by_what_is_written(shell: Bench) -> None:
+    name = id_in(await shell("terminal", command="tty | cut -c1-5; sh", background=True, pty=True))
+    await shell("process", action="write", id=name, data="echo $((40 + 2)); exit 3\n")
+
+    answer = await shell("process", action="wait", id=name)
+
+    assert "/dev/" in answer
+    assert "42" in answer
+    assert answer.endswith("[exit 3]")
+
+
+async def test_a_terminal_in_the_foreground_has_an_input_that_is_at_its_end(shell: Bench) -> None:
+    answer = await shell("terminal", command="test -t 1 && echo yes; cat; echo over", pty=True)
+
+    assert "yes" in answer
+    assert answer.endswith("over\n[exit 0]")
+
+
+async def test_waiting_returns_when_a_line_matches(shell: Bench) -> None:
+    command = "echo starting; sleep 0.5; echo listening on 80; sleep 0.5; echo listening on 81; sleep 60"
+    name = id_in(await shell("terminal", command=command, background=True, watch=[r"listening on \d+"]))
+    context = shell.context()
+
+    first = words(await shell.tools["process"].run({"action": "wait", "id": name}, context))
+    second = await shell("process", action="wait", id=name)
+
+    assert first == "starting\nlistening on 80\n[running]\n[matched: listening on 80]"
+    assert second == "listening on 81\n[running]\n[matched: listening on 81]"
+    assert context.lines == ["listening on 80"]
+
+
+async def test_waiting_ends_with_the_command_or_its_time_where_nothing_matches(shell: Bench) -> None:
+    name = id_in(await shell("terminal", command="echo one; sleep 0.5", background=True, watch=["two"]))
+    assert await shell("process", action="wait", id=name) == "one\n[exit 0]"
+
+    name = id_in(await shell("terminal", command="echo one; sleep 60", background=True, watch=["two"]))
+    assert await shell("process", action="wait", id=name, timeout=1) == "one\n[running]"
+
+
+async def test_a_pattern_that_is_none_starts_nothing(shell: Bench) -> None:
+    with pytest.raises(BadArguments, match="no regular expression"):
+        await shell("terminal", command="touch a", background=True, watch=["("])
+
+
+async def test_whose_input_a_call_writes_to(make_shell: Callable[..., Bench], tmp_path: Path, workspace: Path) -> None:
+    real = ShellTools(place=LocalPlace(folder=tmp_path / "exec", env=scrubbed(os.environ)), settings=TerminalSettings())
+    shell = Bench(collect([real])[0], workspace)
+    name = id_in(await shell("terminal", command="cat", background=True))
+
+    assert await real.fed("s1", {"action": "write", "id": name, "data": "x"}) == "cat"
+    assert await real.fed("s1", {"action": "write", "id": "none", "data": "x"}) == ""
+    assert await real.fed("s1", {"action": "poll", "id": name}) == ""
+    await shell("process", action="kill", id=name)

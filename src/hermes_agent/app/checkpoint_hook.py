@@ -1,0 +1,85 @@
+"""Takes a checkpoint before the first call of a turn that may change files."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hermes_agent.agent.hooks import Proposed
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.tool import Answer
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+
+log = logging.getLogger(__name__)
+CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckpointHook:
+    """Takes them, for one run. `person` is the person's own home folder, which is never kept as a whole.
+
+    A checkpoint that cannot be taken is told once, and keeps nobody from working.
+    """
+
+    checkpoints: Checkpoints
+    person: Path
+    turn: int = -1
+    taken: set[str] = field(default_factory=set)
+    told: bool = False
+    one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """Take a checkpoint of each folder that the call is the first of its turn to change; its files are in it."""
+        if proposed.facts.effect is Effect.READS or proposed.tool.needs.isdisjoint(CHANGES):
+            return
+        async with self.one_at_a_time:
+            if proposed.turn != self.turn:
+                self.turn, self.taken = proposed.turn, set()
+            for root, touched in self._roots(proposed).items():
+                await self._take(proposed, root, [path for path in touched if path not in self.taken])
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape
+        """Nothing to add."""
+        return answer
+
+    def _roots(self, proposed: Proposed) -> dict[Path, list[str]]:
+        """The folders to keep, each with the files that the call is about to change: the working folder, and for files
+        elsewhere the folder of each."""
+        workspace = Path(os.path.realpath(proposed.context.workspace))
+        if proposed.facts.paths is None:
+            return {workspace: []}
+        roots: dict[Path, list[str]] = {}
+        for path in proposed.facts.paths:
+            root = workspace if Path(path).is_relative_to(workspace) else Path(path).parent
+            roots.setdefault(root, []).append(path)
+        return roots
+
+    @staticmethod
+    def _is_workspace(root: Path, proposed: Proposed) -> bool:
+        return root == Path(os.path.realpath(proposed.context.workspace))
+
+    async def _take(self, proposed: Proposed, root: Path, touched: list[str]) -> None:
+        whole = self._is_workspace(root, proposed) and not self.person.is_relative_to(root)
+        if str(root) in self.taken and (whole or not touched):
+            return
+        told = Told(why=proposed.facts.summary[:200], session=proposed.context.session, whole=whole)
+        try:
+            if await asyncio.to_thread(root.is_dir):
+                await self.checkpoints.take(root, told, [Path(path) for path in touched])
+            self.taken |= {str(root), *touched}
+        except (HermesError, OSError) as error:
+            log.warning("no checkpoint of %s: %s", root, error)
+            if not self.told:
+                proposed.context.progress(f"no checkpoint: {error}")
+                self.told = True
+
+
+def checkpoint_hook(folder: Path, settings: CheckpointSettings, clock: Clock) -> CheckpointHook:
+    """The hook of one run; checkpoints are kept in `folder`."""
+    return CheckpointHook(checkpoints=Checkpoints(folder, settings, clock), person=Path(os.path.realpath(Path.home())))

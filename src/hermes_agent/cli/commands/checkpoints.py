@@ -1,0 +1,142 @@
+"""`hermes checkpoints`: what files were before the agent changed them, and putting them back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from hermes_agent.app.rolling import checkpoints_of, folder_of, told, when
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.host.paths import current_folder
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoint, Checkpoints
+
+ROOT = click.option("--root", default="", metavar="FOLDER", help="The folder; by default the one that you are in.")
+JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+NUMBER = click.argument("number", type=click.IntRange(min=1))
+FILE = click.argument("file", default="")
+
+
+@click.group(short_help="Show what files were before the agent changed them, and put them back.")
+def checkpoints() -> None:
+    """Show what files were before the agent changed them, and put them back."""
+
+
+@checkpoints.command("list")
+@ROOT
+@click.option("--all", "everywhere", is_flag=True, help="The folders that have checkpoints, and how many.")
+@JSON
+@pass_surface
+def list_(surface: Surface, root: str, *, everywhere: bool, as_json: bool) -> None:
+    """List the checkpoints of a folder, the latest first."""
+    kept = _kept(surface)
+    if everywhere:
+        _list_folders(kept, as_json=as_json)
+        return
+    found = asyncio.run(kept.of(_root(root)))
+    if as_json:
+        say_json([_plain(each) for each in found])
+        return
+    rows = [(str(each.number), when(each.at), each.told.why, each.told.session or "-") for each in found]
+    say(table(rows, ("N", "TAKEN", "BEFORE", "SESSION"), right=(0,)) if rows else "No checkpoint of this folder.")
+
+
+@checkpoints.command()
+@NUMBER
+@ROOT
+@JSON
+@pass_surface
+def show(surface: Surface, number: int, root: str, *, as_json: bool) -> None:
+    """Show one checkpoint, and which files changed since."""
+    kept, folder = _kept(surface), _root(root)
+    chosen = asyncio.run(kept.find(folder, number))
+    diff = asyncio.run(kept.diff(folder, number))
+    changed = [line.partition(" b/")[2] for line in diff.splitlines() if line.startswith("diff --git ")]
+    if as_json:
+        say_json({**_plain(chosen), "changed": changed})
+        return
+    say(f"{number}  {when(chosen.at)}  before {chosen.told.why}")
+    say("\n".join(f"  {name}" for name in changed) if changed else "  Nothing changed since.")
+
+
+@checkpoints.command()
+@NUMBER
+@FILE
+@ROOT
+@JSON
+@pass_surface
+def diff(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
+    """Show what changed since a checkpoint, in all files or in one."""
+    text = asyncio.run(_kept(surface).diff(_root(root), number, file))
+    if as_json:
+        say_json({"number": number, "diff": text})
+    else:
+        say(text.rstrip("\n") or "Nothing changed since.")
+
+
+@checkpoints.command()
+@NUMBER
+@FILE
+@ROOT
+@JSON
+@pass_surface
+def restore(surface: Surface, number: int, file: str, root: str, *, as_json: bool) -> None:
+    """Put all files, or one, back to a checkpoint. A checkpoint is taken first, so that this can be undone."""
+    done = asyncio.run(_kept(surface).restore(_root(root), number, file))
+    if as_json:
+        say_json({"written": done.written, "removed": done.removed, "undo": done.undo.number})
+    else:
+        say(told(done, number))
+
+
+@checkpoints.command()
+@click.option("--keep", type=click.IntRange(min=1), help="How many to keep; by default checkpoints.keep.")
+@ROOT
+@click.option("--all", "everywhere", is_flag=True, help="Of every folder; those that are gone are forgotten.")
+@JSON
+@pass_surface
+def prune(surface: Surface, keep: int | None, root: str, *, everywhere: bool, as_json: bool) -> None:
+    """Forget the older checkpoints of a folder."""
+    gone = asyncio.run(_prune(_kept(surface), None if everywhere else _root(root), keep))
+    if as_json:
+        say_json({"forgotten": gone})
+    else:
+        remark(f"{gone} forgotten.")
+
+
+async def _prune(kept: Checkpoints, root: Path | None, keep: int | None) -> int:
+    gone = 0
+    for each in await kept.roots() if root is None else [root]:
+        if each.is_dir():
+            gone += await kept.prune(each, keep)
+        else:
+            await kept.forget(each)
+    return gone
+
+
+def _list_folders(kept: Checkpoints, *, as_json: bool) -> None:
+    async def counted() -> list[tuple[str, int]]:
+        return [(str(root), len(await kept.of(root)) if root.is_dir() else 0) for root in await kept.roots()]
+
+    found = asyncio.run(counted())
+    if as_json:
+        say_json([{"root": root, "checkpoints": count} for root, count in found])
+    else:
+        rows = [(root, str(count)) for root, count in found]
+        say(table(rows, ("FOLDER", "CHECKPOINTS"), right=(1,)) if rows else "No checkpoints.")
+
+
+def _kept(surface: Surface) -> Checkpoints:
+    return checkpoints_of(surface.home, surface.loaded.value.checkpoints, SystemClock())
+
+
+def _root(named: str) -> Path:
+    return folder_of(named, current_folder())
+
+
+def _plain(each: Checkpoint) -> dict[str, object]:
+    told_ = each.told
+    return {"number": each.number, "at": each.at, "before": told_.why, "session": told_.session, "whole": told_.whole}

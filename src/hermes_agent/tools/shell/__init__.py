@@ -1,0 +1,1 @@
+"""Commands in a place: the tools, and what they watch for."""

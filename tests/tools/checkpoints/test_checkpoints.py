@@ -1,0 +1,286 @@
+"""Checkpoints keep how files were, apart from the project's own repository, and every restore can be undone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.host import process
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.checkpoints.shadow import CheckpointFailed
+
+TOLD = Told(why="write_file: a.txt", session="s1")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "a.txt").write_text("one\n")
+    (folder / "src/b.py").write_text("x = 1\n")
+    return folder
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Checkpoints:
+    return Checkpoints(tmp_path / "home/checkpoints", CheckpointSettings(), FakeClock())
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+async def test_files_come_back_as_they_were_and_new_ones_go(kept: Checkpoints, root: Path):
+    before = files(root)
+    taken = await kept.take(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    (root / "src/b.py").unlink()
+    (root / "new").mkdir()
+    (root / "new/c.txt").write_text("three\n")
+
+    done = await kept.restore(root, taken.number)
+
+    assert files(root) == before
+    assert not (root / "new").exists()
+    assert (done.written, done.removed) == (("a.txt", "src/b.py"), ("new/c.txt",))
+
+
+async def test_a_restore_is_undone_by_the_checkpoint_that_it_took(kept: Checkpoints, root: Path):
+    taken = await kept.take(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    (root / "c.txt").write_text("three\n")
+    after = files(root)
+
+    done = await kept.restore(root, taken.number)
+    await kept.restore(root, done.undo.number)
+
+    assert files(root) == after
+
+
+async def test_one_file_alone_is_put_back(kept: Checkpoints, root: Path):
+    taken = await kept.take(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    (root / "src/b.py").write_text("x = 2\n")
+
+    await kept.restore(root, taken.number, "src/b.py")
+
+    assert files(root) == {"a.txt": "two\n", "src/b.py": "x = 1\n"}
+
+
+async def test_the_difference_is_shown_of_all_or_of_one_file(kept: Checkpoints, root: Path):
+    taken = await kept.take(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    (root / "new.txt").write_text("n\n")
+
+    assert "-one\n+two" in await kept.diff(root, taken.number)
+    assert "new.txt" in await kept.diff(root, taken.number)
+    assert "new.txt" not in await kept.diff(root, taken.number, "a.txt")
+
+
+async def test_where_nothing_changed_the_last_one_stands(kept: Checkpoints, root: Path):
+    first = await kept.take(root, TOLD)
+
+    assert await kept.take(root, TOLD) == first
+    (root / "a.txt").write_text("two\n")
+    second = await kept.take(root, Told(why="terminal: make", session="s2"))
+    assert [each.number for each in await kept.of(root)] == [second.number, first.number] == [2, 1]
+    assert (await kept.of(root))[0].told.why == "terminal: make"
+
+
+async def test_a_projects_own_repository_is_not_touched(kept: Checkpoints, root: Path):
+    await process.run(["git", "init", "-q", str(root)], env={"PATH": os.defpath, "HOME": str(root.parent)})
+    (root / ".gitattributes").write_text("* text eol=crlf\n")
+    own = {str(path): path.stat().st_mtime_ns for path in (root / ".git").rglob("*")}
+
+    taken = await kept.take(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    await kept.restore(root, taken.number)
+
+    assert {str(path): path.stat().st_mtime_ns for path in (root / ".git").rglob("*")} == own
+    assert (root / "a.txt").read_bytes() == b"one\n"
+
+
+async def test_what_is_made_again_ignored_or_too_large_is_left_out_and_left_alone(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(max_file_mb=1), FakeClock())
+    (root / "node_modules").mkdir()
+    (root / "node_modules/m.js").write_text("m")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "x.log").write_text("log")
+    (root / "big").write_bytes(bytes(2 << 20))
+    taken = await kept.take(root, TOLD)
+    for name in ("node_modules/m.js", "x.log", "big"):
+        (root / name).write_text("changed")
+
+    done = await kept.restore(root, taken.number)
+
+    assert done.written == ()
+    assert (root / "x.log").read_text() == "changed"
+    assert (root / "node_modules/m.js").read_text() == "changed"
+
+
+async def test_a_file_that_is_about_to_be_changed_is_kept_though_ignored(kept: Checkpoints, root: Path):
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "x.log").write_text("log")
+    taken = await kept.take(root, TOLD, [root / "x.log", root / "new.log"])
+    (root / "x.log").write_text("changed")
+    (root / "new.log").write_text("new")
+
+    done = await kept.restore(root, taken.number)
+
+    assert files(root)["x.log"] == "log"
+    assert done.removed == ("new.log",)
+
+
+async def test_of_a_folder_with_too_many_files_only_those_about_to_be_changed_are_kept(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(max_files=1), FakeClock())
+    taken = await kept.take(root, TOLD, [root / "a.txt"])
+    (root / "a.txt").write_text("two\n")
+    (root / "other.txt").write_text("mine\n")
+
+    done = await kept.restore(root, taken.number)
+
+    assert not taken.told.whole
+    assert (done.written, done.removed) == (("a.txt",), ())
+    assert (root / "other.txt").exists()
+
+
+async def test_modes_links_and_odd_names_come_back(kept: Checkpoints, root: Path):
+    odd = os.fsdecode(b"od\nd \xff \xc3\xa4.txt")
+    (root / odd).write_text("odd\n")
+    (root / "link").symlink_to("a.txt")
+    (root / "run.sh").write_text("#!/bin/sh\n")
+    (root / "run.sh").chmod(0o755)
+    taken = await kept.take(root, TOLD)
+    for name in (odd, "link", "run.sh"):
+        (root / name).unlink()
+
+    await kept.restore(root, taken.number)
+
+    assert (root / odd).read_text() == "odd\n"
+    assert (root / "link").readlink() == Path("a.txt")
+    assert os.access(root / "run.sh", os.X_OK)
+
+
+async def test_nothing_is_written_or_removed_through_a_link_that_leads_out(
+    kept: Checkpoints, root: Path, tmp_path: Path
+):
+    taken = await kept.take(root, TOLD)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/b.py").write_text("not mine\n")
+    (root / "src/b.py").unlink()
+    (root / "src").rmdir()
+    (root / "src").symlink_to(tmp_path / "outside")
+
+    await kept.restore(root, taken.number)
+
+    assert (tmp_path / "outside/b.py").read_text() == "not mine\n"
+    assert (root / "src/b.py").read_text() == "x = 1\n"
+
+
+async def test_older_ones_are_forgotten(kept: Checkpoints, root: Path):
+    for number in range(5):
+        (root / "a.txt").write_text(f"{number}\n")
+        await kept.take(root, TOLD)
+
+    assert await kept.prune(root, 2) == 3
+    assert [each.number for each in await kept.of(root)] == [5, 4]
+    await kept.restore(root, 4)
+    assert (root / "a.txt").read_text() == "3\n"
+
+
+async def test_the_size_is_kept_within_its_limit(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(max_mb=10), FakeClock())
+    for _ in range(4):
+        (root / "noise").write_bytes(os.urandom(5 << 20))
+        await kept.take(root, TOLD)
+
+    await kept.prune(root)
+
+    assert len(await kept.of(root)) == 1
+    assert sum(path.stat().st_size for path in (tmp_path / "c").rglob("*") if path.is_file()) < 10 << 20
+
+
+async def test_folders_are_listed_and_forgotten(kept: Checkpoints, root: Path):
+    assert (await kept.roots(), await kept.of(root), await kept.prune(root)) == ([], [], 0)
+    await kept.take(root, TOLD)
+
+    assert await kept.roots() == [root]
+    await kept.forget(root)
+    assert await kept.roots() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "file", "words"),
+    [(9, "", "no checkpoint 9; there are 1 to 1"), (1, "../x", "not below"), (1, "none", "not in checkpoint 1")],
+)
+async def test_what_is_not_there_is_said(kept: Checkpoints, root: Path, number: int, file: str, words: str):
+    await kept.take(root, TOLD)
+
+    with pytest.raises(CheckpointFailed, match=words):
+        await kept.restore(root, number, file)
+
+
+async def test_a_folder_without_checkpoints_says_so(kept: Checkpoints, root: Path):
+    with pytest.raises(CheckpointFailed, match="There are no checkpoints of"):
+        await kept.find(root, 1)
+
+
+async def test_without_git_it_is_said(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock(), git="no-such-git")
+
+    with pytest.raises(CheckpointFailed, match="need git, which is not installed"):
+        await kept.take(root, TOLD)
+
+
+TAKES = """
+import asyncio, sys
+from pathlib import Path
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+
+async def main():
+    kept = Checkpoints(Path(sys.argv[1]), CheckpointSettings(), FakeClock())
+    number = 0
+    while True:
+        number += 1
+        Path(sys.argv[2], "a.txt").write_text(f"{number}")
+        await kept.take(Path(sys.argv[2]), Told(why="x"))
+        print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def killed_while_taking(checkpoints: Path, root: Path) -> None:
+    """Lets a process take checkpoints and kills it in the middle of the third or a later one."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", TAKES, str(checkpoints), str(root)],
+        stdout=subprocess.PIPE,
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.defpath},
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.stdout.readline()
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    next(checkpoints.glob("*/objects")).with_name("index.lock").touch()
+
+
+async def test_a_process_that_is_killed_in_the_middle_leaves_the_checkpoints_usable(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock())
+    for _ in range(3):
+        killed_while_taking(tmp_path / "c", root)
+
+        (root / "a.txt").write_text("mine")
+        taken = await kept.take(root, TOLD)
+        (root / "a.txt").write_text("changed")
+        await kept.restore(root, taken.number)
+        assert (root / "a.txt").read_text() == "mine"
