@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hermes_agent.store.finding.terms import beginnings, placed, stands_alone, surface, terms
+from hermes_agent.store.finding.terms import beginnings, placed, spaced, stands_alone, surface, terms
 
 
 def test_words_are_stemmed_without_case_or_accents():
@@ -50,3 +50,8 @@ def test_beginnings_find_where_a_word_may_be():
         False,
     ]
     assert not beginnings(["数"]).search("any text")
+
+
+def test_characters_that_stand_alone_can_be_set_apart():
+    assert spaced("a数据b") == "a 数  据 b"
+    assert spaced("plain words") == "plain words"

@@ -52,6 +52,11 @@ def stands_alone(term: Term) -> bool:
     return LONE.fullmatch(term) is not None
 
 
+def spaced(text: str) -> str:
+    """The text with spaces around every character that is a term of its own, for a tokenizer that parts at spaces."""
+    return text if text.isascii() else LONE.sub(r" \g<0> ", text)
+
+
 def placed(text: str) -> list[tuple[Term, int, int]]:
     """The terms with where each begins and ends in the text as it was written."""
     spots: list[tuple[Term, int, int]] = []
