@@ -10,7 +10,20 @@ from pathlib import Path
 from bench import data
 from bench.figures import Figure, table
 
-MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner", "replay", "skills")
+MODULES = (
+    "start",
+    "turn",
+    "runs",
+    "lanes",
+    "log",
+    "chunks",
+    "first_token",
+    "places",
+    "kills",
+    "scanner",
+    "replay",
+    "skills",
+)
 
 
 def main(names: list[str]) -> int:

@@ -16,6 +16,7 @@ import httpx2
 import openai
 
 from bench.figures import Figure
+from bench.wires import converse_events, gemini_events, response_events
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest, Prefix
@@ -29,6 +30,7 @@ from hermes_agent.providers.settings import ModelSettings
 ROUNDS = 3
 CHUNKS = 3_000
 IN_BURSTS = "in bursts"
+LIMITED = {"openai_chat", "anthropic"}
 MOST = 25.0  # microseconds that a chunk of a reply that arrives in bursts may cost
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 CHAT_HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "gpt-5.2"}
@@ -65,6 +67,15 @@ def message_events(count: int) -> list[bytes]:
     ]
 
 
+WIRES: tuple[tuple[bytes, Callable[[int], list[bytes]]], ...] = (
+    (b"completions", chat_events),
+    (b"/messages", message_events),
+    (b"/responses", response_events),
+    (b":streamGenerateContent", gemini_events),
+    (b"/converse-stream", converse_events),
+)
+
+
 async def serve(count: int, pause: float) -> None:
     """Answer every request with the stream of its protocol; print the port first."""
 
@@ -74,7 +85,8 @@ async def serve(count: int, pause: float) -> None:
                 int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
             )
             await reader.readexactly(length)
-            events = chat_events(count) if b"completions" in head.split(b"\r\n")[0] else message_events(count)
+            asked = head.split(b"\r\n")[0]
+            events = next(make for path, make in WIRES if path in asked)(count)
             writer.write(HEAD)
             for event in events:
                 writer.write(b"%x\r\n%b\r\n" % (len(event), event))
@@ -157,6 +169,12 @@ async def figures(port: int, count: int, title: str) -> list[Figure]:
         ("anthropic", "bare httpx2", lambda: bare(plain, f"{root}/v1/messages")),
         ("anthropic", "ours", lambda: ours(root, "anthropic/claude-opus-5-5")),
         ("anthropic", "anthropic SDK", by_anthropic),
+        ("openai_responses", "bare httpx2", lambda: bare(plain, f"{root}/v1/responses")),
+        ("openai_responses", "ours", lambda: ours(f"{root}/v1", "openai/gpt-5.6-sol")),
+        ("gemini", "bare httpx2", lambda: bare(plain, f"{root}/models/m:streamGenerateContent")),
+        ("gemini", "ours", lambda: ours(root, "gemini/gemini-3.8-flash")),
+        ("bedrock", "bare httpx2", lambda: bare(plain, f"{root}/model/m/converse-stream")),
+        ("bedrock", "ours", lambda: ours(root, "bedrock/global.anthropic.claude-sonnet-4-6")),
     ]
     floor, found = 0.0, []
     for dialect, who, ask in rows:
@@ -165,7 +183,7 @@ async def figures(port: int, count: int, title: str) -> list[Figure]:
             floor = cost
         else:
             name = f"CPU per chunk {title}, {dialect}, {who}"
-            limit = MOST / floor if who == "ours" and title == IN_BURSTS else None
+            limit = MOST / floor if who == "ours" and title == IN_BURSTS and dialect in LIMITED else None
             found.append(Figure(name=name, value=cost, floor=floor, unit="us", limit=limit))
     await plain.aclose()
     return found

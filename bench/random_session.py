@@ -33,18 +33,21 @@ from hermes_agent.tools.schema import from_function
 
 PLACE = Conversation(platform="bench")
 TAPE = "tape.jsonl"
+MOST_TURNS = 1000
 MESSAGES = ("Go on.", "Now the other one.", "Почему?", "什么时候种番茄 🍅", "Once more, please.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How a random session may look: messages, turns of each run at most, and the seconds of model and tools."""
+    """How a random session may look: messages, turns of each run at most (with `steady`: just so many), and the seconds
+    of model and tools."""
 
     messages: int = 3
     turns: int = 5
     pace: Pace = field(default_factory=Pace)
     tool_seconds: float = 0.002
     faults: bool = True
+    steady: bool = False
 
 
 def tools_for(chance: random.Random, shape: Shape) -> list[Tool]:
@@ -83,7 +86,7 @@ def script_for(seed: int, shape: Shape) -> object:
         if chance.random() < 0.3:
             pieces.append(Think(text=f"Let me see {chance.random()}."))
         pieces.append(Say(text=" ".join(chance.choices(("so", "well", "über", "好", "then"), k=chance.randint(1, 20)))))
-        if said < chance.randint(0, shape.turns):
+        if said < (shape.turns - 1 if shape.steady else chance.randint(0, shape.turns)):
             names = ("look", "change", "refuse", "broken", "nonesuch")
             pieces += [_call(chance, names) for _ in range(chance.randint(1, 4))]
             if chance.random() < 0.1:
@@ -118,7 +121,8 @@ async def record(folder: Path, seed: int, shape: Shape | None = None) -> None:
     recorder = Recorder(folder / TAPE, SystemClock())
     script = script_for(seed, shape)
     async with serving(openai_model(script, keys=())) as server:  # type: ignore[arg-type]  # a function of what was heard
-        home.config_file.write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\n")
+        settings = f"model:\n  default: custom/m\n  base_url: {server.url}\nagent:\n  max_turns: {MOST_TURNS}\n"
+        home.config_file.write_text(settings)
         options = Options(queue="bench", extra_tools=tuple(tools_for(chance, shape)), toolsets=(), tape=recorder)
         async with open_runtime(home, options) as runtime:
             await _talk(runtime, folder, chance, shape)

@@ -6,10 +6,12 @@ import asyncio
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from bench.figures import Figure
-from bench.random_session import Shape, differences, record, replay
+from bench.random_session import Shape, differences, record
+from bench.random_session import replay as play
 from hermes_agent.providers.demo.script import Pace
 
 SESSIONS = 1000
@@ -22,7 +24,11 @@ REALISTIC = Pace(first=0.3, between=0.02)
 def measure() -> list[Figure]:
     """The figures of this module."""
     wrong = asyncio.run(sessions(range(SESSIONS)))
-    return [Figure(name=f"{SESSIONS} random sessions, replays that differ", value=wrong, unit="", limit=0), speed()]
+    return [
+        Figure(name=f"{SESSIONS} random sessions, replays that differ", value=wrong, unit="", limit=0),
+        speed(f"replay of a run of {TURNS} turns", Shape(messages=1, turns=TURNS, steady=True), limit=1),
+        speed(f"replay of {TURNS} runs of one turn", Shape(messages=TURNS, turns=1, steady=True), limit=None),
+    ]
 
 
 async def sessions(seeds: range) -> int:
@@ -32,25 +38,24 @@ async def sessions(seeds: range) -> int:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             await record(folder, seed)
-            await replay(folder)
+            await play(folder)
             if found := differences(folder):
                 print(f"seed {seed}: {found[0]}", file=sys.stderr)
                 wrong += 1
     return wrong
 
 
-def speed() -> Figure:
-    """The replay of 200 turns beside the time that they took: at most a fiftieth."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+def speed(name: str, shape: Shape, limit: float | None) -> Figure:
+    """The replay of such a session beside a fiftieth of the time that it took."""
+    shape = replace(shape, pace=REALISTIC, tool_seconds=0.1, faults=False)
+    with tempfile.TemporaryDirectory() as path:
+        folder = Path(path)
         began = time.perf_counter()
-        asyncio.run(record(folder, 1, Shape(messages=TURNS, turns=0, pace=REALISTIC, tool_seconds=0.1, faults=False)))
+        asyncio.run(record(folder, 1, shape))
         real = time.perf_counter() - began
         began = time.perf_counter()
-        asyncio.run(replay(folder))
+        asyncio.run(play(folder))
         took = time.perf_counter() - began
         assert not differences(folder)
-    share = real / QUICKEST
-    return Figure(
-        name=f"replay of {TURNS} turns against real time / {QUICKEST}", value=took, unit="s", floor=share, limit=1
-    )
+    floor = real / QUICKEST
+    return Figure(name=f"{name}, against real time / {QUICKEST}", value=took, unit="s", floor=floor, limit=limit)

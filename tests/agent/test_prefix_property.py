@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.core.events import Outcome, ToolStarted
+from hermes_agent.core.events import Outcome
 from hermes_agent.core.inbound import Busy
 from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker
@@ -160,7 +160,6 @@ async def crashed(house: Wired) -> None:
     script = house.tools[0].body.__self__
     known = len(script.crashed)
     while len(script.crashed) == known:
-        await house.until(ToolStarted)
         await asyncio.sleep(0.001)
 
 

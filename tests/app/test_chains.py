@@ -7,7 +7,8 @@ from hermes_agent.host.config import Loaded
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
-from hermes_agent.providers.settings import CredentialSettings, ModelSettings
+from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
+from hermes_agent.providers.signin.kept import AuthFile, SignedIn
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, settle_home
@@ -31,6 +32,20 @@ async def test_every_fallback_that_can_be_asked_is_in_the_chain_once(tmp_path):
     assert chain.legs[0].strategy == "round_robin"
     (unusable,) = chain.unusable
     assert "anthropic/claude-opus-5-5 cannot be asked" in unusable
+
+
+async def test_what_a_person_knows_better_and_where_they_signed_in_hold_for_fallbacks_too(tmp_path):
+    model = ModelSettings(default="openai/gpt-5.2", fallbacks=("openai-codex", "ollama/own"))
+    settings = Settings(model=model, models={"ollama/own": ModelOverride(window=32_768, tools=False)})
+    loaded = Loaded(value=settings, sources={}, problems=(), basis="file", plain={})
+    home = settle_home(tmp_path, "")
+    AuthFile(home.root / "auth.json").put("openai-codex", SignedIn(access="a", refresh="r", expires=4e9))
+    secrets = Secrets(home=home, variables={"OPENAI_API_KEY": "one"})
+
+    _, codex, own = (await chain_of(loaded, secrets, "", BriefCoolDowns(), reachable)).legs
+
+    assert codex.route.source is not None
+    assert (own.route.facts.window, own.route.facts.tools, own.route.cache) == (32_768, False, home.cache)
 
 
 async def test_a_run_is_answered_by_the_fallback_and_the_log_says_so(tmp_path):

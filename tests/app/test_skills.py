@@ -1,8 +1,22 @@
 """Skills of a whole system: in the prompt, beside the message, as tools."""
 
+from dataclasses import replace
+
+import pytest
+
+from hermes_agent.app.commands.command import Desk, perform
+from hermes_agent.app.skills import Skills, no_store
 from hermes_agent.app.wiring import Options
-from hermes_agent.core.events import ContextAdded, PrefixFrozen
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.events import ContextAdded, MessageTaken, PrefixFrozen
+from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.messages import Origin
+from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.skills.invoke import hash_of
+from hermes_agent.skills.settings import SkillSettings
+from hermes_agent.skills.state import State
 from tests.app.place import place
 from tests.skills.shelf import put
 
@@ -30,3 +44,46 @@ async def test_who_lacks_the_toolset_is_told_nothing(tmp_path):
     prefix = next(event for event in events if isinstance(event, PrefixFrozen))
     assert next(s.tokens for s in prefix.sections if s.name == "skills") == 0
     assert not any("make-tea" in str(event) for event in events)
+
+
+async def test_a_skill_is_a_command_on_every_surface(tmp_path):
+    put(tmp_path / "home/skills", "make-tea", body="Boil. $ARGUMENTS")
+    async with place(tmp_path, [Say("Done.")]) as here:
+        done = await here.type("/make-tea green")
+        await here.say(done.submit)
+        taken = next(entry.event for entry in await here.log() if isinstance(entry.event, MessageTaken))
+
+    assert [part.origin for part in taken.message.parts] == [Origin.SKILL, Origin.OWNER]
+    assert "Boil. green" in taken.message.text
+
+
+async def test_a_guest_uses_no_skill(tmp_path):
+    put(tmp_path / "home/skills", "make-tea")
+    async with place(tmp_path, [Say("Done.")]) as here:
+        stranger = Principal(platform="telegram", user="7", standing=Standing.GUEST)
+        for line in ("/make-tea", "/skills"):
+            inbound = replace(here.inbound(line), principal=stranger)
+            with pytest.raises(HermesError):
+                await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
+
+
+async def test_a_trusted_skill_s_command_runs_in_the_place_and_not_too_long(tmp_path):
+    put(tmp_path / "home/skills", "look", body="Here: !`echo $((6*7)); pwd` !`exit 3` !`sleep 20`")
+    async with place(tmp_path, [Say("Done.")], more="skills:\n  inline_shell_timeout: 1\n") as here:
+        library = here.runtime.skills.library
+        trusted = hash_of(await library.read(await library.find("look")))
+        library.state.change(lambda _: State(trusted={"look": trusted}))
+        text = (await here.type("/look")).submit.text
+
+    assert f"42\n{tmp_path / 'work'}" in text
+    assert "[`exit 3` ended with 3]" in text
+    assert "[ended: `sleep 20` took more than 1 s]" in text
+
+
+async def test_skills_without_a_database_are_read_only(tmp_path):
+    kept = Skills(Home(root=tmp_path, base=tmp_path), SkillSettings(), SystemClock())
+
+    with pytest.raises(ConfigError):
+        no_store()
+    assert await kept._run("/", "true") == "[not run: `true`]"
+    await kept.close()

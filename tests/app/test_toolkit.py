@@ -35,6 +35,7 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "todo",
         "skills_list",
         "skill_view",
+        "skill_manage",
         "memory",
         "clarify",
     ]

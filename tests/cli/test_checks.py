@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.cli.checks import State, database, home, keys, model, python, settings
+from hermes_agent.cli.checks import State, database, home, keys, model, python, settings, tools
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 
@@ -47,3 +47,12 @@ async def test_an_unreachable_model_is_a_failure_that_names_the_route(tmp_path: 
     (check,) = await model(surface(tmp_path))
 
     assert (check.state, check.found) == (State.FAIL, "custom/m")
+
+
+def test_what_the_model_cannot_do_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("model: {default: ollama/m}\nmodels: {ollama/m: {tools: false}}\n")
+    mute, narrow = tools(surface(tmp_path))
+
+    assert (mute.state, narrow.state) == (State.WARN, State.WARN)
+    assert "calls no tools" in mute.found
+    assert "a window of 8,192 tokens" in narrow.found

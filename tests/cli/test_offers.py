@@ -26,6 +26,23 @@ def test_ready_is_what_has_a_key_or_needs_none(tmp_path: Path) -> None:
     assert ready == {"xai": True, "groq": False, "ollama": True, "openai-codex": False}
 
 
+def test_a_vendor_whose_requests_are_signed_is_ready_where_credentials_left_a_trace(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    bedrock = load_vendor("bedrock")
+    assert not is_ready(surface(tmp_path), bedrock)
+    assert is_ready(surface(tmp_path, AWS_PROFILE="work"), bedrock)
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").touch()
+    assert is_ready(surface(tmp_path), bedrock)
+
+
+def test_what_a_vendor_gives_away_has_a_price_of_nothing(tmp_path: Path) -> None:
+    (offer,) = offers_of(surface(tmp_path), "demo")
+    assert (offer.price.input, offer.price.output) == (0, 0)
+
+
 def test_abilities_are_looked_for_like_words(tmp_path: Path) -> None:
     offers = offers_of(surface(tmp_path, XAI_API_KEY="k"))
     assert {each.model for each in searched(offers, "ready xai images")} == {"xai/grok-4.5", "xai/grok-4.3"}

@@ -112,3 +112,7 @@ def test_an_entry_holds_any_durable_event() -> None:
         entry = Entry(number=1, run="r", at=1.0, event=event)
 
         assert revive(Entry, json.loads(json.dumps(asdict(entry)))) == entry
+
+
+def test_what_may_be_a_number_or_a_text_stays_as_it_is() -> None:
+    assert [revive(int | str | None, plain) for plain in (1, "a", None)] == [1, "a", None]

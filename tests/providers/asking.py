@@ -1,6 +1,6 @@
 """A broker in front of a model server, and short words to ask through it."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -12,10 +12,10 @@ from hermes_agent.host.http import Http
 from hermes_agent.providers.broker import Broker, CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
 from hermes_agent.providers.demo.script import Heard
-from hermes_agent.providers.route import Route, choose
+from hermes_agent.providers.route import NOTHING, Route, choose
 from hermes_agent.providers.routing.chain import Chain, leg_of
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
-from hermes_agent.providers.settings import CredentialSettings, ModelSettings
+from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.testing.model_servers import (
     KEY,
     ModelServer,
@@ -161,25 +161,31 @@ async def talking(
     *,
     clock: Clock | None = None,
     settings: ModelSettings | None = None,
+    models: Mapping[str, ModelOverride] = NOTHING,
     **server: object,
 ) -> AsyncIterator[Talk]:
     """A conversation with a server of this dialect; attempts follow each other almost at once."""
     async with (
         serving(spoken.serve(script, **server)) as model,
-        asking(spoken, model, clock=clock, settings=settings) as talk,
+        asking(spoken, model, clock=clock, settings=settings, models=models) as talk,
     ):
         yield talk
 
 
 @asynccontextmanager
 async def asking(
-    spoken: Spoken, model: ModelServer, *, clock: Clock | None = None, settings: ModelSettings | None = None
+    spoken: Spoken,
+    model: ModelServer,
+    *,
+    clock: Clock | None = None,
+    settings: ModelSettings | None = None,
+    models: Mapping[str, ModelOverride] = NOTHING,
 ) -> AsyncIterator[Talk]:
     """A conversation with a server that is served already."""
     settings = replace(settings or ModelSettings(), default=spoken.model, base_url=model.url)
     http, book = Http(), Book()
     broker = Broker(
-        choose(settings, lambda _: KEY),
+        choose(settings, lambda _: KEY, models),
         ledger=book,
         http=http,
         clock=clock or HastyClock(),

@@ -39,12 +39,12 @@ def test_a_turn_that_grew_is_encoded_again_and_its_neighbours_are_not():
     assert len(written) == 4
 
 
-def test_the_ending_of_one_request_is_no_part_of_the_next():
+def test_the_ending_that_was_answered_stays_where_it_was():
     kept, _ = counting()
     messages = [said("one"), replied("half")]
     assert kept.follow(messages)[0][-1] == b"Continue."
     messages.append(replied(" whole"))
-    assert kept.follow(messages)[0][:2] == [b"one", b"half| whole"]
+    assert kept.follow(messages)[0][:4] == [b"one", b"half", b"Continue.", b" whole"]
 
 
 def test_size_is_bytes_by_four_and_a_flat_figure_for_pictures():

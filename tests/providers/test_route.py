@@ -165,4 +165,9 @@ def test_what_a_person_knows_of_a_model_comes_before_the_catalogue():
 def test_a_prompt_that_is_kept_for_an_hour_costs_twice_the_input_to_write():
     claude, other = (route_to(name, cache_ttl="1h") for name in ("anthropic/claude-opus-5-5", "openai/gpt-5.2"))
     assert (claude.cache_ttl, claude.facts.price.cache_write) == ("1h", 2 * claude.facts.price.input)
+    bedrock, untold = (
+        route_to(name, cache_ttl="1h") for name in ("bedrock/global.anthropic.claude-sonnet-4-6", "openai/gpt-5.6-sol")
+    )
+    assert bedrock.facts.price.cache_write == 2 * bedrock.facts.price.input
+    assert untold.facts.price == route_to("openai/gpt-5.6-sol").facts.price
     assert other.facts.price == route_to("openai/gpt-5.2").facts.price

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Principal
+from hermes_agent.core.model import ToolSchema
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
@@ -49,6 +51,7 @@ class Runtime:
     ids: Ids
     owner: Principal
     build: BuildAgent
+    skills: Skills
     notes: Notes
     is_owner: Callable[[str], bool]
     model: str = ""
@@ -66,11 +69,15 @@ class Runtime:
         """The tools that a model is not offered: those that could not be made, and those that its dialect cannot
         take. Where no model is chosen yet, the former alone."""
         try:
-            dialect: Dialect = late(DIALECTS[self.route(model).dialect])
+            return (*self.quarantined, *refused_by(self.route(model), self.toolbox.offered))
         except NoModel:
             return self.quarantined
-        _, aside = fitted(self.toolbox.offered, dialect.tools)
-        return (*self.quarantined, *(Quarantined(name=tool.name, reason=tool.reason) for tool in aside))
+
+
+def refused_by(route: Route, tools: Iterable[ToolSchema]) -> list[Quarantined]:
+    """The tools that the dialect of a route cannot be offered, with the reason."""
+    dialect: Dialect = late(DIALECTS[route.dialect])
+    return [Quarantined(name=tool.name, reason=tool.reason) for tool in fitted(tools, dialect.tools)[1]]
 
 
 def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Route:

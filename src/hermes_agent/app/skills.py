@@ -2,31 +2,67 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
+from hermes_agent.sandbox.place import Command, Place
 from hermes_agent.skills.library import Library
+from hermes_agent.skills.managing import SkillTools
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.offer import Candidates, index_text
 from hermes_agent.skills.places import Places
-from hermes_agent.skills.reading import SkillReading
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.skills.state import StateFile
 from hermes_agent.skills.usage import Usage
+from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
 
+if TYPE_CHECKING:
+    from hermes_agent.skills.invoke import Invoked
+    from hermes_agent.skills.writing import Writer
+
+# By name: commands know of skills.
+COMMANDS = "hermes_agent.app.commands:COMMANDS"
+# What a first answer needs none of.
+WRITER = "hermes_agent.skills.writing:Writer"
+VERSIONS = "hermes_agent.skills.versions:SkillVersions"
+INVOKE = "hermes_agent.skills.invoke:invoke"
+PRELOADED = "hermes_agent.skills.invoke:preloaded"
+LONGEST_OUTPUT = 16_000
+"""Bytes that are read of what a skill's command printed."""
 SKILLS = "skills"
 """The toolset without which a surface knows nothing of skills."""
 REMEMBERED = 256
 
 
+def no_store() -> Store:
+    """Where there is no database."""
+    raise ConfigError("Skills are not changed without a database.")
+
+
 class Skills:
     """Made without touching the disk. `tools` has the tools of the toolset."""
 
-    def __init__(self, home: Home, settings: SkillSettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        home: Home,
+        settings: SkillSettings,
+        clock: Clock,
+        open_store: Callable[[], Store] = no_store,
+        place: Place | None = None,
+    ) -> None:
+        self.home, self._settings, self._clock, self._place = home.skills, settings, clock, place
+        self._ids = RandomIds()
         self.library = Library(
             index=SkillsIndex(home.cache / "skills.db"),
             places=Places(home=home.skills, external=settings.external_dirs, project=settings.project),
@@ -36,7 +72,13 @@ class Skills:
         )
         self.usage = Usage(home.skills, clock)
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
-        self.tools = SkillReading(self.library, self.usage, self.occasion)
+        self.tools = SkillTools(
+            self.library,
+            self.usage,
+            self.occasion,
+            lambda: (self.writer(open_store()), open_store()),
+            reserved=lambda: frozenset(late(COMMANDS)),
+        )
 
     def meet(self, record: SessionRecord, toolsets: Sequence[str], tools: Sequence[str]) -> Offer:
         """What a session is told; nothing where its surface lacks the toolset."""
@@ -50,9 +92,60 @@ class Skills:
             self._occasions.popitem(last=False)
         return Offer(self.library, record.workspace, occasion, told=SKILLS in toolsets)
 
+    def told(self, workspace: str, tools: Sequence[str]) -> Offer:
+        """What a new session at this terminal would be told."""
+        return Offer(self.library, workspace, Occasion(tools=frozenset(tools), chat_kind="folder"), told=True)
+
     def occasion(self, session: str) -> Occasion:
         """Where a session is; of one that was not met only the system is known."""
         return self._occasions.get(session, Occasion())
+
+    def writer(self, store: Store) -> Writer:
+        """What changes skills, with its history in that store."""
+        made: Writer = late(WRITER)(
+            library=self.library,
+            versions=late(VERSIONS)(store, self._clock),
+            ids=self._ids,
+            guarded=self._settings.guard_agent_created,
+        )
+        return made
+
+    async def invoked(self, line: str, workspace: str, session: str) -> tuple[Text, ...] | None:
+        """A line such as `/skill words` as parts of a message, the skills' first; None where it names no skill."""
+        run = partial(self._run, workspace)
+        found: Invoked | None = await late(INVOKE)(self.library, line, workspace=workspace, session=session, run=run)
+        if found is None:
+            return None
+        for name in found.names:
+            await self.usage.count(name, "uses")
+        words = (Text(text=f"\n\n{found.words}", origin=Origin.OWNER),) if found.words else ()
+        return (Text(text=found.text, origin=Origin.SKILL), *words)
+
+    async def preloaded(self, names: str, workspace: str, session: str) -> Text:
+        """Skills by name, with commas between, as the first part of a message. Raises `NoSkill`."""
+        chosen = tuple(name.strip() for name in names.split(",") if name.strip())
+        run = partial(self._run, workspace)
+        text: str = await late(PRELOADED)(self.library, chosen, workspace=workspace, session=session, run=run)
+        for name in chosen:
+            await self.usage.count(name, "uses")
+        return Text(text=f"{text}\n\n", origin=Origin.SKILL)
+
+    async def _run(self, workspace: str, command: str) -> str:
+        """What a trusted skill's command printed, or why it did not."""
+        if self._place is None:
+            return f"[not run: `{command}`]"
+        running = await self._place.start(f"skills/{self._ids.short()}", Command(text=command, folder=workspace))
+        ended = None
+        try:
+            async with asyncio.timeout(self._settings.inline_shell_timeout):
+                ended = await running.wait()
+        except TimeoutError:
+            return f"[ended: `{command}` took more than {self._settings.inline_shell_timeout} s]"
+        finally:
+            if ended is None:
+                await running.kill()
+        said = (await running.read(0, LONGEST_OUTPUT)).decode("utf-8", "replace").strip()
+        return said if ended.code == 0 else f"{said}\n[`{command}` ended with {ended.code}]"
 
     async def close(self) -> None:
         """Close the library."""

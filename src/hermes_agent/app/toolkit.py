@@ -118,7 +118,7 @@ class Toolkit:
         redact = self._means.redact
         self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
-        self.skills = Skills(home, settings.skills, clock)
+        self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._place)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),

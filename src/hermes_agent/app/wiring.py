@@ -43,6 +43,7 @@ from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.workers import Timings
 from hermes_agent.tools.surfaces import GUEST
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         url = inserted.database or loaded.value.store.url or str(home.database)
-        store = await open_store(url, clock=clock, ids=inserted.store_ids)
+        timings = Timings(lasting=not inserted.database)
+        store = await open_store(url, clock=clock, ids=inserted.store_ids, timings=timings)
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         builder = Builder(
             home=home,
@@ -136,6 +138,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             toolbox=toolkit.toolbox(CLI),
             quarantined=toolkit.quarantined,
             unasked=toolkit.unasked,
+            skills=toolkit.skills,
             clock=deck.clock,
             ids=deck.ids,
             owner=local_owner(),

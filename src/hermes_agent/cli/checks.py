@@ -10,13 +10,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from hermes_agent.app.places import try_place
+from hermes_agent.app.runtime import refused_by
+from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.opened import opened
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import environment
+from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.store.health import examine
@@ -115,6 +119,20 @@ def keys(surface: Surface) -> list[Check]:
     return [Check(name="keys", state=State.OK if found else State.WARN, found=", ".join(found) or "none", todo=todo)]
 
 
+def tools(surface: Surface) -> list[Check]:
+    """Can the model be given every tool, and what else can it not do?"""
+    try:
+        kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, ())
+        route = route_to(surface)
+    except NoModel:
+        return []  # that there is none is told where it is asked
+    except HermesError as error:
+        return [Check(name="tools", state=State.FAIL, found="unknown", todo=str(error))]
+    aside = [*kit.quarantined, *refused_by(route, kit.toolbox(CLI).offered)]
+    checks = [Check(name="tools", state=State.WARN, found=f"{tool.name} is left out: {tool.reason}") for tool in aside]
+    return checks + [Check(name="model", state=State.WARN, found=said) for said in limits_of(route)]
+
+
 async def place(surface: Surface, *, offline: bool) -> list[Check]:
     """Do commands run in the place that the settings chose?"""
     terminal = surface.loaded.value.terminal
@@ -158,4 +176,4 @@ async def model(surface: Surface) -> list[Check]:
     return [Check(name="model", state=State.OK, found=f"{answered.route} answered in {answered.seconds:.2f} s")]
 
 
-QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys)
+QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys, tools)

@@ -37,7 +37,9 @@ class KeyState:
     calls: int
 
 
-@click.command(short_help="Show the keys and what rests.")
+@click.command(
+    short_help="Show the keys and what rests.", epilog="Example: `hermes model credentials --vendor openai --reset`."
+)
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--reset", is_flag=True, help="Use everything again that rests.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,7 +12,7 @@ from click.shell_completion import CompletionItem
 from hermes_agent.app.runtime import sign_ins
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
-from hermes_agent.providers.catalog import UNKNOWN, ModelFacts, Price, known_models, overridden
+from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, known_models, overridden
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.settings import ModelOverride
 from hermes_agent.providers.vendor import Vendor
@@ -41,23 +42,40 @@ def offers_of(surface: Surface, vendor: str = "") -> list[Offer]:
     own: dict[str, ModelOverride] = surface.loaded.value.models
     known = {**dict.fromkeys(own, UNKNOWN), **known_models()}
     return [
-        _offer(name, overridden(facts, own[name]) if name in own else facts, ready=ready[name.partition("/")[0]])
+        _offer(name, _known(vendors[maker], facts, own.get(name)), ready=ready[maker])
         for name, facts in known.items()
-        if name.partition("/")[0] in vendors
+        if (maker := name.partition("/")[0]) in vendors
     ]
 
 
 def searched(offers: Sequence[Offer], text: str) -> list[Offer]:
-    """The offers whose name holds every word of the text; `tools`, `images` and `free` are abilities, not names."""
+    """The offers whose name holds every word of the text; `images`, `files` and `ready` are abilities, not names."""
     words = text.lower().split()
     return [each for each in offers if all(_fits(each, word) for word in words)]
 
 
 def is_ready(surface: Surface, vendor: Vendor) -> bool:
-    """Whether the vendor could be asked now: with a key or a sign-in, or because it needs neither."""
-    if not vendor.needs_key or key_name(surface, vendor):
+    """Whether the vendor could be asked now: with a key or a sign-in, or because it needs neither. Where requests are
+    signed, there is a trace of credentials; those of a machine's role leave none."""
+    if key_name(surface, vendor):
+        return True
+    if vendor.sign:
+        return any(_is_there(surface, trace) for trace in vendor.sign_traces)
+    if not vendor.needs_key:
         return True
     return bool(vendor.sign_in) and sign_ins(surface.secrets)(vendor) is not None
+
+
+def _is_there(surface: Surface, trace: str) -> bool:
+    if trace.startswith("~"):
+        return Path(trace).expanduser().is_file()
+    return bool((surface.secrets.get(trace) or "").strip())
+
+
+def _known(vendor: Vendor, facts: ModelFacts, own: ModelOverride | None) -> ModelFacts:
+    """The facts with what the settings say; what a vendor gives away costs nothing."""
+    known = replace(facts, price=FREE) if vendor.free else facts
+    return known if own is None else overridden(known, own)
 
 
 class ModelName(click.ParamType[str]):

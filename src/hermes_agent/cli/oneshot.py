@@ -63,13 +63,13 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
             return record.id, after, True
         if not await _was_cut_short(runtime, record.id):
             return record.id, after, False
-    words = Text(text=invocation.prompt, origin=Origin.OWNER)
+    parts = await _parts(runtime, invocation, record)
     inbound = Inbound(
         source="cli",
         source_id=runtime.ids.short(),
         principal=runtime.owner,
         conversation=conversation,
-        parts=(words,) if invocation.prompt else (),
+        parts=parts,
         received=runtime.clock.now(),
         resumes=not invocation.prompt,
     )
@@ -77,6 +77,19 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     if invocation.resume or invocation.go_on:
         await runtime.hermes.resume(record.id)  # A run that a crash left open takes the message along.
     return record.id, after, True
+
+
+async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
+    """The message: what the person asked, or the skill that it names, after the skills that `-s` names."""
+    if not invocation.prompt:
+        return ()
+    parts = None
+    if invocation.prompt.startswith("/"):
+        parts = await runtime.skills.invoked(invocation.prompt, record.workspace, record.id)
+    parts = parts or (Text(text=invocation.prompt, origin=Origin.OWNER),)
+    if not invocation.skills:
+        return parts
+    return (await runtime.skills.preloaded(invocation.skills, record.workspace, record.id), *parts)
 
 
 async def _was_cut_short(runtime: Runtime, session: str) -> bool:

@@ -44,6 +44,9 @@ OPTIONS = (
         metavar="STEP",
         help="With --replay: from this step on, ask the real model and run tools.",
     ),
+    Option(
+        field="skills", flags=("-s", "--skills"), metavar="NAMES", help="Begin with these skills, NAME or NAME,NAME."
+    ),
     Option(field="quiet", flags=("-q", "--quiet"), help="Show replies only, no progress."),
 )
 
@@ -67,6 +70,7 @@ class Invocation:
     nearest: bool = False
     live_from: str = ""
     quiet: bool = False
+    skills: str = ""
 
     @property
     def is_taped(self) -> bool:

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "secrets": "hermes_agent.cli.commands.secrets:secrets",
     "sessions": "hermes_agent.cli.commands.sessions:sessions",
     "setup": "hermes_agent.cli.commands.setup:setup",
+    "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
 }
 
@@ -39,5 +40,6 @@ SUMMARIES: dict[str, str] = {
     "secrets": "Keep secrets for tools, by name.",
     "sessions": "List, read, find, export and delete conversations.",
     "setup": "Find or choose a model, and see that it answers.",
+    "skills": "Read skills, and take changes of them back.",
     "tools": "Show tools, and switch them on and off by surface.",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from hermes_agent.core.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.section import BYTES_PER_TOKEN, estimate_tokens
 
@@ -30,3 +32,5 @@ def _part_tokens(part: Part) -> int:
             return FRAME_TOKENS + estimate_tokens(f"{name}{arguments}{broken}")
         case ToolResult(parts=parts):
             return FRAME_TOKENS + sum(_part_tokens(inner) for inner in parts)
+        case _:
+            assert_never(part)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from hermes_agent.core.messages import Image, Part, ToolResult
+from hermes_agent.core.model import ModelRequest
 from hermes_agent.providers.budget import REPLY_SHARE, SMALL_WINDOW
 from hermes_agent.providers.catalog import ModelFacts
 from hermes_agent.providers.route import Route
@@ -12,14 +16,34 @@ TIGHT_WINDOW = 16_384
 
 def limits_of(route: Route) -> tuple[str, ...]:
     """What the model cannot do, in a sentence each; none for one that can do everything."""
-    facts, found = route.facts, []
-    if not facts.tools:
-        found.append(f"{route.name} calls no tools: they are left out, and it answers with words alone.")
-    if facts.window < SMALL_WINDOW:
-        tight = " Give it more where you can: long conversations are shortened early." if is_tight(facts) else ""
-        most = f"{facts.window // REPLY_SHARE:,}"
-        found.append(f"{route.name} has a window of {facts.window:,} tokens, of which a reply may take {most}.{tight}")
-    return tuple(found)
+    return tuple(said for said in (wordy(route), narrow(route)) if said)
+
+
+def limits_for(route: Route, request: ModelRequest) -> list[str]:
+    """What of a request the model cannot take, in a sentence each, and how little room it has."""
+    found = [narrow(route)]
+    if request.prefix.tools:
+        found.append(wordy(route))
+    if not route.facts.images and any(isinstance(part, Image) for part in _all_parts(request)):
+        found.append(blind(route))
+    return [said for said in found if said]
+
+
+def wordy(route: Route) -> str:
+    """What is said where tools are offered to a model that calls none; empty for one that does."""
+    if route.facts.tools:
+        return ""
+    return f"{route.name} calls no tools: they are left out, and it answers with words alone."
+
+
+def narrow(route: Route) -> str:
+    """What is said of a small window; empty where there is room."""
+    facts = route.facts
+    if facts.window >= SMALL_WINDOW:
+        return ""
+    tight = " Give it more where you can: long conversations are shortened early." if is_tight(facts) else ""
+    most = f"{facts.window // REPLY_SHARE:,}"
+    return f"{route.name} has a window of {facts.window:,} tokens, of which a reply may take {most}.{tight}"
 
 
 def blind(route: Route) -> str:
@@ -27,6 +51,14 @@ def blind(route: Route) -> str:
     if route.facts.images:
         return ""
     return f"{route.name} sees no pictures: it is told in words that there is one."
+
+
+def _all_parts(request: ModelRequest) -> Iterator[Part]:
+    for message in request.messages:
+        for part in message.parts:
+            yield part
+            if isinstance(part, ToolResult):
+                yield from part.parts
 
 
 def is_tight(facts: ModelFacts) -> bool:

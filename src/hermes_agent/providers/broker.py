@@ -28,6 +28,7 @@ from hermes_agent.core.model import (
     Usage,
 )
 from hermes_agent.host.http import Http
+from hermes_agent.providers.abilities import limits_for
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.chain import Chain, single
 from hermes_agent.providers.routing.joining import Draft, going_on
@@ -109,10 +110,10 @@ class Broker:
             if question.delay:
                 await self._clock.sleep(question.delay)
             line = self._relays.line(question.place)
-            yield self._remarks(question.request, line)
             attempt = None
             try:
                 attempt = await self._attempt(question, line)
+                yield self._remarks(question.request, line, question.plan)
                 async for items in attempt:
                     yield self._heard(items, question)
                 return
@@ -202,12 +203,15 @@ class Broker:
         messages = shrunk(request.messages, times + 1, len(request.messages))
         return line.size(replace(request, messages=messages))
 
-    def _remarks(self, request: ModelRequest, line: Line) -> list[Remark]:
-        """What is said of this request once in a run: that the model has no such reasoning level."""
-        level = line.route.effort(request.effort, tools=bool(request.prefix.tools) and line.route.facts.tools)
-        if level is None or level == request.effort:
-            return []
-        return self._once(f"{line.route.name} has no reasoning level `{request.effort}`: `{level}` is asked for.")
+    def _remarks(self, request: ModelRequest, line: Line, plan: Plan | None) -> list[Remark]:
+        """What is said of this request once in a run: what the model cannot do, and which tools it cannot be given."""
+        route, said = line.route, limits_for(line.route, request)
+        aside = plan.compiler.aside if plan is not None and route.facts.tools else ()
+        said += [f"{route.name} is not offered the tool {tool.name}: {tool.reason}." for tool in aside]
+        level = route.effort(request.effort, tools=bool(request.prefix.tools) and route.facts.tools)
+        if level is not None and level != request.effort:
+            said.append(f"{route.name} has no reasoning level `{request.effort}`: `{level}` is asked for.")
+        return [Remark(text=text) for text in said if self._is_new(text)]
 
     def _who_answers(self, question: _Question) -> list[Remark]:
         """That another model than the first of the chain answers, and why; that the first does again."""
@@ -223,11 +227,11 @@ class Broker:
         why = question.why or self._relays.why(0) or f"{first} cannot"
         return [Remark(text=f"Answered by {name}, because {why.rstrip('.')}.", level="warning")]
 
-    def _once(self, text: str) -> list[Remark]:
-        if text in self._told:
-            return []
+    def _is_new(self, text: str) -> bool:
+        """Whether this was not said before."""
+        new = text not in self._told
         self._told.add(text)
-        return [Remark(text=text)]
+        return new
 
     def _prepare_step(self, decision: Try, question: _Question) -> None:
         request = question.request

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from hermes_agent.providers.kept import KeptTurns, joined
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, json_bytes
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.sight import ANY_PICTURE, PictureRules
-from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, fitted, wire_name
+from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
 from hermes_agent.providers.verifier import Turn
 
 
@@ -29,8 +29,8 @@ class ConversationCompiler(ABC):
 
     `_shown` may mark turns that are already written, or leave some out. `rules` and `pictures` say which tools and
     pictures the dialect takes: `_head` and `_turn` see only such. `names` are the real names of tools by those that
-    were sent instead. Where `_prefill` is True the last turn is the beginning of the reply; only a route whose
-    `prefills` is True gets such a request.
+    were sent instead, `aside` the tools that cannot be sent. Where `_prefill` is True the last turn is the beginning of
+    the reply; only a route whose `prefills` is True gets such a request.
     """
 
     rules: ClassVar[ToolRules] = PLAIN
@@ -41,6 +41,7 @@ class ConversationCompiler(ABC):
         self._kept = KeptTurns(route, self._turn, self.pictures, self.rules)
         self._some_fit = True
         self.names: Mapping[str, str] = NO_NAMES
+        self.aside: Sequence[SetAside] = ()
         self._prefix: Prefix | None = None
         self._begun = b""
         self._fragments: list[bytes] = []
@@ -80,7 +81,7 @@ class ConversationCompiler(ABC):
 
     def _fitted(self, prefix: Prefix) -> Prefix:
         """The prefix with its tools as the dialect takes them, without those that it cannot be offered."""
-        tools, _ = fitted(prefix.tools, self.rules)
+        tools, self.aside = fitted(prefix.tools, self.rules)
         self._some_fit = bool(tools)
         self.names = {
             wire_name(tool.name, self.rules): tool.name for tool in prefix.tools if not self.rules.fits(tool.name)

@@ -12,7 +12,7 @@ from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import Delta, ModelRequest, StopReason, Usage
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.sse import SseDecoder
-from hermes_agent.providers.tool_schemas import PLAIN, ToolRules
+from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules
 
 Table = Mapping[str, type[ProviderError]]
 Taken = frozenset[str] | set[str]
@@ -85,11 +85,13 @@ class Compiler(Protocol):
       it refused them;
     - `tokens` is the size of what `take` was given last, prefix and messages together, by bytes / 4;
     - `names` are the real names of those tools that are called otherwise on the wire;
+    - `aside` are those tools of the prefix that this dialect cannot be offered;
     - `call_ids` holds the id of every call in the messages.
     """
 
     tokens: int
     names: Names
+    aside: Sequence[SetAside]
 
     @property
     def call_ids(self) -> Taken: ...

@@ -112,6 +112,17 @@ def written(part: File) -> str | None:
     return f"[{part.name}]\n{words}"
 
 
+def words_of(part: Part) -> str:
+    """What of a part is words; empty where nothing is."""
+    match part:
+        case Text():
+            return part.text
+        case File():
+            return written(part) or ""
+        case _:
+            return ""
+
+
 def estimate(encoded: bytes, parts: list[Part]) -> int:
     """Tokens of an encoded turn by bytes / 4; pictures and documents count by a flat figure instead of their base64."""
     attached = [part for part in parts if isinstance(part, (Image, File)) and part.data]

@@ -314,7 +314,7 @@ def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[
         if name in models:
             facts = overridden(facts, models[name])
             break
-    if settings.cache_ttl == "1h" and facts.price is not None and facts.price.cache_write > facts.price.input:
+    if settings.cache_ttl == "1h" and facts.price is not None and _is_told(vendor, model, facts):
         facts = replace(facts, price=facts.price.kept_an_hour())
     if settings.window is not None:
         facts = replace(facts, window=settings.window)
@@ -322,6 +322,13 @@ def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[
         paid, written = settings.price_input, settings.price_output
         facts = replace(facts, price=Price(input=paid, output=written, cached=paid, cache_write=paid))
     return facts
+
+
+def _is_told(vendor: Vendor, model: str, facts: ModelFacts) -> bool:
+    """Whether requests to this model say how long a prompt is kept; it is more to write then, where writing costs."""
+    marked = facts.cache_marks or (bool(vendor.quirks.cache_marks) and model.startswith(vendor.quirks.cache_marks))
+    told = marked or (facts.dialect or vendor.dialect) == "anthropic"
+    return told and facts.price is not None and facts.price.cache_write > facts.price.input
 
 
 def output_limit(route: Route, wanted: int | None) -> int:

@@ -64,7 +64,8 @@ class Vendor:
     address is what stands under that name in the environment or `.env`. `key_names` are the names under which a key is
     looked for, in order; `keys_at` is where a person gets one; `key_header` is the header that holds it, empty for the
     dialect's own. `base_url_env` is the name under which another address is. `sign` names a coroutine
-    (`module:attribute`) that gives a request without a key the headers that prove who asks. `sign_in` names the way to
+    (`module:attribute`) that gives a request without a key the headers that prove who asks; `sign_traces` are names
+    and files (`~/...`) of which one is there where it can. `sign_in` names the way to
     sign in instead of a key (`module:attribute`).
 
     `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
@@ -86,6 +87,7 @@ class Vendor:
     key_header: Literal["", "api-key"] = ""
     base_url_env: str = ""
     sign: str = ""
+    sign_traces: tuple[str, ...] = ()
     sign_in: str = ""
     needs_key: bool = True
     default_model: str = ""

@@ -114,11 +114,19 @@ class Transcript:
         if all(isinstance(part, Thinking) for part in parts):
             return
         self._close_calls()
-        if not self.turns:
-            self._last(Role.USER).parts.append(Text(text=OPENING, origin=Origin.RUNTIME))
+        self._ask_for_reply()
         last = self._last(Role.ASSISTANT)
         for part in parts:
             last.parts.append(self._opened(part) if isinstance(part, ToolCall) else part)
+
+    def _ask_for_reply(self) -> None:
+        """Before a reply that nothing asked for stands what the request then ended with, where there was one: a
+        message without words was answered."""
+        if self.turns and self.turns[-1].role is Role.USER:
+            return
+        asked = bool(self.turns) or any(message.role is Role.USER for message in self._taken)
+        words = GO_ON if asked else OPENING
+        self._last(Role.USER).parts.append(Text(text=words, origin=Origin.RUNTIME))
 
     def _opened(self, call: ToolCall) -> ToolCall:
         """The call, waiting for its result under the id that it came with; an id that was used before becomes

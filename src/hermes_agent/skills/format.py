@@ -94,7 +94,7 @@ def name_of(fields: Mapping[str, Any]) -> str:
 
 def name_problems(name: str) -> list[str]:
     """What is wrong with a name, a sentence each. Letters of any script are letters."""
-    found = []
+    found = [] if name else ["The name is empty."]
     if len(name) > LONGEST_NAME:
         found.append(f"The name `{name[:80]}` has {len(name)} characters; at most {LONGEST_NAME} are allowed.")
     if name != name.lower():

@@ -71,6 +71,7 @@ class Library:
 
     async def same_name(self, name: str, workspace: str = "") -> tuple[Card, ...]:
         """Every skill of a name, the one that wins first: what it shadows follows."""
+        await self.look(workspace)
         return tuple(
             card_of(row) for row in await self._index.named(name, await self._keys(workspace)) if not row.problem
         )

@@ -41,7 +41,8 @@ class Timings:
     after a PostgreSQL server's start its missing locks mean nothing, `blink` how long a worker's lock there may be
     missing. `look` overrides how often the dead are looked for, `sweep` is how often lanes are that nobody runs. Mail
     that failed `attempts` times, or was worked on in `crashes` deaths, is refused instead of tried again; after that
-    many deaths, `crash_pause` passes first. `busy` is how long a locked SQLite file is waited for.
+    many deaths, `crash_pause` passes first. `busy` is how long a locked SQLite file is waited for;
+    with `lasting` False nothing waits for the disk there, since the file is thrown away.
     """
 
     ttl: float = 30.0
@@ -53,6 +54,7 @@ class Timings:
     crashes: int = 3
     crash_pause: float = 30.0
     busy: float = 30.0
+    lasting: bool = True
 
 
 class Presence(Protocol):

@@ -78,6 +78,17 @@ def test_cache_points_follow_system_tools_and_the_last_two_user_turns():
     assert [message["content"][-1] == POINT for message in plain["messages"]] == [False, False, True, False, True]
 
 
+def test_a_prompt_is_kept_for_an_hour_where_that_is_wanted():
+    compiler = DIALECT.compiler(route_to(SONNET, cache_ttl="1h"))
+    request = ModelRequest(
+        call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=[said("Hi")]
+    )
+    compiler.take(request)
+    written = compiler.write(request, None).body
+
+    assert written.count(b'{"cachePoint":{"type":"default","ttl":"1h"}}') == written.count(b"cachePoint") == 3
+
+
 def test_a_model_that_is_not_known_gets_no_cache_points_and_no_limit_of_ours():
     plain = body(LLAMA, [said("Hi")])
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import MalformedReply, Overloaded, ProviderError, RateLimited, ServerFailed
-from hermes_agent.core.messages import Text, Thinking, ToolCall
-from hermes_agent.core.model import StopReason, TextDelta, ThinkingDelta, Usage
+from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, said
+from hermes_agent.core.model import ModelRequest, StopReason, TextDelta, ThinkingDelta, Usage
 from hermes_agent.providers.dialects.openai_responses import DIALECT
-from tests.providers.asking import route_to
+from tests.providers.asking import PREFIX, route_to
 
 MAKER = "openai/gpt-5.6-sol"
 ROUTE = route_to(MAKER)
@@ -60,6 +60,32 @@ def test_items_keep_their_order_and_reasoning_is_kept_as_it_came():
     assert (words, call) == (Text(text="Hi"), ToolCall(id="call_1", name="f", arguments={"x": 1}))
     assert finished.stop is StopReason.TOOL_CALLS
     assert [delta.text for delta in shown if isinstance(delta, ThinkingDelta)] == ["first", "\n\nsecond"]
+
+
+def test_the_phase_of_words_is_kept_and_goes_back_to_the_model_that_gave_it():
+    commentary, final = ({**MESSAGE, "phase": phase} for phase in ("commentary", "final_answer"))
+    finished, _ = read(
+        added(0, commentary),
+        piece("output_text", 0, "Looking."),
+        done(0, commentary),
+        added(1, final),
+        piece("output_text", 1, "Found."),
+        done(1, final),
+        ended(),
+    )
+    messages = [said("Hi"), Message(role=Role.ASSISTANT, parts=finished.parts), said("And?")]
+
+    def phases(model: str) -> list[tuple[str, str]]:
+        compiler = DIALECT.compiler(route_to(model))
+        request = ModelRequest(
+            call_id="c", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=messages
+        )
+        compiler.take(request)
+        items = json.loads(compiler.write(request, None).body)["input"]
+        return [(item["content"][0]["text"], item.get("phase", "")) for item in items]
+
+    assert phases(MAKER)[1:3] == [("Looking.", "commentary"), ("Found.", "final_answer")]
+    assert phases("openai/gpt-5.6-luna")[1:3] == [("Looking.", ""), ("Found.", "")]
 
 
 def test_an_answer_that_comes_only_whole_is_read_from_its_end():

@@ -18,6 +18,7 @@ from hermes_agent.core.errors import (
     ProviderError,
     RateLimited,
     ServerFailed,
+    ThinkingRefused,
 )
 from hermes_agent.providers.routing.cooldowns import Rest
 from hermes_agent.providers.routing.policy import (
@@ -94,7 +95,7 @@ def journey(situation: Situation, outcomes: list[tuple[object, ...]]) -> list[tu
 def test_every_sequence_of_outcomes_ends_within_a_known_number_of_attempts(situation, outcomes):
     made = len(journey(situation, outcomes))
     keys = sum(len(station.credentials) for station in situation.chain)
-    assert made <= keys + len(situation.chain) * (situation.max_retries + 1) + MOST_SHRINKS + 1
+    assert made <= keys + len(situation.chain) * (situation.max_retries + 2) + MOST_SHRINKS + 1
 
 
 @given(SITUATIONS, OUTCOMES)
@@ -246,6 +247,13 @@ def test_a_request_that_was_refused_says_nothing_about_the_model():
 def test_a_reply_that_may_not_be_begun_is_asked_for_in_words():
     assert decide(failed(BadRequest, prefilled=True), ONE).step is Step.NO_PREFILL
     assert isinstance(decide(failed(BadRequest, 2, prefilled=True), ONE), GiveUp)
+
+
+def test_thinking_that_is_refused_is_left_out_once_however_few_retries_there_are():
+    without = replace(ONE, max_retries=0)
+    assert decide(failed(ThinkingRefused), without).step is Step.NO_THINKING
+    assert isinstance(decide(failed(ThinkingRefused, 2), without), GiveUp)
+    assert decide(failed(ThinkingRefused, 2), TWO).step is Step.FALL_BACK
 
 
 def test_a_model_whose_rest_has_ended_is_asked_first_again():

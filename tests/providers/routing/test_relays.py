@@ -1,15 +1,17 @@
 """A chain over real servers: who answers, with which key, why, and until when."""
 
+from dataclasses import replace
+
 import pytest
 
 from hermes_agent.core.errors import AuthRefused, ContextTooLong, ProviderError, ServerFailed
-from hermes_agent.core.messages import Message, Role, Text, ToolCall, ToolResult
-from hermes_agent.core.model import Continuing, TextDelta
+from hermes_agent.core.messages import Image, Message, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.model import Continuing, TextDelta, ToolSchema
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
-from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.testing.faults import Empty, Reset, Status, Truncate
 from hermes_agent.testing.model_servers import anthropic_model
-from tests.providers.asking import DIALECTS, Spoken, chained, in_turn, remarks, talking
+from tests.providers.asking import DIALECTS, PIXEL, PREFIX, Spoken, chained, in_turn, remarks, talking
 
 BUSY = Status(503)
 HAIKU = Spoken(name="anthropic", model="anthropic/claude-haiku-4-5", serve=anthropic_model)
@@ -168,6 +170,31 @@ async def test_a_level_that_the_model_lacks_is_told_once_in_a_run():
         usual = await talk.listen(effort="medium")
     assert remarks(first) == ["openai/gpt-5.2 has no reasoning level `max`: `xhigh` is asked for."]
     assert remarks(second) == remarks(usual) == []
+
+
+async def test_what_the_model_cannot_take_is_told_once_in_a_run():
+    models = {"openai/gpt-5.2": ModelOverride(window=32_768, images=False)}
+    prefix = replace(
+        PREFIX, tools=(*PREFIX.tools, ToolSchema(name="odd", description="", parameters={"type": "array"}))
+    )
+    async with talking(DIALECTS[0], lambda _: Say("Hi"), models=models) as talk:
+        first = await talk.listen(prefix=prefix)
+        talk.messages.append(Message(role=Role.USER, parts=(Image(data=PIXEL),)))
+        second, third = await talk.listen(prefix=prefix), await talk.listen(prefix=prefix)
+    assert remarks(first) == [
+        "openai/gpt-5.2 has a window of 32,768 tokens, of which a reply may take 8,192.",
+        "openai/gpt-5.2 is not offered the tool odd: its parameters are of the type `array` instead of an object.",
+    ]
+    assert remarks(second) == ["openai/gpt-5.2 sees no pictures: it is told in words that there is one."]
+    assert remarks(third) == []
+
+
+async def test_a_model_without_tools_is_told_where_tools_are_offered():
+    models = {"openai/gpt-5.2": ModelOverride(tools=False)}
+    async with talking(DIALECTS[0], lambda _: Say("Hi"), models=models) as talk:
+        plain, offered = await talk.listen(prefix=replace(PREFIX, tools=())), await talk.listen()
+    assert remarks(plain) == []
+    assert remarks(offered) == ["openai/gpt-5.2 calls no tools: they are left out, and it answers with words alone."]
 
 
 async def test_without_another_model_the_error_is_the_last_one():

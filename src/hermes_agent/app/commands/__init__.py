@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "cost": "hermes_agent.app.commands.cost:COST",
     "usage": "hermes_agent.app.commands.cost:USAGE",
     "memory": "hermes_agent.app.commands.memory:MEMORY",
+    "skills": "hermes_agent.app.commands.skills:SKILLS",
     "context": "hermes_agent.app.commands.context:CONTEXT",
     "compress": "hermes_agent.app.commands.context:COMPRESS",
     "pin": "hermes_agent.app.commands.context:PIN",

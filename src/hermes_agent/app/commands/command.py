@@ -10,10 +10,14 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.inbound import Inbound, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.host.late import late
 from hermes_agent.store.sessions import Session as SessionRecord
+
+
+class NoCommand(HermesError):
+    """A line that begins like a command and names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ def find_command(line: str) -> tuple[Command, str] | None:
         return None
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, n=1)
-        raise HermesError(
+        raise NoCommand(
             f"There is no command `/{name}`." + (f" Did you mean `/{near[0]}`?" if near else " See `/help`.")
         )
     command: Command = late(COMMANDS[name])
@@ -79,10 +83,23 @@ def find_command(line: str) -> tuple[Command, str] | None:
 
 async def perform(desk: Desk) -> Done | None:
     """Do what the line says; None where it is no command but words for the model."""
-    found = find_command(desk.inbound.text)
+    try:
+        found = find_command(desk.inbound.text)
+    except NoCommand:
+        if (submit := await _skill(desk)) is not None:
+            return Done(submit=submit)
+        raise
     if found is None:
         return None
     command, rest = found
     if desk.busy and not command.while_running:
         raise HermesError(f"`/{command.name}` has to wait: a run is under way. `/stop` ends it.")
     return await command.act(desk, rest)
+
+
+async def _skill(desk: Desk) -> Inbound | None:
+    """The message that a line such as `/skill words` means; None where it names no skill, or a guest wrote it."""
+    if desk.inbound.principal.standing is Standing.GUEST:
+        return None
+    parts = await desk.runtime.skills.invoked(desk.inbound.text, desk.record.workspace, desk.record.id)
+    return None if parts is None else replace(desk.inbound, parts=parts)

@@ -24,6 +24,7 @@ class Talk:
         self.runtime = runtime
         self.record: SessionRecord | None = None
         self._invocation = invocation
+        self._preload = invocation.skills
         self.workspace = str(current_folder())
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
@@ -94,6 +95,10 @@ class Talk:
     async def submit(self, inbound: Inbound) -> int | None:
         """Hand a message in; its row of the inbox."""
         record = await self.ensure()
+        if self._preload and inbound.parts and not inbound.answers:
+            names, self._preload = self._preload, ""
+            first = await self.runtime.skills.preloaded(names, record.workspace, record.id)
+            inbound = replace(inbound, parts=(first, *inbound.parts))
         return (await self.runtime.hermes.submit(inbound, record.id)).inbox
 
     async def answer(self, question: str, answer: str) -> None:

@@ -58,7 +58,9 @@ class VendorName(click.ParamType[Vendor]):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-@click.command(short_help="Sign in to a vendor instead of holding a key.")
+@click.command(
+    short_help="Sign in to a vendor instead of holding a key.", epilog="Example: `hermes login openai-codex`."
+)
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
@@ -84,7 +86,10 @@ def login(surface: Surface, vendor: Vendor, as_json: bool) -> None:
         remark(f"{effective} goes on answering; `hermes model set {vendor.name}` changes that.")
 
 
-@click.command(short_help="Forget a sign-in.")
+@click.command(
+    short_help="Forget a sign-in.",
+    epilog="Example: `hermes logout openai-codex`.",
+)
 @click.argument("vendor", type=VendorName(), metavar="VENDOR")
 @click.option("--json", "as_json", is_flag=True, help="The result as JSON.")
 @pass_surface
@@ -100,12 +105,12 @@ def logout(surface: Surface, vendor: Vendor, as_json: bool) -> None:
         say(f"Signed out of {vendor.title}." if forgotten else f"Nobody is signed in to {vendor.title}.")
 
 
-@click.group(short_help="Show who is signed in, and which keys there are.")
+@click.group(short_help="Show who is signed in, and which keys there are.", epilog="Example: `hermes auth list`.")
 def auth() -> None:
     """Show who is signed in, and which keys there are; never a key or a token itself."""
 
 
-@auth.command("list")
+@auth.command("list", epilog="Example: `hermes auth list --json`.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def list_(surface: Surface, as_json: bool) -> None:

@@ -17,7 +17,10 @@ HEADS = ("CALLS", "INPUT", "CACHED", "SHARE", "OUTPUT", "US DOLLARS")
 LIMIT_HEADS = ("LIMIT", "OF", "MOST", "USED", "RESERVED", "LEFT")
 
 
-@click.command(short_help="Show what was used and what it cost.")
+@click.command(
+    short_help="Show what was used and what it cost.",
+    epilog="Examples: `hermes cost --by provider --since 7d`, `hermes cost --limits`.",
+)
 @click.option(
     "--by",
     default="day",

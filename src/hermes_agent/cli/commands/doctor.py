@@ -12,7 +12,7 @@ from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 
 
-@click.command(short_help="Check this installation and say what to do.")
+@click.command(short_help="Check this installation and say what to do.", epilog="Example: `hermes doctor --offline`.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--offline", is_flag=True, help="Ask no model.")
 @pass_surface

@@ -32,7 +32,10 @@ class Kept:
     notes: tuple[str, ...]
 
 
-@click.group(short_help="Show, choose and test the model.")
+@click.group(
+    short_help="Show, choose and test the model.",
+    epilog="Examples: `hermes model pick`, `hermes model set anthropic/claude-opus-5-5`.",
+)
 def model() -> None:
     """Show, choose and test the model. MODEL is written as vendor/model."""
 
@@ -40,7 +43,7 @@ def model() -> None:
 model.add_command(credentials)
 
 
-@model.command("list")
+@model.command("list", epilog="Examples: `hermes model list --ready`, `hermes model list --vendor openai`.")
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--ready", is_flag=True, help="Only those that could be asked now.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -52,7 +55,7 @@ def list_(surface: Surface, vendor: str, ready: bool, as_json: bool) -> None:
     shown([offer for offer in offers_of(surface, vendor) if offer.ready or not ready], as_json)
 
 
-@model.command()
+@model.command(epilog="Example: `hermes model search mistral images`.")
 @click.argument("words", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
@@ -64,7 +67,7 @@ def search(surface: Surface, words: tuple[str, ...], as_json: bool) -> None:
         remark(f"Nothing of the catalogue fits `{' '.join(words)}`.")
 
 
-@model.command()
+@model.command(epilog="Examples: `hermes model show`, `hermes model show ollama/qwen3`.")
 @click.argument("name", metavar="[MODEL]", default="", type=ModelName())
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
@@ -93,7 +96,7 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
         remark(note)
 
 
-@model.command("set")
+@model.command("set", epilog="Example: `hermes model set anthropic/claude-opus-5-5`.")
 @click.argument("name", metavar="MODEL", type=ModelName())
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
@@ -102,7 +105,7 @@ def set_(surface: Surface, name: str, as_json: bool) -> None:
     keep(surface, name, as_json)
 
 
-@model.command("pick")
+@model.command("pick", epilog="Example: `hermes model pick --vendor openrouter`.")
 @click.option("--vendor", default="", help="Only this vendor's.")
 @click.option("--all", "every", is_flag=True, help="Also those for which there is no key.")
 @click.option("--json", "as_json", is_flag=True, help="The choice as JSON.")
@@ -120,7 +123,7 @@ def pick_(surface: Surface, vendor: str, every: bool, as_json: bool) -> int:
     return Exit.OK
 
 
-@model.command()
+@model.command(epilog="Examples: `hermes model test`, `hermes model test openai/gpt-5.2 --json`.")
 @click.argument("name", metavar="[MODEL]", default="", type=ModelName())
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface

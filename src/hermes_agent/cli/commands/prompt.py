@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -87,6 +87,8 @@ async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
             notes=lambda: snapshot(surface.home, runtime.settings.memory, owner),
             window=_window(runtime),
         )
+        skills = runtime.skills.told(str(current_folder()), runtime.toolbox.names)
+        around = replace(around, skills=await skills.index())
         return parts_of(sections_of(around), runtime.toolbox.offered), runtime.not_offered()
 
 

@@ -31,7 +31,7 @@ class Questions:
         """The digests of the messages."""
         known = self._known
         kept = 0
-        while kept < min(len(known), len(messages)) and known[kept][0] is messages[kept]:
+        while kept < min(len(known), len(messages)) and _same(known[kept][0], messages[kept]):
             kept += 1
         self._known = [*known[:kept], *((each, digest(each, self._redact)) for each in messages[kept:])]
         return tuple(id_ for _, id_ in self._known)
@@ -75,6 +75,10 @@ class Questions:
         if names != recorded:
             return f"the tools: {', '.join(recorded)} were recorded, now there are {', '.join(names)}"
         return _between("the tools' schemas", tools_text(was.tools), tools_text(now.tools))
+
+
+def _same(one: Message, other: Message) -> bool:
+    return one is other or one == other
 
 
 def _is_said(message: Message) -> bool:

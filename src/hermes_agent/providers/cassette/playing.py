@@ -70,6 +70,7 @@ class Player:
         self._tracks: dict[str, ReplayedTrack] = {}
         self._names: dict[str, str] = {}
         self._arrivals = [line for line in cassette.lines if isinstance(line, Arrived)]
+        self._questions: dict[str, Questions] = {}
         self._told: defaultdict[str, list[Told]] = defaultdict(list)
         for line in cassette.lines:
             if isinstance(line, Told):
@@ -122,8 +123,8 @@ class Player:
 
     async def model(self, session: str, purpose: str, redact: Redact, ledger: Ledger, live: Live) -> Model:
         """What answers instead of the model. Raises as `live` where something is live."""
-        questions = Questions(self.cassette, redact)
         track = self.track(session, purpose)
+        questions = self._questions.setdefault(track.name, Questions(self.cassette, redact))
         if self.how.is_live:
             steps = [
                 (asked, each) for asked, each in self.cassette.steps if each is not None and asked.track == track.name

@@ -46,8 +46,9 @@ ERRORS: Table = {
     "ThrottlingException": RateLimited,
     "UnrecognizedClientException": AuthRefused,
 }
-CACHE_POINT = {"cachePoint": {"type": "default"}}
-CACHE_MARK = b',{"cachePoint":{"type":"default"}}'
+# https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_CachePointBlock.html
+CACHE_POINTS = {"5m": {"cachePoint": {"type": "default"}}, "1h": {"cachePoint": {"type": "default", "ttl": "1h"}}}
+CACHE_MARKS = {ttl: b"," + json_bytes(point) for ttl, point in CACHE_POINTS.items()}
 END_OF_TURN = b"]}"
 LEAST_ROOM = 1_024
 # Converse has no tool choice "none", and wants the tools named as long as the conversation has calls.
@@ -85,7 +86,7 @@ class ConverseCompiler(ConversationCompiler):
         if self._route.facts.cache_marks:
             for place in (-1, -3):
                 if len(fragments) >= -place:
-                    fragments[place] = _with(CACHE_MARK, fragments[place])
+                    fragments[place] = _with(CACHE_MARKS[self._route.cache_ttl], fragments[place])
         if self._forbidden:
             fragments[-1] = _with(NO_TOOLS, fragments[-1])
         return fragments
@@ -94,7 +95,7 @@ class ConverseCompiler(ConversationCompiler):
         return f"/model/{quote(self._route.model, safe='')}/converse-stream"
 
     def _head(self, prefix: Prefix) -> bytes:
-        marks = [CACHE_POINT] if self._route.facts.cache_marks else []
+        marks = [CACHE_POINTS[self._route.cache_ttl]] if self._route.facts.cache_marks else []
         head: dict[str, Any] = {}
         if prefix.system.strip():
             head["system"] = [{"text": prefix.system}, *marks]

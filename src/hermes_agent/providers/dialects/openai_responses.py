@@ -112,13 +112,17 @@ def _response(parts: list[Part]) -> str:
 
 
 def _said(parts: Iterable[Part]) -> Iterator[dict[str, Any]]:
+    phase = ""  # of the next words
     for part in parts:
         match part:
             case Thinking():
+                phase = kept_item(part.opaque).phase
                 yield from _reasoning(part)
             case Text():
                 content = [{"type": "output_text", "text": part.text}]
-                yield {"type": "message", "role": "assistant", "content": content}
+                named = {"phase": phase} if phase else {}
+                yield {"type": "message", "role": "assistant", **named, "content": content}
+                phase = ""
             case ToolCall():
                 yield {
                     "type": "function_call",

@@ -40,6 +40,7 @@ class _Item(msgspec.Struct):
     type: str = ""
     call_id: str = ""
     name: str = ""
+    phase: str | None = None
     arguments: str | None = None
     encrypted_content: str | None = None
     content: list[_Content] | None = None
@@ -85,13 +86,14 @@ class _Event(msgspec.Struct):
 
 
 class KeptItem(msgspec.Struct):
-    """What a thinking part of this dialect keeps: a reasoning item as it came, or the name of a response that the
-    provider keeps."""
+    """What a thinking part of this dialect keeps: a reasoning item as it came, the name of a response that the
+    provider keeps, or the phase of the words that follow (`commentary`, `final_answer`), which the model wants back."""
 
     REASONING = "reasoning"
 
     type: str = ""
     response: str = ""
+    phase: str = ""
 
 
 T = TypeVar("T")
@@ -162,6 +164,7 @@ class ResponsesDecoder(ReplyReader[_Event]):
         self.content += 1
         match item.type:
             case "message":
+                self._blocks[("phase", index)] = Block("thinking")
                 self._blocks[index] = Block("text")
             case "reasoning":
                 self._blocks[index] = Block("thinking")
@@ -183,6 +186,8 @@ class ResponsesDecoder(ReplyReader[_Event]):
                 content = item.content or []
                 self._refusal = self._refusal or "".join(part.refusal for part in content)
                 words = "".join(part.text for part in content)
+                if item.phase:
+                    self._blocks[("phase", index)].opaque = json_bytes({"phase": item.phase}).decode()
             case "reasoning":
                 words = PARAGRAPH.join(part.text for part in item.summary or item.content or [])
                 block.opaque = bytes(raw).decode() if item.encrypted_content or item.content else ""

@@ -111,6 +111,7 @@ class Step(StrEnum):
     SHRINK = "shrink"
     FALL_BACK = "fall back"
     NO_PREFILL = "no prefill"
+    NO_THINKING = "no thinking"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +147,7 @@ REMEDIES: Mapping[type[ProviderError], tuple[Step, ...]] = {
     Stalled: (Step.RETRY, Step.FALL_BACK),
     MalformedReply: (Step.RETRY, Step.FALL_BACK),
     EmptyReply: (Step.RETRY, Step.FALL_BACK),
-    ThinkingRefused: (Step.RETRY, Step.FALL_BACK),
+    ThinkingRefused: (Step.NO_THINKING, Step.FALL_BACK),
     ContextTooLong: (Step.SHRINK, Step.FALL_BACK),
     PayloadTooLarge: (Step.SHRINK, Step.FALL_BACK),
     ModelNotFound: (Step.FALL_BACK,),
@@ -175,8 +176,8 @@ def decide(history: History, situation: Situation) -> Decision:
     - No attempt begins at or after the deadline.
     - A retry waits 0.5 s, doubled with each up to 30 s, of which a random half is taken off, so that many clients do
       not come back together; where the provider said when to come back, that moment, up to five minutes.
-    - At one station there are at most `max_retries` retries, one attempt per credential that is refused, two shrunk
-      questions; each station is begun once. So every chain of attempts ends.
+    - At one station there are at most `max_retries` retries, one attempt per credential that is refused, one without
+      the thinking that was refused, two shrunk questions; each station is begun once. So every chain of attempts ends.
     """
     if situation.left is not None and situation.left <= 0:
         return GiveUp(reason="the deadline has passed")
@@ -193,14 +194,13 @@ def decide(history: History, situation: Situation) -> Decision:
 
 
 def allowed_retries(kind: type[ProviderError], max_retries: int) -> int:
-    """An empty reply is worth one more question, not several: it was paid for. Without the thinking that was refused
-    there is nothing left to leave out."""
-    return min(1, max_retries) if kind in {EmptyReply, ThinkingRefused} else max_retries
+    """An empty reply is worth one more question, not several: it was paid for."""
+    return min(1, max_retries) if kind is EmptyReply else max_retries
 
 
 def _retry(history: History, situation: Situation) -> Try | str:
     last = history[-1]
-    here = [failed for failed in history if failed.place.station == last.place.station and failed.kind.retryable]
+    here = [failed for failed in _at_station(history) if Step.RETRY in REMEDIES.get(failed.kind, ())]
     same = [failed for failed in here if failed.kind is last.kind]
     if len(here) > situation.max_retries or len(same) > allowed_retries(last.kind, situation.max_retries):
         return "no attempt is left (`model.max_retries`)"
@@ -245,12 +245,23 @@ def _without_prefill(history: History, situation: Situation) -> Try | str:  # no
     return Try(step=Step.NO_PREFILL, place=last.place) if last.prefilled and begun == 1 else ""
 
 
+def _without_thinking(history: History, situation: Situation) -> Try | str:  # noqa: ARG001 - a step's signature
+    refused = sum(failed.kind is ThinkingRefused for failed in _at_station(history))
+    return Try(step=Step.NO_THINKING, place=history[-1].place) if refused == 1 else ""
+
+
+def _at_station(history: History) -> list[Failed]:
+    """The failed attempts at the station of the last one."""
+    return [failed for failed in history if failed.place.station == history[-1].place.station]
+
+
 STEPS: Mapping[Step, Callable[[History, Situation], Try | str]] = {
     Step.RETRY: _retry,
     Step.ROTATE: _rotate,
     Step.SHRINK: _shrink,
     Step.FALL_BACK: _fall_back,
     Step.NO_PREFILL: _without_prefill,
+    Step.NO_THINKING: _without_thinking,
 }
 
 

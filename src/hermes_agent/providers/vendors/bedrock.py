@@ -48,6 +48,15 @@ VENDOR = Vendor(
     keys_at="https://console.aws.amazon.com/bedrock/home#/api-keys",
     base_url_env="BEDROCK_BASE_URL",
     sign="hermes_agent.providers.signing.aws:sign",
+    sign_traces=(
+        "AWS_ACCESS_KEY_ID",
+        "AWS_PROFILE",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "~/.aws/credentials",
+        "~/.aws/config",
+    ),
     needs_key=False,
     default_model="global.anthropic.claude-opus-4-6-v1",
 )

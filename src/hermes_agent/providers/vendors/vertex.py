@@ -52,6 +52,7 @@ VENDOR = Vendor(
     region="global",
     base_url_env="VERTEX_BASE_URL",
     sign="hermes_agent.providers.signing.google:sign",
+    sign_traces=("GOOGLE_APPLICATION_CREDENTIALS", "~/.config/gcloud/application_default_credentials.json"),
     needs_key=False,
     default_model="gemini-3.8-flash",
     catalogue="gemini",

@@ -22,7 +22,7 @@ SQLITE_INDEX = "hermes_agent.store.sqlite.index:SqliteIndex"
 async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
     """Open (or make) the file at `place`. Raises a `StoreError`."""
     path = _absolute(place)
-    engine = SqliteEngine(path, busy_seconds=timings.busy)
+    engine = SqliteEngine(path, busy_seconds=timings.busy, lasting=timings.lasting)
     await engine.start()
 
     def index() -> SqliteIndex:

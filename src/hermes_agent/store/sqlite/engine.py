@@ -87,8 +87,9 @@ class SqliteEngine:
 
     dialect = Dialect.SQLITE
 
-    def __init__(self, path: Path, *, busy_seconds: float = 30.0) -> None:
+    def __init__(self, path: Path, *, busy_seconds: float = 30.0, lasting: bool = True) -> None:
         self.path = path
+        self._lasting = lasting
         self.bell = Bell(bell_folder(path.parent))
         self._busy_seconds = busy_seconds
         self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
@@ -104,7 +105,7 @@ class SqliteEngine:
         await ready.future
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
-        job = _Job(change, durable=durable)
+        job = _Job(change, durable=durable and self._lasting)
         if self._closed:
             raise DatabaseUnreachable("The store is closed.")
         self._queue.put(job)

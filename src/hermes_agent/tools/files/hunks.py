@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.plainer import plainer
 from hermes_agent.tools.files.patches import Hunk
-from hermes_agent.tools.files.plainer import plainer
 
 # How lines may differ and still be meant, the strictest first.
 _ALIKE: tuple[tuple[str, Callable[[str], str]], ...] = (

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import ToolError
 from hermes_agent.tools.files.changes import Change
 from hermes_agent.tools.files.content import binary_kind, coding_of, newline_of
-from hermes_agent.tools.files.edits import replace
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.hunks import apply_hunks
 from hermes_agent.tools.files.patches import FilePatch, parse_patch

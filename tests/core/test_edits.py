@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import ToolError
-from hermes_agent.tools.files.edits import replace
 
 CODE = "class A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
 

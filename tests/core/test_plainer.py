@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.tools.files.plainer import plainer
+from hermes_agent.core.plainer import plainer
 
 
 def test_typographic_quotes_dashes_and_spaces_become_plain_ones():

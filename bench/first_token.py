@@ -1,0 +1,93 @@
+"""What the harness adds to the first token: ours, with its committed ledger row, beside a bare httpx2 stream.
+
+Both ask the same server over a warm connection, in turn; what is told is the median time to the first word.
+"""
+
+import asyncio
+import gc
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx2
+
+from bench.chunks import NoBook
+from bench.figures import Figure
+from hermes_agent.app.ledger import Book, StoredLedger
+from hermes_agent.cli.main import QUIET
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.messages import said
+from hermes_agent.core.model import ModelRequest, Prefix, TextDelta
+from hermes_agent.host.http import Http
+from hermes_agent.providers.broker import Broker, Ledger
+from hermes_agent.providers.route import choose
+from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.store.database import open_store
+
+TIMES = 200
+MOST = 1.0  # milliseconds that the harness may add
+PREFIX = Prefix(system="You are a careful assistant.", tools=(), hash="0")
+
+
+async def bare(client: httpx2.AsyncClient, url: str, _number: int) -> float:
+    began = time.perf_counter()
+    async with client.stream("POST", f"{url}/chat/completions", json={"messages": []}) as response:
+        first = 0.0
+        async for _ in response.aiter_bytes():
+            first = first or time.perf_counter() - began
+    return first * 1e3
+
+
+async def ours(broker: Broker, number: int) -> float:
+    request = ModelRequest(
+        call_id=f"c{number}", session="s", run="r", turn=1, purpose="chat", prefix=PREFIX, messages=[said("Hi")]
+    )
+    began, first = time.perf_counter(), 0.0
+    async for item in broker.ask(request):
+        if isinstance(item, TextDelta):
+            first = first or time.perf_counter() - began
+    return first * 1e3
+
+
+async def figures(url: str, folder: Path) -> list[Figure]:
+    settings, http, clock = ModelSettings(default="openai/gpt-5.2", base_url=url), Http(), SystemClock()
+    store = await open_store(folder / "hermes.db")
+    route = choose(settings, lambda _: "key")
+
+    def broker(ledger: Ledger) -> Broker:
+        return Broker(route, ledger=ledger, http=http, clock=clock, settings=settings)
+
+    alone, booked = broker(NoBook()), broker(StoredLedger(Book(store=store, clock=clock), "bench"))
+    plain = httpx2.AsyncClient(timeout=None, trust_env=False)
+    floor, without, whole = [], [], []
+    for number in range(TIMES + 10):
+        floor.append(await bare(plain, url, number))
+        without.append(await ours(alone, number))
+        whole.append(await ours(booked, number))
+    await plain.aclose()
+    await http.close()
+    await store.close()
+    base = statistics.median(floor[10:])
+    added = [statistics.median(each[10:]) - base for each in (without, whole)]
+    return [
+        Figure(name="bare httpx2 to the first word", value=base, unit="ms"),
+        Figure(name="the harness adds to the first word, without a book", value=added[0], unit="ms", limit=MOST),
+        Figure(name="the harness adds to the first word, row committed", value=added[1], unit="ms"),
+    ]
+
+
+def measure() -> list[Figure]:
+    """The figures of this module."""
+    gc.set_threshold(QUIET, 20, 20)
+    command = [sys.executable, "-m", "bench.chunks", "--serve", "1", "0"]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+    ):
+        assert server.stdout is not None
+        found = asyncio.run(figures(f"http://127.0.0.1:{int(server.stdout.readline())}/v1", Path(folder)))
+        server.terminate()
+    return found

@@ -1,0 +1,37 @@
+"""/skills: which there are, and what was changed about one."""
+
+from __future__ import annotations
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Standing
+from hermes_agent.skills.offer import shown
+
+LINES = 40
+
+
+async def skills(desk: Desk, rest: str) -> Done:
+    """The skills that this session sees, or those that fit some words."""
+    if desk.inbound.principal.standing is Standing.GUEST:
+        raise HermesError("A guest sees no skills.")
+    library = desk.runtime.skills.library
+    occasion = desk.runtime.skills.occasion(desk.record.id)
+    if rest:
+        cards = await library.candidates(rest, desk.record.workspace, occasion, 10)
+    else:
+        cards = await library.all(desk.record.workspace, occasion, limit=LINES)
+    lines = [shown(card) + (" (a command has this name)" if card.name in COMMANDS else "") for card in cards]
+    lines += [f"{folder}: {problem}" for folder, problem in await library.broken(desk.record.workspace)]
+    if not rest and len(cards) == LINES:
+        lines.append("There are more: `/skills WORDS` finds one, `hermes skills list` shows all.")
+    return Done(text="\n".join(lines) or "There are no skills.")
+
+
+SKILLS = Command(
+    name="skills",
+    summary="List the skills, or those that fit some words.",
+    arguments="[words]",
+    act=skills,
+    while_running=True,
+)

@@ -1,0 +1,157 @@
+"""Using a skill by its slash: its body with the slots filled in and, where it is trusted, its commands run."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from hermes_agent.core.errors import ToolError
+from hermes_agent.skills.library import Library, NoSkill
+from hermes_agent.skills.skill import Card, Parameter, Skill
+from hermes_agent.skills.view import filled, variables_of
+
+COMMAND = re.compile(r"!`([^`\n]+)`")
+SLOT = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
+GIVEN = re.compile(r"([\w-]+)=(.*)", re.DOTALL)
+MOST_STACKED = 5
+LONGEST_OUTPUT = 4_000
+SWITCH = {"yes": "yes", "true": "yes", "on": "yes", "1": "yes", "no": "no", "false": "no", "off": "no", "0": "no"}
+
+Run = Callable[[str], Awaitable[str]]
+"""Runs one command where the session's commands run, and gives what it printed, or why it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invoked:
+    """A line that used skills: what the model is shown of them, and the words that the person added."""
+
+    names: tuple[str, ...]
+    text: str
+    words: str
+
+
+async def invoke(library: Library, line: str, *, workspace: str, session: str, run: Run) -> Invoked | None:
+    """What a line such as `/skill words` or `/one /two words` means; None where its first word is no skill.
+
+    Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used.
+    """
+    cards, words = await _leading(library, line, workspace)
+    if not cards:
+        return None
+    texts = []
+    for card in cards:
+        skill = await library.read(card)
+        # The words belong to the last of several: the others are given none.
+        texts.append(await rendered(library, card, skill, words if card is cards[-1] else "", session, run))
+    return Invoked(names=tuple(card.name for card in cards), text="\n\n".join(texts), words=words)
+
+
+async def preloaded(library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run) -> str:
+    """The text of skills that were asked for before anything was said. Raises `NoSkill`."""
+    texts = []
+    for name in names[:MOST_STACKED]:
+        card = await library.find(name, workspace)
+        texts.append(await rendered(library, card, await library.read(card), "", session, run))
+    return "\n\n".join(texts)
+
+
+async def rendered(library: Library, card: Card, skill: Skill, words: str, session: str, run: Run) -> str:
+    """The body as the model reads it. What the person said is put in last, and is never run."""
+    body = await _with_output(library, card, skill, filled(skill.body, variables_of(card, session)), run)
+    slots = slots_of(skill, words)
+    body = SLOT.sub(lambda found: slots.get(found[1], found[0]), body).replace("$ARGUMENTS", words)
+    return f"[Skill {skill.name}, folder {card.folder}: follow it for what is asked.]\n{body}"
+
+
+def slots_of(skill: Skill, words: str) -> dict[str, str]:
+    """The value of each slot: `name=value`, otherwise in order, otherwise its default. Raises `ToolError`."""
+    parameters = {each.name: each for each in skill.ours.parameters}
+    if not parameters:
+        return {}
+    named: dict[str, str] = {}
+    rest: list[str] = []
+    for word in _words(words):
+        found = GIVEN.fullmatch(word)
+        if found and found[1] in parameters:
+            named[found[1]] = found[2]
+        else:
+            rest.append(word)
+    free = [name for name in parameters if name not in named]
+    for number, name in enumerate(free[: len(rest)]):
+        # The last slot takes all that is left, so that a sentence needs no quotes.
+        named[name] = " ".join(rest[number:]) if name == free[-1] else rest[number]
+    return {name: _checked(skill, each, named.get(name, each.default)) for name, each in parameters.items()}
+
+
+def hash_of(skill: Skill) -> str:
+    """What trust is bound to: another text is another skill."""
+    return hashlib.sha256(skill.text.encode()).hexdigest()
+
+
+def commands_of(skill: Skill) -> list[str]:
+    """The commands inside its body."""
+    return COMMAND.findall(skill.body)
+
+
+async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Card], str]:
+    cards: list[Card] = []
+    rest = line.strip()
+    while rest.startswith("/") and len(cards) < MOST_STACKED:
+        word, _, after = rest.partition(" ")
+        name = word[1:]
+        if not name or "/" in name or "\n" in name:
+            break
+        try:
+            cards.append(await library.find(name, workspace))
+        except NoSkill:
+            break
+        rest = after.strip()
+    return cards, rest
+
+
+async def _with_output(library: Library, card: Card, skill: Skill, body: str, run: Run) -> str:
+    if not COMMAND.search(body):
+        return body
+    trusted = (await asyncio.to_thread(library.state.get)).trusted.get(card.name) == hash_of(skill)
+    parts, position = [], 0
+    for found in COMMAND.finditer(body):
+        said = await run(found[1]) if trusted else _untrusted(card.name, found[1])
+        parts += [body[position : found.start()], said[:LONGEST_OUTPUT]]
+        position = found.end()
+    return "".join([*parts, body[position:]])
+
+
+def _untrusted(name: str, command: str) -> str:
+    return f"[not run: `{command}`; `hermes skills trust {name}` lets this skill run its commands]"
+
+
+def _words(words: str) -> list[str]:
+    try:
+        return shlex.split(words)
+    except ValueError:
+        return words.split()
+
+
+def _checked(skill: Skill, parameter: Parameter, value: str | None) -> str:
+    if value is None:
+        uses: Mapping[str, str] = {each.name: each.description or each.type for each in skill.ours.parameters}
+        told = "; ".join(f"{name}: {words}" for name, words in uses.items())
+        raise ToolError(f"`/{skill.name}` needs `{parameter.name}`: /{skill.name} {parameter.name}=... ({told})")
+    fits = True
+    match parameter.type:
+        case "whole":
+            fits = bool(re.fullmatch(r"[+-]?\d+", value))
+        case "number":
+            fits = bool(re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", value))
+        case "switch":
+            fits, value = value.lower() in SWITCH, SWITCH.get(value.lower(), value)
+        case "text":
+            pass
+    if not fits:
+        wanted = {"whole": "a whole number", "number": "a number", "switch": "yes or no"}[parameter.type]
+        raise ToolError(f"`{parameter.name}` of `/{skill.name}` must be {wanted}, not `{value[:80]}`.")
+    return value

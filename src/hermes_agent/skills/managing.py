@@ -1,0 +1,112 @@
+"""skill_manage: what a model may change about skills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.tool import CallContext, tool
+from hermes_agent.skills.changes import By, Written
+from hermes_agent.skills.library import Library
+from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.reading import SkillReading
+from hermes_agent.skills.skill import FILE
+from hermes_agent.skills.usage import Usage
+from hermes_agent.store.database import Store
+from hermes_agent.store.versions import Author
+
+if TYPE_CHECKING:
+    from hermes_agent.skills.writing import Writer
+
+Action = Literal["create", "edit", "patch", "delete", "write_file", "remove_file"]
+
+
+class SkillTools(SkillReading):
+    """All three tools. `open_writer` gives the writer and the store behind it; `author` is who calls; `reserved` are
+    the names of slash commands, which win over skills."""
+
+    def __init__(
+        self,
+        library: Library,
+        usage: Usage,
+        occasion: Callable[[str], Occasion],
+        open_writer: Callable[[], tuple[Writer, Store]],
+        *,
+        author: Author = Author.FOREGROUND,
+        reserved: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
+        super().__init__(library, usage, occasion)
+        self._open, self._author, self._reserved = open_writer, author, reserved
+
+    @tool(effect=Effect.KEYED, needs=(Capability.SKILLS,))
+    async def skill_manage(  # noqa: PLR0913  one tool of six actions costs a prompt less than six tools
+        self,
+        context: CallContext,
+        action: Action,
+        name: str,
+        content: str = "",
+        old_string: str = "",
+        new_string: str = "",
+        replace_all: bool = False,
+        file: str = "",
+        category: str = "",
+    ) -> str:
+        """Keep a procedure for later: after a task that took many steps or a correction, or when a loaded skill was
+        wrong (patch it at once). Names are of a class of tasks, not of one. delete puts aside.
+
+        Args:
+            content: SKILL.md whole, with frontmatter (name, description: what it does and when to use it), or the file
+            file: in references/, templates/, scripts/ or assets/
+            category: for create: its family
+        """
+        writer, store = self._open()
+        by = await self._by(store, context)
+        if done := await writer.versions.done_by(by.key):
+            return _said(action, Written(name=name, file=file or FILE, version=done.id), "")
+        match action:
+            case "create":
+                written = await writer.create(name, content, by, category)
+            case "edit":
+                written = await writer.edit(name, content, by, context.workspace)
+            case "patch":
+                written = await writer.patch(
+                    name, old_string, new_string, by, file=file or FILE, everywhere=replace_all
+                )
+            case "delete":
+                written = await writer.archive(name, by)
+            case "write_file" | "remove_file" if not file:
+                raise ToolError(f"{action} needs `file`.", hint="Like references/details.md.")
+            case "write_file":
+                written = await writer.write_file(name, file, content.encode(), by)
+            case "remove_file":
+                written = await writer.remove_file(name, file, by)
+        await self._usage.count(name, "patches")
+        shadowed = f"`/{name}` is a command, so the skill has no slash of its own." if name in self._reserved() else ""
+        return _said(action, written, shadowed)
+
+    async def _by(self, store: Store, context: CallContext) -> By:
+        return By(
+            author=self._author,
+            principal=context.speaker,
+            session=context.session,
+            first=await store.history.said_at(context.session),
+            last=await store.history.last_number(context.session),
+            key=context.key,
+        )
+
+
+def _said(action: str, written: Written, note: str) -> str:
+    answer = {
+        "ok": True,
+        "action": action,
+        "name": written.name,
+        "file": written.file,
+        "version": written.version,
+        "undo": f"hermes skills history {written.name}",
+        "note": " ".join(filter(None, (written.note, note))) or None,
+    }
+    return msgspec.json.encode({key: value for key, value in answer.items() if value is not None}).decode()

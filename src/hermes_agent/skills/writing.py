@@ -1,0 +1,263 @@
+"""Changing skills: one door for the model and the person, every change a version, nothing half-written."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.edits import replace
+from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.core.ids import Ids
+from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, write_private
+from hermes_agent.scanner.finding import Severity
+from hermes_agent.scanner.scan import scan
+from hermes_agent.skills.changes import By, Written
+from hermes_agent.skills.format import BadSkill, name_problems, read
+from hermes_agent.skills.library import Library, NoSkill
+from hermes_agent.skills.skill import FILE, Card, Layer
+from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
+from hermes_agent.skills.view import inside
+from hermes_agent.store.versions import Author
+
+ARCHIVE = ".archive"
+BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
+"""Authors whom nobody asked: what a person wrote or pinned is not theirs to change."""
+REMOVED_BY_HAND = "removed"
+
+
+@dataclass(slots=True, kw_only=True)
+class Writer:
+    """The skills of one home as something to change. `guarded` refuses what the scanner is alarmed by, where an agent
+    writes it."""
+
+    library: Library
+    versions: SkillVersions
+    ids: Ids
+    guarded: bool = False
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def home(self) -> Path:
+        """The only folder that is ever written."""
+        return self.library.places.home
+
+    async def create(self, name: str, text: str, by: By, category: str = "") -> Written:
+        """A new skill. Raises `ToolError` for a name that is taken, by whatever layer, or a text that is no skill."""
+        self._check_new(name, text, category)
+        async with self._held():
+            if await self.library.same_name(name):
+                raise ToolError(f"There is a skill `{name}` already.", hint="Change it with patch or edit.")
+            folder = self.home / category / name if category else self.home / name
+            return await self._put(name, folder, {FILE: text.encode()}, by, "create")
+
+    async def edit(self, name: str, text: str, by: By, workspace: str = "") -> Written:
+        """Replace SKILL.md as a whole."""
+        read(text, name)
+        async with self._held():
+            folder = await self._own(name, by, workspace)
+            return await self._put(name, folder, {FILE: text.encode()}, by, "edit")
+
+    async def patch(
+        self, name: str, old: str, new: str, by: By, *, file: str = FILE, everywhere: bool = False
+    ) -> Written:
+        """Replace text in SKILL.md or a support file."""
+        async with self._held():
+            folder = await self._own(name, by, "")
+            path = folder / FILE if file == FILE else inside(folder, file)
+            before = await asyncio.to_thread(read_small, path, LARGEST)
+            if before is None:
+                raise ToolError(f"The skill `{name}` has no file `{file}`.")
+            done = replace(_text(before, file), old, new, everywhere=everywhere)
+            if file == FILE:
+                read(done.content, name)
+            written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
+            return dataclasses.replace(written, note=f"{done.count} place(s), found: {done.strategy}")
+
+    async def write_file(self, name: str, file: str, content: bytes, by: By) -> Written:
+        """A support file, new or replaced."""
+        if len(content) > LARGEST:
+            raise ToolError(f"`{file}` would have {len(content):,} bytes; at most {LARGEST:,} are allowed.")
+        async with self._held():
+            folder = await self._own(name, by, "")
+            inside(folder, file)
+            return await self._put(name, folder, {file: content}, by, "write_file")
+
+    async def remove_file(self, name: str, file: str, by: By) -> Written:
+        """Take a support file away; its content stays in the history."""
+        async with self._held():
+            folder = await self._own(name, by, "")
+            if not inside(folder, file).is_file():
+                raise ToolError(f"The skill `{name}` has no file `{file}`.")
+            return await self._put(name, folder, {file: None}, by, "remove_file")
+
+    async def archive(self, name: str, by: By) -> Written:
+        """Put a skill aside: nothing of it is lost, `restore` brings it back."""
+        async with self._held():
+            card = await self.library.find(name)
+            await self._may(card, by)
+            if by.author is not Author.OWNER and name in self.library.state.get().pinned:
+                raise Refused(f"The person pinned `{name}`: only they put it aside.")
+            if card.layer is Layer.EXTERNAL:
+                raise ToolError(
+                    f"`{name}` stands in {card.folder}, which is never written: `skills.disabled` hides it."
+                )
+            if await asyncio.to_thread((self.library.places.bundled / name / FILE).is_file):
+                await self._say_removed(name)
+            if card.layer is not Layer.USER:
+                await self.library.forget()
+                return Written(name=name, file=FILE, version=0)
+            number = await self._move(name, card.path, self.home / ARCHIVE / name, by, "archive")
+            return Written(name=name, file=FILE, version=number)
+
+    async def restore(self, name: str, by: By) -> Written:
+        """Bring back what was put aside."""
+        async with self._held():
+            aside, removed = self.home / ARCHIVE / name, name in self.library.state.get().removed
+            if removed:
+                self.library.state.change(
+                    lambda state: msgspec.structs.replace(
+                        state, removed={key: value for key, value in state.removed.items() if key != name}
+                    )
+                )
+            if not aside.is_dir() or (self.home / name).exists():
+                if not removed:
+                    raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
+                await self.library.forget()
+                return Written(name=name, file=FILE, version=0)
+            number = await self._move(name, aside, self.home / name, by, "restore")
+            return Written(name=name, file=FILE, version=number)
+
+    async def revert(self, name: str, number: int, by: By) -> Written:
+        """Every file as it was after that version, to the byte."""
+        async with self._held():
+            card = await self.library.find(name) if await self.library.same_name(name) else None
+            folder = card.path if card is not None and card.layer is Layer.USER else self.home / name
+            await self.versions.notice(name, folder)
+            files = {
+                item.removeprefix(f"{name}/"): content
+                for item, content in (await self.versions.at(name, number)).items()
+            }
+            return await self._put(name, folder, files, by, f"revert to {number}")
+
+    async def owner(self, card: Card) -> Owner:
+        """Whose a skill is."""
+        if card.layer is Layer.BUNDLED or card.name in (await asyncio.to_thread(self.library.state.get)).bases:
+            return Owner.BUNDLED
+        return await self.versions.owner(card.name) if card.layer is Layer.USER else Owner.USER
+
+    async def _own(self, name: str, by: By, workspace: str) -> Path:
+        """The folder to write to: the skill's own, or a copy of a layer that is never written. Raises `ToolError`."""
+        card = await self.library.find(name, workspace)
+        await self._may(card, by)
+        if card.layer is Layer.USER:
+            await self.versions.notice(name, card.path)
+            return card.path
+        if card.layer is Layer.PROJECT:
+            raise ToolError(f"`{name}` belongs to the project ({card.folder}).", hint="Change its files there.")
+        copied = {
+            str(path.relative_to(card.path)): path.read_bytes()
+            for path in await asyncio.to_thread(own_files, card.path)
+        }
+        base = hashlib.sha256(copied[FILE]).hexdigest()
+        folder = self.home / name
+        copier = By(author=Author.HUB, principal=by.principal, session=by.session, first=by.first, last=by.last)
+        await self._put(name, folder, copied, copier, "copy")
+        self.library.state.change(lambda state: msgspec.structs.replace(state, bases={**state.bases, name: base}))
+        return folder
+
+    async def _may(self, card: Card, by: By) -> None:
+        if by.author not in BESIDE:
+            return
+        if card.name in self.library.state.get().pinned:
+            raise Refused(f"The person pinned `{card.name}`: it may only be proposed to change it.")
+        if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
+            raise Refused(f"A person wrote `{card.name}`: it may only be proposed to change it.")
+
+    def _check_new(self, name: str, text: str, category: str) -> None:
+        problems = [*name_problems(name), *(name_problems(category) if category else ())]
+        if problems:
+            raise BadSkill(" ".join(problems))
+        read(text, name)
+        taken = {each.name.casefold(): each.name for each in self.home.iterdir()} if self.home.is_dir() else {}
+        if (other := taken.get(name.casefold(), name)) != name:
+            raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
+
+    async def _put(self, name: str, folder: Path, files: Mapping[str, bytes | None], by: By, action: str) -> Written:
+        self._guard(files, by)
+        act, number, last = self.ids.short(), 0, FILE
+        for file, content in files.items():
+            path = folder / FILE if file == FILE else inside(folder, file)
+            before = await asyncio.to_thread(read_small, path, LARGEST * 4)
+            if before == content:
+                continue
+            number = await self.versions.intend(f"{name}/{file}", before, content, by, action, act)
+            await asyncio.to_thread(_swap, path, content)
+            await self.versions.settle(number, done=True)
+            last = file
+        await self.library.forget()
+        return Written(name=name, file=last, version=number, folder=str(folder))
+
+    async def _move(self, name: str, old: Path, new: Path, by: By, action: str) -> int:
+        await self.versions.notice(name, old if action == "archive" else self.home / name)
+        act, numbers = self.ids.short(), []
+        for path in await asyncio.to_thread(own_files, old):
+            content = await asyncio.to_thread(path.read_bytes)
+            before, after = (content, None) if action == "archive" else (None, content)
+            item = f"{name}/{path.relative_to(old)}"
+            numbers.append(await self.versions.intend(item, before, after, by, action, act))
+        await asyncio.to_thread(_rename, old, new)
+        for number in numbers:
+            await self.versions.settle(number, done=True)
+        await self.library.forget()
+        return numbers[0] if numbers else 0
+
+    def _guard(self, files: Mapping[str, bytes | None], by: By) -> None:
+        if not self.guarded or by.author is Author.OWNER:
+            return
+        for file, content in files.items():
+            found = [
+                each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK
+            ]
+            if found:
+                raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
+
+    async def _say_removed(self, name: str) -> None:
+        self.library.state.change(
+            lambda state: msgspec.structs.replace(state, removed={**state.removed, name: REMOVED_BY_HAND})
+        )
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        await asyncio.to_thread(self.home.mkdir, PRIVATE_FOLDER, parents=True, exist_ok=True)
+        async with self._turn, held(self.home / ".lock"):
+            yield
+
+
+def _swap(path: Path, content: bytes | None) -> None:
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    write_private(path, content)
+
+
+def _rename(old: Path, new: Path) -> None:
+    new.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    if new.exists():  # An earlier one of that name: its history is in the ledger.
+        shutil.rmtree(new)
+    old.rename(new)
+
+
+def _text(content: bytes, file: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ToolError(f"`{file}` is no text.", hint="Replace it with write_file.") from error

@@ -1,0 +1,88 @@
+"""`hermes skills`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import HermesError
+from hermes_agent.skills.library import NoSkill
+from tests.cli.shell import Said, typed
+from tests.skills.shelf import put, skill_text
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    put(tmp_path / "home/skills", "tea", "Makes tea.", "Boil !`date`")
+    return tmp_path / "home"
+
+
+def skills(home: Path, *words: str) -> Said:
+    return typed(home, "skills", *words)
+
+
+def names(home: Path) -> list[str]:
+    return [row["name"] for row in json.loads(skills(home, "list", "--json").out)]
+
+
+def test_skills_are_listed_with_whose_they_are(home: Path) -> None:
+    (home / "skills/broken").mkdir()
+    (home / "skills/broken/SKILL.md").write_text("nothing")
+    rows = {row["name"]: row for row in json.loads(skills(home, "list", "--json").out)}
+
+    assert (rows["tea"]["layer"], rows["tea"]["owner"]) == ("user", "user")
+    assert rows["commit-message"]["owner"] == "bundled"
+    assert "does not begin with frontmatter" in skills(home, "list").err
+
+
+def test_a_skill_is_shown_with_its_commands_and_what_it_hides(home: Path) -> None:
+    put(home / "skills", "code-review")
+    assert skills(home, "show", "tea").out == skill_text("tea", "Makes tea.", "Boil !`date`")
+    assert "Runs where it is trusted: date" in skills(home, "show", "tea").err
+    assert "It hides another of that name" in skills(home, "show", "code-review").err
+
+
+def test_a_change_by_hand_is_in_the_history_and_can_be_taken_back(home: Path) -> None:
+    first = json.loads(skills(home, "history", "tea", "--json").out)[0]["version"]
+    (home / "skills/tea/SKILL.md").write_text(skill_text("tea", "Makes tea.", "Pour."))
+
+    assert "+Pour." in skills(home, "diff", "tea").out
+    assert "-Pour." in skills(home, "revert", "tea", first).out
+    assert (home / "skills/tea/SKILL.md").read_text() == skill_text("tea", "Makes tea.", "Boil !`date`")
+    assert "already" in skills(home, "revert", "tea", first).out
+    assert len(json.loads(skills(home, "history", "tea", "--json").out)) == 3
+    assert "edit by hand" in skills(home, "history", "tea").out
+
+
+def test_pins_and_trust_are_kept_and_taken_off(home: Path) -> None:
+    assert "pinned" in skills(home, "pin", "tea").out
+    assert "tea *" in skills(home, "list").out
+    skills(home, "pin", "tea", "--off")
+    assert "tea *" not in skills(home, "list").out
+    assert skills(home, "trust", "tea").out == "`tea` may now run: date\n"
+    assert "no longer" in skills(home, "trust", "tea", "--off").out
+
+
+def test_a_skill_is_put_aside_and_brought_back(home: Path) -> None:
+    for name in ("tea", "code-review"):
+        skills(home, "archive", name)
+        assert name not in names(home)
+        skills(home, "restore", name)
+        assert name in names(home)
+
+
+def test_use_is_counted(home: Path) -> None:
+    assert skills(home, "stats").out == "No skill was used yet.\n"
+    used = {"tea": {"views": 2, "uses": 1, "patches": 0, "last": 1.0}}
+    (home / "skills/.usage.json").write_text(json.dumps(used))
+    assert json.loads(skills(home, "stats", "--json").out) == [{"name": "tea", **used["tea"]}]
+    assert "tea" in skills(home, "stats").out
+
+
+def test_what_is_not_there_is_told(home: Path) -> None:
+    with pytest.raises(NoSkill, match="no skill `teas`"):
+        skills(home, "show", "teas")
+    with pytest.raises(HermesError, match="no such version"):
+        skills(home, "diff", "tea", "99")
