@@ -22,6 +22,7 @@ MODULES = (
     "kills",
     "scanner",
     "replay",
+    "recall",
     "skills",
 )
 

@@ -37,6 +37,7 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "skill_view",
         "skill_manage",
         "memory",
+        "session_search",
         "clarify",
     ]
 
@@ -73,7 +74,10 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
     kit = toolkit(tmp_path)
 
     web = ["web_search", "web_extract"]
-    for surface, has in {"webhook": [*web, "todo", "clarify"], "guest": [*web, "todo", "memory", "clarify"]}.items():
+    for surface, has in {
+        "webhook": [*web, "todo", "clarify"],
+        "guest": [*web, "todo", "memory", "session_search", "clarify"],
+    }.items():
         assert [schema.name for schema in kit.toolbox(surface).offered] == has
         with pytest.raises(UnknownTool):
             kit.toolbox(surface).resolve("terminal", {"command": "ls"})
@@ -82,8 +86,8 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "clarify")
-    assert kit.toolsets("guest") == ("files", "web", "todo", "memory", "clarify")
+    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "recall", "clarify")
+    assert kit.toolsets("guest") == ("files", "web", "todo", "memory", "recall", "clarify")
     assert kit.toolsets("telegram") == TOOLSETS
 
 

@@ -14,16 +14,18 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.errors import ConfigError, ToolError
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.recall_tools import RecallTools
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
+from hermes_agent.store.database import Store
 from hermes_agent.tools.clarify import ClarifyTools
 from hermes_agent.tools.code.tools import CodeTools
 from hermes_agent.tools.excerpt import Caps
@@ -53,7 +55,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 SMALL_WINDOW = 16_384
@@ -70,17 +72,24 @@ def no_notes() -> Notes:
     raise ConfigError("There are no notes without a database.")
 
 
+def no_store() -> Store:
+    """Where there is no log."""
+    raise ToolError("There is no log of conversations here.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
     `secret` for the value of a secret, empty where there is none, `redact` for a text without any known secret; `notes`
     for those of the home, `is_owner` whether a principal, by their key, is the one whose home this is. `http` is what
-    the web is reached by."""
+    the web is reached by.
+    `store` gives the log."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
+    store: Callable[[], Store] = no_store
     is_owner: Callable[[str], bool] = is_local
     http: Http = field(default_factory=Http)
 
@@ -126,6 +135,7 @@ class Toolkit:
             "todo": TodoTools(self._todos),
             "skills": self.skills.tools,
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
+            "recall": RecallTools(means.store),
             "clarify": ClarifyTools(),
         }
         self._toolsets, self._extra = toolsets, extra

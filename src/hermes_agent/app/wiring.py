@@ -100,7 +100,12 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
         means = Means(
-            secret=secrets.get, redact=secrets.redact, notes=lambda: notes, is_owner=options.is_owner, http=http
+            secret=secrets.get,
+            redact=secrets.redact,
+            notes=lambda: notes,
+            store=lambda: store,
+            is_owner=options.is_owner,
+            http=http,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         url = inserted.database or loaded.value.store.url or str(home.database)

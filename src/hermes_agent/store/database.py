@@ -42,6 +42,7 @@ class Store:
 
     def __init__(self, opened: Opened, clock: Clock, timings: Timings, worker_name: str, ids: Ids) -> None:
         engine = self._engine = opened.engine
+        self._clock = clock
         self.workers = Workers(engine, opened.presence, clock, timings, worker_name)
         self._index = opened.index
         self._search: Search | None = None
@@ -65,7 +66,7 @@ class Store:
     def search(self) -> Search:
         """Search over all logs."""
         if self._search is None:
-            self._search = late(SEARCH)(self._index())
+            self._search = late(SEARCH)(self._index(), self._engine, self._clock)
         return self._search
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:

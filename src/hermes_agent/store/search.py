@@ -1,31 +1,50 @@
-"""Search over all logs: an index that is filled from them, and can be thrown away and made again at any time."""
+"""Search over all logs: sessions and messages by what was said in them, whoever asks and however it is asked."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Protocol
 
 import msgspec
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.messages import Role
 from hermes_agent.store.bodies import plain
-from hermes_agent.store.transaction import Row
+from hermes_agent.store.finding.dates import Span
+from hermes_agent.store.finding.question import Question, understood
+from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Spoken
+from hermes_agent.store.finding.snippets import Spot, snippet
+from hermes_agent.store.finding.terms import Phrase, Term
+from hermes_agent.store.transaction import Engine, Row, Transaction
 
 # The events whose words a person would look for.
 KINDS = ("message_taken", "replied")
-WORD = re.compile(r"\w+")
-TERM = re.compile(r'"([^"]*)"|([^\s"]+)')
-# Scripts that put no space between words (and Korean, whose words take endings): each character is a word of its own.
-UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-LONGEST_TEXT = 100_000
-LONGEST_QUERY = 64
-AROUND = 90
-SHORTEST_STEM = 4
-ENDING = 3
-
-Phrase = tuple[str, ...]
+# How many passages are read from the log and weighed message by message: the index has put them in order already.
+READ = 12
+# Phrases that the index looks for: the rarest ones.
+MOST_PHRASES = 16
+MOST_HELD = 8000  # Passages that hold any of them, about.
+MOST_WEIGHED = 48
+FEW_PASSAGES = 1000  # Of so few, also those are weighed that hold common words alone.
+SHORTEST_BEGINNING = 3
+MESSAGES = f"""
+WITH wanted (session, first, last) AS (VALUES {{values}})
+SELECT entry.session, entry.number, entry.at, entry.body
+FROM wanted CROSS JOIN entry JOIN session ON session.id = entry.session
+WHERE entry.session = wanted.session AND entry.number BETWEEN wanted.first AND wanted.last
+AND entry.kind IN {KINDS} AND session.deleted IS NULL
+ORDER BY entry.session, entry.number
+"""
+SAID = f"SELECT session, number, at, body FROM entry WHERE session = $1 AND kind IN {KINDS} AND number"
+EARLIER = f"{SAID} < $2 ORDER BY number DESC LIMIT $3"
+LATER = f"{SAID} >= $2 ORDER BY number LIMIT $3"
+RECENT = """
+SELECT id FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1)
+AND (CAST($2 AS TEXT) = '' OR conversation = $2) ORDER BY updated DESC, id DESC LIMIT $3
+"""
+EXTENT = "(CAST(${} AS TEXT), CAST(${} AS bigint), CAST(${} AS bigint))"
 
 
 class _Part(msgspec.Struct):
@@ -46,88 +65,184 @@ _decoder = msgspec.json.Decoder(_Told)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose sessions: of one principal, of one conversation; of everybody where both are empty."""
+
+    principal: str = ""
+    conversation: str = ""
+
+
+EVERYBODY = Scope()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A message that was found: where it is, when and by whom it was said, and the words around what was looked for."""
+    """A message that was found: where it is, when and by whom it was said, and the words around what was looked for;
+    `marks` says from which to which character of the snippet a word goes that was looked for."""
 
     session: str
     number: int
     at: float
     role: Role
     snippet: str
+    marks: tuple[Spot, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A session that was found, with its best messages."""
+
+    session: str
+    score: float
+    hits: tuple[Hit, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a message must hold: every phrase, or any. A phrase is words that follow each other, in lower case."""
+    """What a passage must hold: every phrase of `every`, or else one of `some`; none of `without`; and be of one of
+    these spans, where there are some."""
 
-    phrases: tuple[Phrase, ...]
-    every: bool
+    some: tuple[Phrase, ...] = ()
+    every: tuple[Phrase, ...] = ()
+    without: tuple[Phrase, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """A passage: a run of messages of one session, by their numbers."""
+
+    session: str
+    first: int
+    last: int
 
 
 class Index(Protocol):
-    """Words of all logs in one dialect.
+    """Passages of all logs in one dialect.
 
     - `catch_up` reads what the logs gained and lost since the last time; returns how many entries it read;
-    - `find` catches up, then gives rows `(session, number, at, body)`, the best first, for the first of the wishes that
-      any message fulfils; of sessions that exist, of one principal where it is named.
+    - `count` catches up, then says how much there is, and how many passages hold each phrase;
+    - `resembling` gives terms that begin in these ways, a few of each;
+    - `passages` gives the best first (the newest, where nothing but spans is wanted), of sessions in scope.
     """
 
     async def catch_up(self) -> int: ...
 
-    async def find(self, wishes: Sequence[Wanted], *, principal: str, limit: int) -> list[Row]: ...
+    async def count(self, phrases: Sequence[Phrase]) -> Counts: ...
+
+    async def resembling(self, beginnings: Sequence[Term]) -> list[Term]: ...
+
+    async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]: ...
 
     async def close(self) -> None: ...
 
 
 class Search:
-    """Finds messages by their words, in any form of punctuation; English words by their stems."""
+    """Finds sessions and messages by their words, in any form of punctuation; English words by their stems, other
+    scripts by any two characters."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, engine: Engine, clock: Clock) -> None:
         self._index = index
+        self._engine = engine
+        self._clock = clock
 
     async def catch_up(self) -> int:
         """Bring the index up to date with the logs, so that the next search need not; how many entries were read."""
         return await self._index.catch_up()
 
-    async def search(self, query: str, principal: str | None = None, limit: int = 20) -> list[Hit]:
-        """The best hits first: messages that hold all words (and "phrases in quotes"), or else any of them."""
-        phrases = phrases_of(query)
-        if not phrases:
-            return []
-        rows = await self._index.find(wishes_of(phrases), principal=principal or "", limit=limit)
-        pattern = pattern_of(phrases)
-        return [_hit(row, pattern) for row in rows]
+    async def discover(self, query: str, scope: Scope = EVERYBODY, limit: int = 5, each: int = 3) -> list[Found]:
+        """The best sessions, each with its `each` best messages."""
+        wanted, ranked = await self._ranked(query, scope, limit)
+        return [
+            Found(
+                session=one.session,
+                score=one.score,
+                hits=tuple(_hit(scored.message, wanted) for scored in one.messages[:each]),
+            )
+            for one in ranked[:limit]
+        ]
+
+    async def search(self, query: str, scope: Scope = EVERYBODY, limit: int = 20) -> list[Hit]:
+        """The best messages, those of better sessions first where they are as good."""
+        wanted, ranked = await self._ranked(query, scope, limit)
+        weighed = [(one.score + scored.score, scored.message) for one in ranked for scored in one.messages]
+        weighed.sort(key=lambda each: -each[0])
+        return [_hit(message, wanted) for _score, message in weighed[:limit]]
+
+    async def read(self, session: str, around: int, before: int, after: int) -> list[Spoken]:
+        """Messages of one session in their order: `before` of them ahead of number `around`, and `after` from it on."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            earlier = await tx.rows(EARLIER, session, around, before)
+            return [*reversed(earlier), *await tx.rows(LATER, session, around, after)]
+
+        return [_spoken(row) for row in await self._engine.read(query)]
+
+    async def recent(self, scope: Scope = EVERYBODY, limit: int = 10) -> list[str]:
+        """The ids of the sessions that were used last, the latest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(RECENT, scope.principal, scope.conversation, limit)
+
+        return [row[0] for row in await self._engine.read(query)]
 
     async def close(self) -> None:
         """Close what the index has open."""
         await self._index.close()
 
+    async def _ranked(self, query: str, scope: Scope, limit: int) -> tuple[tuple[Phrase, ...], list[Ranked]]:
+        question = understood(query, self._clock.now())
+        if question.is_empty:
+            return (), []
+        counts = await self._index.count(tuple(dict.fromkeys((*question.words, *question.required, *question.apart))))
+        for wanted in _wishes(question, counts):
+            if ranked := await self._weighed(question, wanted, counts, scope, max(READ, limit)):
+                return (*wanted.every, *wanted.some), ranked
+        return await self._alike(question, scope, max(READ, limit))
 
-def phrases_of(query: str) -> tuple[Phrase, ...]:
-    """What is looked for: quoted words together, others alone; punctuation means nothing, so nothing can be wrong."""
-    found = [tuple(words(quoted or single)) for quoted, single in TERM.findall(query)]
-    return tuple(dict.fromkeys(phrase for phrase in found if phrase))[:LONGEST_QUERY]
+    async def _alike(self, question: Question, scope: Scope, limit: int) -> tuple[tuple[Phrase, ...], list[Ranked]]:
+        """Nothing holds what was asked for: what holds words that begin so."""
+        single = {term for phrase in (*question.words, *question.required) for term in phrase}
+        beginnings = sorted(term for term in single if len(term) >= SHORTEST_BEGINNING or not term.isascii())
+        alike = tuple((term,) for term in await self._index.resembling(beginnings[:MOST_PHRASES])) if beginnings else ()
+        if not alike:
+            return (), []
+        counts = await self._index.count(alike)
+        loose = replace(question, words=alike, required=())
+        wanted = Wanted(some=_rarest(alike, counts))
+        return wanted.some, await self._weighed(loose, wanted, counts, scope, limit)
 
+    async def _weighed(
+        self, question: Question, wanted: Wanted, counts: Counts, scope: Scope, limit: int
+    ) -> list[Ranked]:
+        extents = await self._index.passages(wanted, scope, limit)
+        if question.spans and not wanted.spans:
+            spans = tuple(Span(start=span.start, end=span.end + SOON) for span in question.spans)
+            extents += await self._index.passages(replace(wanted, spans=spans), scope, limit)
+            extents += await self._index.passages(Wanted(spans=question.spans), scope, limit)
+        if not extents:
+            return []
+        rule = replace(question, required=wanted.every)
+        weighed = (
+            _telling((*wanted.some, *question.words), counts)[:MOST_WEIGHED] if wanted.some or wanted.every else []
+        )
+        passages = await self._read(list(dict.fromkeys(extents)))
+        return Ranking(rule, weighed, counts).ranked(passages)
 
-def wishes_of(phrases: tuple[Phrase, ...]) -> list[Wanted]:
-    """What to look for until something is found: all, any, and any word of what was joined by punctuation."""
-    wishes = [Wanted(phrases=phrases, every=True)]
-    if len(phrases) > 1:
-        wishes.append(Wanted(phrases=phrases, every=False))
-    apart = tuple(dict.fromkeys((word,) for phrase in phrases for word in phrase))
-    if len(apart) > len(phrases):
-        wishes.append(Wanted(phrases=apart, every=False))
-    return wishes
+    async def _read(self, extents: list[Extent]) -> list[list[Spoken]]:
+        values = ", ".join(EXTENT.format(n, n + 1, n + 2) for n in range(1, 3 * len(extents), 3))
+        places = [value for each in extents for value in (each.session, each.first, each.last)]
 
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(MESSAGES.format(values=values), *places)
 
-def words(text: str) -> list[str]:
-    """The words of a text, lower-case; a character of an unspaced script is a word."""
-    return WORD.findall(spaced(text.lower()))
-
-
-def spaced(text: str) -> str:
-    """The text with spaces around every character that is a word of its own."""
-    return UNSPACED.sub(r" \g<0> ", text) if UNSPACED.search(text) else text
+        messages = {(row[0], row[1]): _spoken(row) for row in await self._engine.read(query)}
+        in_order = {key: list(rows) for key, rows in groupby(messages.values(), key=lambda each: each.session)}
+        runs = (
+            [each for each in in_order.get(extent.session, ()) if extent.first <= each.number <= extent.last]
+            for extent in extents
+        )
+        return [run for run in runs if run]
 
 
 def said(body: str) -> tuple[Role, str]:
@@ -144,26 +259,52 @@ def told(body: str) -> _Told:
         return msgspec.convert(plain(body), _Told)
 
 
-def pattern_of(phrases: tuple[Phrase, ...]) -> re.Pattern[str]:
-    """What finds the words of a query in a text, or at least the beginnings of words like them."""
-    forms = dict.fromkeys(form for phrase in phrases for word in phrase for form in (word, _stem(word)))
-    return re.compile("|".join(rf"\b{form}" if form.isascii() else form for form in forms), re.IGNORECASE)
+def _wishes(question: Question, counts: Counts) -> list[Wanted]:
+    """What to look for until something is found: quoted phrases as they stand, then any of all words; what is left out
+    is left out of the messages, and, should that leave nothing, of the passages."""
+    words = _rarest(question.words, counts)
+    loose = _rarest((*question.words, *question.required, *question.apart), counts)
+    wishes = []
+    if question.required and all(counts.holding[phrase] for phrase in question.required):
+        wishes.append(Wanted(some=words, every=question.required[:MOST_PHRASES]))
+    if loose:
+        wishes.append(Wanted(some=loose))
+        if question.excluded:
+            wishes.append(Wanted(some=loose, without=question.excluded[:MOST_PHRASES]))
+    if question.spans:
+        wishes.append(Wanted(spans=question.spans))
+    return wishes
 
 
-def snippet(text: str, pattern: re.Pattern[str]) -> str:
-    """The first place where one of the words stands, with what is around it, on one line."""
-    match = pattern.search(text)
-    middle = match.start() if match else 0
-    first, last = max(0, middle - AROUND), middle + AROUND
-    cut = " ".join(text[first:last].split())
-    return f"{'…' if first else ''}{cut}{'…' if last < len(text) else ''}"
+def _rarest(phrases: tuple[Phrase, ...], counts: Counts) -> tuple[Phrase, ...]:
+    """The rarest of those that tell passages apart, as many as the index can look through in a moment."""
+    chosen: list[Phrase] = []
+    room = MOST_HELD
+    for phrase in _telling(phrases, counts)[:MOST_PHRASES]:
+        room -= counts.holding[phrase]
+        if chosen and room < 0:
+            break
+        chosen.append(phrase)
+    return tuple(chosen)
 
 
-def _stem(word: str) -> str:
-    return word[: max(SHORTEST_STEM, len(word) - ENDING)]
+def _telling(phrases: tuple[Phrase, ...], counts: Counts) -> list[Phrase]:
+    """Those that exist, the rarest first; without those that most passages have, where there are many passages."""
+    held = [phrase for phrase in dict.fromkeys(phrases) if counts.holding[phrase]]
+    held.sort(key=lambda phrase: counts.holding[phrase])
+    if counts.passages <= FEW_PASSAGES:
+        return held
+    return [phrase for phrase in held if 2 * counts.holding[phrase] <= counts.passages] or held
 
 
-def _hit(row: Row, pattern: re.Pattern[str]) -> Hit:
+def _spoken(row: Row) -> Spoken:
     session, number, at, body = row
     role, text = said(body)
-    return Hit(session=session, number=number, at=at, role=role, snippet=snippet(text, pattern))
+    return Spoken(session=session, number=number, at=at, role=role, text=text)
+
+
+def _hit(message: Spoken, wanted: tuple[Phrase, ...]) -> Hit:
+    line, marks = snippet(message.text, wanted)
+    return Hit(
+        session=message.session, number=message.number, at=message.at, role=message.role, snippet=line, marks=marks
+    )

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import apsw
 
-from hermes_agent.store.search import spaced
+from hermes_agent.store.finding.terms import spaced
 from hermes_agent.store.skills_words import STOP_WORDS
 from hermes_agent.store.sqlite.errors import explain
 

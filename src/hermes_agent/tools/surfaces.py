@@ -14,7 +14,7 @@ GUEST = "guest"
 
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
 WITHOUT: Mapping[str, frozenset[str]] = {
-    "webhook": frozenset({"files", "shell", "code", "skills", "memory"}),
+    "webhook": frozenset({"files", "shell", "code", "skills", "memory", "recall"}),
     GUEST: frozenset({"files", "shell", "code", "skills"}),
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
@@ -23,6 +23,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "files": frozenset({Capability.FS_READ, Capability.FS_WRITE}),
     "shell": frozenset({Capability.EXEC, Capability.SPAWN}),
     "skills": frozenset({Capability.SKILLS}),
+    "recall": frozenset(),  # it reads what was said with this principal alone
     "code": frozenset(),  # a program needs what `shell` needs
 }
 

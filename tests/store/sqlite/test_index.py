@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from bench.recall import fill, taken
 from hermes_agent.core.errors import StoreError
 from hermes_agent.store.database import Store, open_store
 from tests.store.test_search import found, tell
@@ -94,3 +95,22 @@ async def test_a_locked_index_is_a_sentence(tmp_path: Path):
         await found(store, "word")
 
     await store.close()
+
+
+async def test_the_index_is_smaller_than_the_texts(tmp_path: Path):
+    await (await open_store(tmp_path / "hermes.db")).close()
+    texts = fill(tmp_path / "hermes.db", 4000)
+    store = await open_store(tmp_path / "hermes.db")
+    await store.search.catch_up()
+    await store.close()
+
+    assert taken(tmp_path) < 1.5 * texts
+
+
+async def test_an_index_of_an_earlier_form_is_made_again(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a word")
+    old = apsw.Connection(str(tmp_path / "index.db"))
+    old.execute("CREATE VIRTUAL TABLE words USING fts5(text); CREATE TABLE progress (entry); PRAGMA user_version = 1")
+    old.close()
+
+    assert await found(store, "word") == [("s1", 1)]

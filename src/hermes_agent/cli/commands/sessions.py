@@ -16,6 +16,7 @@ from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.events import Entry
 from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
+from hermes_agent.store.finding.snippets import marked
 from hermes_agent.store.sessions import Session
 
 FORMATS: dict[str, Callable[[Session, Sequence[Entry]], str]] = {
@@ -70,7 +71,7 @@ def show(surface: Surface, session: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) -> None:
-    """Find messages by their words, the best first; "quoted words" stand together."""
+    """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
     query = " ".join(f'"{word}"' if " " in word else word for word in words)
     hits = with_store(surface, lambda store: store.search.search(query, limit=limit))
     if as_json:
@@ -79,7 +80,8 @@ def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) 
         remark("No message holds these words.")
     else:
         for hit in hits:
-            say(f"{hit.session}  {moment(hit.at)}  {hit.role.value}\n    {' '.join(hit.snippet.split())}")
+            say(f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}")
+            say(f"    {marked(hit.snippet, hit.marks)}")
 
 
 @sessions.command()

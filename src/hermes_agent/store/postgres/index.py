@@ -1,18 +1,25 @@
-"""The search index on PostgreSQL: a tsvector beside each entry that has words, filled from the log in commit order."""
+"""The search index on PostgreSQL: a tsvector for each passage of a session, filled from the log in commit order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
-from hermes_agent.store.bodies import storable
+from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Line, Passage, cut
+from hermes_agent.store.finding.ranking import Counts
+from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.postgres.engine import PostgresEngine
-from hermes_agent.store.search import KINDS, LONGEST_TEXT, UNSPACED, Wanted, said
+from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
 from hermes_agent.store.transaction import Row, Transaction
 
-BATCH = 500
+BATCH = 1000
+ALIKE = 20
+LAST_POSITION = 16_383  # Later ones are all taken for this one.
+SAYS = f"kind IN {KINDS}"
 # What commits later has a higher transaction id than everything that is still under way; so nothing is skipped.
-NEWS = """
-SELECT CAST(entry.xid AS TEXT), entry.id, entry.kind, entry.body FROM entry, indexed
+NEWS = f"""
+SELECT CAST(entry.xid AS TEXT), entry.id, entry.session, entry.number, entry.at, CASE WHEN {SAYS} THEN entry.body END
+FROM entry, indexed
 WHERE (entry.xid, entry.id) > (indexed.xid, indexed.entry) AND entry.xid < pg_snapshot_xmin(pg_current_snapshot())
 ORDER BY entry.xid, entry.id LIMIT $1
 """
@@ -21,19 +28,42 @@ SELECT 1 FROM entry, indexed WHERE (entry.xid, entry.id) > (indexed.xid, indexed
 AND entry.xid < pg_snapshot_xmin(pg_current_snapshot()) LIMIT 1
 """
 LOCK = "SELECT 1 FROM indexed FOR UPDATE"
-# An entry that is deleted meanwhile has no words.
+# Whoever deletes the session waits, and then takes its passages too.
+HOLD = "SELECT 1 FROM session WHERE id = $1 AND deleted IS NULL FOR SHARE"
+OPEN = f"""
+SELECT id, first, last FROM passage WHERE session = $1
+AND messages < {FULL_MESSAGES} AND characters < {FULL_CHARACTERS} ORDER BY last DESC LIMIT 1
+"""
+AGAIN = f"SELECT number, at, body FROM entry WHERE session = $1 AND number BETWEEN $2 AND $3 AND {SAYS} ORDER BY number"
+REMOVE = "DELETE FROM passage WHERE id = $1"
 ADD = """
-INSERT INTO words (entry, tsv) SELECT id, to_tsvector('hermes', CAST($2 AS TEXT)) FROM entry WHERE id = $1 FOR KEY SHARE
-ON CONFLICT (entry) DO NOTHING
+INSERT INTO passage (session, first, last, began, ended, messages, characters, tsv)
+VALUES ($1, $2, $3, $4, $5, $6, $7, CAST(CAST($8 AS TEXT) AS tsvector))
 """
 REACHED = "UPDATE indexed SET xid = CAST(CAST($1 AS TEXT) AS xid8), entry = $2"
-FOUND = """
-SELECT entry.session, entry.number, entry.at, entry.body
-FROM websearch_to_tsquery('hermes', $1) AS query, words JOIN entry ON entry.id = words.entry
-JOIN session ON session.id = entry.session
-WHERE words.tsv @@ query AND ($3 = '' OR session.principal = $3)
-ORDER BY ts_rank(words.tsv, query) DESC, entry.id DESC LIMIT $2
+COUNTS = """
+SELECT count(*), CAST(coalesce(sum(messages), 0) AS bigint), CAST(coalesce(sum(characters), 0) AS bigint) FROM passage
 """
+HOLDING = "SELECT count(*) FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery)"
+BEGINNING = """
+SELECT lexeme FROM (SELECT tsv FROM passage WHERE tsv @@ CAST(CAST($1 AS TEXT) AS tsquery) LIMIT 50) AS held,
+LATERAL unnest(held.tsv) WHERE starts_with(lexeme, $2) GROUP BY lexeme ORDER BY count(*) DESC, lexeme LIMIT $3
+"""
+OWNED = """
+session.deleted IS NULL
+AND ($1 = '' OR session.principal = $1) AND ($2 = '' OR session.conversation = $2) AND ({spans})
+"""
+FOUND = f"""
+SELECT passage.session, passage.first, passage.last
+FROM CAST(CAST($4 AS TEXT) AS tsquery) AS query, passage JOIN session ON session.id = passage.session
+WHERE passage.tsv @@ query AND {OWNED}
+ORDER BY ts_rank(passage.tsv, query, 1) DESC, passage.id DESC LIMIT $3
+"""
+NEWEST = f"""
+SELECT passage.session, passage.first, passage.last FROM passage JOIN session ON session.id = passage.session
+WHERE {OWNED} ORDER BY passage.ended DESC LIMIT $3
+"""
+SPAN = "passage.began < {:.3f} AND passage.ended >= {:.3f}"
 
 
 class PostgresIndex:
@@ -48,29 +78,52 @@ class PostgresIndex:
             count += await self._engine.write(_advance)
         return count
 
-    async def find(self, wishes: Sequence[Wanted], *, principal: str, limit: int) -> list[Row]:
+    async def count(self, phrases: Sequence[Phrase]) -> Counts:
         await self.catch_up()
 
-        async def query(tx: Transaction) -> list[Row]:
-            for wanted in wishes:
-                if rows := await tx.rows(FOUND, _query(wanted), limit, principal):
-                    return rows
-            return []
+        async def query(tx: Transaction) -> Counts:
+            passages, messages, characters = (await tx.rows(COUNTS))[0]
+            holding = {phrase: (await tx.rows(HOLDING, _phrase(phrase)))[0][0] for phrase in phrases}
+            return Counts(passages=passages, messages=messages, characters=characters, holding=holding)
 
         return await self._engine.read(query)
+
+    async def resembling(self, beginnings: Sequence[Term]) -> list[Term]:
+        async def query(tx: Transaction) -> list[Term]:
+            found = [await tx.rows(BEGINNING, f"'{term}':*", term, ALIKE) for term in beginnings]
+            return [row[0] for rows in found for row in rows]
+
+        return await self._engine.read(query)
+
+    async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]:
+        spans = " OR ".join(SPAN.format(span.end, span.start) for span in wanted.spans) or "TRUE"
+        place = (scope.principal, scope.conversation, limit)
+
+        async def query(tx: Transaction) -> list[Row]:
+            if wanted.some or wanted.every:
+                return await tx.rows(FOUND.format(spans=spans), *place, _query(wanted))
+            return await tx.rows(NEWEST.format(spans=spans), *place)
+
+        rows = await self._engine.read(query)
+        return [Extent(session=session, first=first, last=last) for session, first, last in rows]
 
     async def close(self) -> None:
         """Nothing of its own is open."""
 
 
-def lettered(text: str) -> str:
-    """The text with each character of an unspaced script as a word of ASCII, which every locale takes for one."""
-    return UNSPACED.sub(lambda match: f" u{ord(match[0]):x} ", text)
+def vector(terms: Sequence[Term]) -> str:
+    """The terms as the text of a tsvector, with their positions; they hold no quotes, and no parser sees them."""
+    return " ".join(f"'{term}':{min(place, LAST_POSITION)}" for place, term in enumerate(terms, 1))
 
 
 def _query(wanted: Wanted) -> str:
-    # Every phrase is quoted, so that no word of it is an operator.
-    return (" " if wanted.every else " or ").join(f'"{lettered(" ".join(phrase))}"' for phrase in wanted.phrases)
+    found = " & ".join(map(_phrase, wanted.every)) if wanted.every else " | ".join(map(_phrase, wanted.some))
+    without = "".join(f" & !{_phrase(phrase)}" for phrase in wanted.without)
+    return f"({found}){without}"
+
+
+def _phrase(phrase: Phrase) -> str:
+    return "(" + " <-> ".join(f"'{term}'" for term in phrase) + ")"
 
 
 async def _is_behind(tx: Transaction) -> bool:
@@ -80,8 +133,28 @@ async def _is_behind(tx: Transaction) -> bool:
 async def _advance(tx: Transaction) -> int:
     await tx.row(LOCK)
     rows = await tx.rows(NEWS, BATCH)
-    heard = [(number, said(body)[1]) for _xid, number, kind, body in rows if kind in KINDS]
-    await tx.many(ADD, [(number, lettered(storable(text[:LONGEST_TEXT]).lower())) for number, text in heard])
+    told = sorted((session, number, at, body) for _xid, _id, session, number, at, body in rows if body is not None)
+    for session, news in groupby(told, key=lambda row: row[0]):
+        if await tx.row(HOLD, session) is not None:
+            await _add(tx, session, [_line(number, at, body) for _session, number, at, body in news])
     if rows:  # pragma: no branch - another process may have been faster
         await tx.run(REACHED, rows[-1][0], rows[-1][1])
     return len(rows)
+
+
+async def _add(tx: Transaction, session: str, lines: list[Line]) -> None:
+    unfinished = await tx.row(OPEN, session)
+    if unfinished is not None:
+        passage, first, last = unfinished
+        await tx.run(REMOVE, passage)
+        lines = [_line(*row) for row in await tx.rows(AGAIN, session, first, last)] + lines
+    await tx.many(ADD, [_row(passage) for passage in cut(session, lines)])
+
+
+def _row(passage: Passage) -> tuple[str | int | float, ...]:
+    extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
+    return (*extent, passage.messages, passage.characters, vector(passage.terms))
+
+
+def _line(number: int, at: float, body: str) -> Line:
+    return Line(number=number, at=at, text=said(body)[1][:LONGEST_TEXT])

@@ -3,29 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
 import apsw
 
-from hermes_agent.store.search import KINDS, LONGEST_TEXT, Wanted, said, spaced
+from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Line, Passage, cut
+from hermes_agent.store.finding.ranking import Counts
+from hermes_agent.store.finding.terms import Phrase, Term
+from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
 from hermes_agent.store.sqlite.errors import explain
 from hermes_agent.store.sqlite.opening import creation_lock
 from hermes_agent.store.transaction import Row
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-FORMAT = 1
+FORMAT = 3
 BATCH = 2000
-# Without its own copy of the text: that is in the log, and a rowid here is an entry's id there.
+ALIKE = 20
+# Without its own copy of the text: that is in the log. Terms come stemmed and cut apart, with spaces between; to this
+# tokenizer every character beyond ASCII is part of a word. `owner` holds whose the session is.
 SCHEMA = f"""
-CREATE VIRTUAL TABLE words USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61");
-CREATE TABLE progress (entry INTEGER NOT NULL, removal INTEGER NOT NULL);
-INSERT INTO progress VALUES (0, 0);
+DROP TABLE IF EXISTS words;
+DROP TABLE IF EXISTS vocabulary;
+DROP TABLE IF EXISTS passage;
+DROP TABLE IF EXISTS progress;
+CREATE VIRTUAL TABLE words USING fts5(text, owner, content='', contentless_delete=1, tokenize="ascii");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
+CREATE TABLE passage (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL
+);
+CREATE INDEX passage_by_session ON passage (session, last);
+CREATE INDEX passage_by_time ON passage (ended);
+CREATE TABLE progress (
+    entry INTEGER NOT NULL, removal INTEGER NOT NULL, passages INTEGER NOT NULL, messages INTEGER NOT NULL,
+    characters INTEGER NOT NULL
+);
+INSERT INTO progress VALUES (0, 0, 0, 0, 0);
+CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
+    UPDATE progress
+    SET passages = passages + 1, messages = messages + new.messages, characters = characters + new.characters;
+END;
+CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
+    UPDATE progress
+    SET passages = passages - 1, messages = messages - old.messages, characters = characters - old.characters;
+    DELETE FROM words WHERE rowid = old.id;
+END;
 PRAGMA user_version = {FORMAT};
 """
 PROGRESS = "SELECT entry, removal FROM progress"
@@ -35,15 +65,44 @@ IS_BEHIND = """
 SELECT entry <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'entry'), 0)
 OR removal <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'removal'), 0) FROM progress
 """
-NEWS = "SELECT id, kind, body FROM log.entry WHERE id > ? ORDER BY id LIMIT ?"
-ADD = "INSERT INTO words (rowid, text) VALUES (?, ?)"
-FORGET = "DELETE FROM words WHERE rowid IN (SELECT rowid FROM words EXCEPT SELECT id FROM log.entry)"
-FOUND = """
-SELECT entry.session, entry.number, entry.at, entry.body
-FROM words JOIN log.entry ON entry.id = words.rowid {owner}
-WHERE words MATCH ?1 ORDER BY words.rank LIMIT ?2
+SAYS = f"kind IN {KINDS}"
+NEWS = f"""
+SELECT id, session, number, at, CASE WHEN {SAYS} THEN body END FROM log.entry WHERE id > ? ORDER BY id LIMIT ?
 """
-OWNER = "JOIN log.session ON session.id = entry.session AND session.principal = ?3"
+OPEN = f"""
+SELECT id, first, last FROM passage WHERE session = ? AND messages < {FULL_MESSAGES} AND characters < {FULL_CHARACTERS}
+ORDER BY last DESC LIMIT 1
+"""
+AGAIN = (
+    f"SELECT number, at, body FROM log.entry WHERE session = ? AND number BETWEEN ? AND ? AND {SAYS} ORDER BY number"
+)
+OWNER = "SELECT principal, conversation FROM log.session WHERE id = ? AND deleted IS NULL"
+ADD = """
+INSERT INTO passage (session, first, last, began, ended, messages, characters) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+ADD_WORDS = "INSERT INTO words (rowid, text, owner) VALUES (last_insert_rowid(), ?, ?)"
+REMOVE = "DELETE FROM passage WHERE id = ?"
+FORGET = "DELETE FROM passage WHERE session IN (SELECT session FROM log.removal WHERE id > ?)"
+EMPTY = "DELETE FROM passage; UPDATE progress SET entry = 0, removal = 0"
+COUNTS = "SELECT passages, messages, characters FROM progress"
+# Beyond so many it no longer matters how common it is.
+HOLDING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 20000)"
+BEGINNING = "SELECT term FROM vocabulary WHERE term >= ?1 AND term < ?1 || char(1114111) ORDER BY doc DESC LIMIT ?2"
+FOUND = """
+SELECT passage.session, passage.first, passage.last
+FROM (SELECT rowid AS id FROM words WHERE words MATCH ?1 ORDER BY bm25(words, 1.0, 0.0) LIMIT ?2) AS best
+JOIN passage USING (id)
+"""
+FOUND_IN = """
+SELECT passage.session, passage.first, passage.last FROM words JOIN passage ON passage.id = words.rowid
+WHERE words MATCH ?1 AND ({spans}) ORDER BY bm25(words, 1.0, 0.0) LIMIT ?2
+"""
+NEWEST = """
+SELECT passage.session, first, last FROM passage JOIN log.session ON session.id = passage.session
+WHERE deleted IS NULL AND (?1 = '' OR principal = ?1) AND (?2 = '' OR conversation = ?2) AND ({spans})
+ORDER BY ended DESC LIMIT ?3
+"""
+SPAN = "passage.began < {:.3f} AND passage.ended >= {:.3f}"
 
 
 class SqliteIndex:
@@ -59,14 +118,33 @@ class SqliteIndex:
     async def catch_up(self) -> int:
         return await self._in_thread(self._catch_up)
 
-    async def find(self, wishes: Sequence[Wanted], *, principal: str, limit: int) -> list[Row]:
-        sql = FOUND.format(owner=OWNER if principal else "")
-        more = (limit, principal) if principal else (limit,)
-
-        def work(connection: apsw.Connection) -> list[Row]:
+    async def count(self, phrases: Sequence[Phrase]) -> Counts:
+        def work(connection: apsw.Connection) -> Counts:
             self._catch_up(connection)
-            answers = (list(connection.execute(sql, (_match(wanted), *more))) for wanted in wishes)
-            return next((rows for rows in answers if rows), [])
+            passages, messages, characters = connection.execute(COUNTS).get
+            holding = {phrase: int(connection.execute(HOLDING, (_text((phrase,)),)).get) for phrase in phrases}
+            return Counts(passages=passages, messages=messages, characters=characters, holding=holding)
+
+        return await self._in_thread(work)
+
+    async def resembling(self, beginnings: Sequence[Term]) -> list[Term]:
+        def work(connection: apsw.Connection) -> list[Term]:
+            found = (connection.execute(BEGINNING, (beginning, ALIKE)) for beginning in beginnings)
+            return [term for rows in found for (term,) in rows]
+
+        return await self._in_thread(work)
+
+    async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]:
+        spans = " OR ".join(SPAN.format(span.end, span.start) for span in wanted.spans)
+
+        def work(connection: apsw.Connection) -> list[Extent]:
+            if not (wanted.some or wanted.every):
+                owner = (scope.principal, scope.conversation)
+                rows = connection.execute(NEWEST.format(spans=spans or "1"), (*owner, limit))
+            else:
+                sql = FOUND_IN.format(spans=spans) if spans else FOUND
+                rows = connection.execute(sql, (_match(wanted, scope), limit))
+            return [Extent(session=session, first=first, last=last) for session, first, last in rows]
 
         return await self._in_thread(work)
 
@@ -129,12 +207,11 @@ class SqliteIndex:
             entry, removal = connection.execute(PROGRESS).get
             last, last_removal = _last(connection, "entry"), _last(connection, "removal")
             if entry > last or removal > last_removal:  # Another log under this name, or an older one.
-                connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+                connection.execute(EMPTY)
                 entry = removal = 0
             rows = list(connection.execute(NEWS, (entry, BATCH)))
-            connection.executemany(ADD, _texts(rows))
-            if removal < last_removal:
-                connection.execute(FORGET)
+            _add(connection, rows)
+            connection.execute(FORGET, (removal,))
             reached = rows[-1][0] if len(rows) == BATCH else last
             connection.execute("UPDATE progress SET entry = ?, removal = ?", (reached, last_removal))
             connection.execute("COMMIT")
@@ -159,10 +236,49 @@ def _last(connection: apsw.Connection, table: str) -> int:
     return int(connection.execute(LAST, (table,)).get)
 
 
-def _texts(rows: list[Row]) -> list[tuple[int, str]]:
-    return [(number, spaced(said(body)[1][:LONGEST_TEXT])) for number, kind, body in rows if kind in KINDS]
+def _add(connection: apsw.Connection, rows: list[Row]) -> None:
+    told = sorted((session, number, at, body) for _id, session, number, at, body in rows if body is not None)
+    for session, news in groupby(told, key=lambda row: row[0]):
+        owner = connection.execute(OWNER, (session,)).get
+        if owner is None:  # Deleted meanwhile; its removal comes next.
+            continue
+        lines = [_line(number, at, body) for _session, number, at, body in news]
+        if unfinished := connection.execute(OPEN, (session,)).get:
+            passage, first, last = unfinished
+            connection.execute(REMOVE, (passage,))
+            lines = [_line(*row) for row in connection.execute(AGAIN, (session, first, last))] + lines
+        for passage in cut(session, lines):
+            _write(connection, passage, _owners(*owner))
 
 
-def _match(wanted: Wanted) -> str:
+def _write(connection: apsw.Connection, passage: Passage, owner: str) -> None:
+    extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
+    connection.execute(ADD, (*extent, passage.messages, passage.characters))
+    connection.execute(ADD_WORDS, (" ".join(passage.terms), owner))
+
+
+def _line(number: int, at: float, body: str) -> Line:
+    return Line(number=number, at=at, text=said(body)[1][:LONGEST_TEXT])
+
+
+def _owners(principal: str, conversation: str) -> str:
+    return f"{_token('p', principal)} {_token('c', conversation)}"
+
+
+def _token(kind: str, name: str) -> str:
+    return kind + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def _text(phrases: Sequence[Phrase], joined: str = " OR ") -> str:
     # Every phrase is quoted, so that no word of it is an operator.
-    return (" " if wanted.every else " OR ").join(f'"{" ".join(phrase)}"' for phrase in wanted.phrases)
+    return "text : (" + joined.join(f'"{" ".join(phrase)}"' for phrase in phrases) + ")"
+
+
+def _match(wanted: Wanted, scope: Scope) -> str:
+    found = _text(wanted.every, " AND ") if wanted.every else _text(wanted.some)
+    if wanted.without:
+        found = f"({found} NOT {_text(wanted.without)})"
+    for kind, name in (("p", scope.principal), ("c", scope.conversation)):
+        if name:
+            found = f"owner : {_token(kind, name)} AND {found}"
+    return found

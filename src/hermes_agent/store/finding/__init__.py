@@ -1,0 +1,1 @@
+"""How words are found again: the terms of a text, what a question asks for, and the ranking; no database."""

@@ -1,0 +1,75 @@
+"""Sessions cut into passages: runs of messages that are ranked as one document, and that never change once full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hermes_agent.store.finding.terms import terms
+
+# A passage is full when it is this long. Shorter ones are cut finer than people change the subject; longer ones are
+# read in full for each search and written again for each message that they gain.
+FULL_CHARACTERS = 6000
+FULL_MESSAGES = 40
+LONGEST_TEXT = 100_000
+"""Characters of one message that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One message, as far as words go."""
+
+    number: int
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A run of messages of one session, by their numbers and times, and all of their terms."""
+
+    session: str
+    first: int
+    last: int
+    began: float
+    ended: float
+    messages: int
+    characters: int
+    terms: tuple[str, ...]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is added any more."""
+        return is_full(self.messages, self.characters)
+
+
+def is_full(messages: int, characters: int) -> bool:
+    """Whether a passage of so many messages and characters is closed."""
+    return messages >= FULL_MESSAGES or characters >= FULL_CHARACTERS
+
+
+def cut(session: str, lines: Iterable[Line]) -> Iterator[Passage]:
+    """The passages of these messages in their order; the last one may not be full yet."""
+    run: list[Line] = []
+    characters = 0
+    for line in lines:
+        run.append(line)
+        characters += len(line.text)
+        if is_full(len(run), characters):
+            yield _passage(session, run, characters)
+            run, characters = [], 0
+    if run:
+        yield _passage(session, run, characters)
+
+
+def _passage(session: str, run: list[Line], characters: int) -> Passage:
+    return Passage(
+        session=session,
+        first=run[0].number,
+        last=run[-1].number,
+        began=run[0].at,
+        ended=max(line.at for line in run),
+        messages=len(run),
+        characters=characters,
+        terms=tuple(term for line in run for term in terms(line.text[:LONGEST_TEXT])),
+    )

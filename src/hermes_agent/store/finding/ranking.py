@@ -1,0 +1,165 @@
+"""The order of what was found: BM25 over passages of sessions and over messages, added up, nearer to the dates asked
+for first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+from hermes_agent.core.messages import Role
+from hermes_agent.store.finding.dates import Span
+from hermes_agent.store.finding.question import Question
+from hermes_agent.store.finding.terms import Phrase, beginnings, terms
+
+# Chosen on the public LoCoMo conversations (`python -m bench recall`); the results hardly move around these.
+PASSAGE = (1.2, 0.6)
+MESSAGE = (0.8, 0.3)
+BEST_MESSAGE = 0.5
+SECOND_MESSAGE = 0.15
+IN_SPAN = 1.4
+SOON_AFTER = 0.7
+SOON = 14 * 86400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How much there is: passages, messages, characters; and how many passages hold each phrase."""
+
+    passages: int
+    messages: int
+    characters: int
+    holding: Mapping[Phrase, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """One message of the log."""
+
+    session: str
+    number: int
+    at: float
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A message with what it is worth for the question."""
+
+    message: Spoken
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A session with its messages that have some of what was asked for, the best first."""
+
+    session: str
+    score: float
+    messages: tuple[Scored, ...]
+
+
+class Ranking:
+    """Weighs passages for one question; `wanted` are the phrases that count."""
+
+    def __init__(self, question: Question, wanted: Sequence[Phrase], counts: Counts) -> None:
+        self._question = question
+        self._wanted = tuple(dict.fromkeys((*question.required, *wanted)))
+        known = {*self._wanted, *question.excluded}
+        self._single = frozenset(phrase[0] for phrase in known if len(phrase) == 1)
+        self._longer = tuple(phrase for phrase in known if len(phrase) > 1)
+        self._beginnings = beginnings({term for phrase in known for term in phrase})
+        passages, messages = max(counts.passages, 1), max(counts.messages, 1)
+        self._passage_length = max(counts.characters, 1) / passages
+        self._message_length = max(counts.characters, 1) / messages
+        each = messages / passages
+        self._passage_weight, self._message_weight = {}, {}
+        for phrase in self._wanted:
+            held = min(counts.holding.get(phrase, 0), passages - 0.5)
+            # How many messages hold it is not counted; it follows from the passages if it were spread evenly.
+            spread = messages * (1 - (1 - held / passages) ** (1 / each))
+            self._passage_weight[phrase] = _rarity(held, passages)
+            self._message_weight[phrase] = _rarity(spread, messages)
+        self._near = log(1 + passages)
+
+    def ranked(self, passages: Iterable[Sequence[Spoken]]) -> list[Ranked]:
+        """The sessions of these passages, the best first; each counts as its best passage does."""
+        best: dict[str, float] = {}
+        hits: dict[str, list[Scored]] = {}
+        for passage in passages:
+            score, scored = self._passage(passage)
+            if scored:
+                session = passage[0].session
+                best[session] = max(score, best.get(session, 0.0))
+                hits.setdefault(session, []).extend(scored)
+        order = sorted(best, key=lambda session: (-best[session], session))
+        return [
+            Ranked(
+                session=session,
+                score=best[session],
+                messages=tuple(sorted(hits[session], key=lambda each: (-each.score, each.message.number))),
+            )
+            for session in order
+        ]
+
+    def _passage(self, passage: Sequence[Spoken]) -> tuple[float, list[Scored]]:
+        total: Counter[Phrase] = Counter()
+        length = 0
+        nearness = self._nearness(passage[0].at, passage[-1].at)
+        scored: list[Scored] = []
+        for message in passage:
+            counts = self._counted(message.text)
+            length += len(message.text)
+            total.update(counts)
+            score = self._message(counts, len(message.text))
+            if self._is_allowed(counts) and (score or nearness == IN_SPAN or not self._wanted):
+                scored.append(Scored(message=message, score=score))
+        if not scored:
+            return 0.0, []
+        scores = sorted((each.score for each in scored), reverse=True)[:2]
+        value = _bm25(total, self._passage_weight, length / self._passage_length, PASSAGE)
+        value += BEST_MESSAGE * scores[0] + SECOND_MESSAGE * sum(scores[1:])
+        return value + self._near * nearness, scored
+
+    def _message(self, counts: Counter[Phrase], length: int) -> float:
+        return _bm25(counts, self._message_weight, length / self._message_length, MESSAGE)
+
+    def _counted(self, text: str) -> Counter[Phrase]:
+        # Most messages hold nothing that is looked for, which their beginnings tell sooner than their stems.
+        if text.isascii() and not self._beginnings.search(text):
+            return Counter()
+        words = terms(text)
+        counts: Counter[Phrase] = Counter([(word,) for word in words if word in self._single])
+        if self._longer:
+            joined = f" {' '.join(words)} "
+            for phrase in self._longer:
+                if count := joined.count(f" {' '.join(phrase)} "):
+                    counts[phrase] = count
+        return counts
+
+    def _is_allowed(self, counts: Counter[Phrase]) -> bool:
+        required = self._question.required
+        has_all = all(counts[phrase] for phrase in required)
+        return has_all and not any(counts[phrase] for phrase in self._question.excluded)
+
+    def _nearness(self, began: float, ended: float) -> float:
+        return max((_near(span, began, ended) for span in self._question.spans), default=0.0)
+
+
+def _near(span: Span, began: float, ended: float) -> float:
+    if began < span.end and ended >= span.start:
+        return IN_SPAN
+    # What happened is often told a little later.
+    return SOON_AFTER if span.end <= began < span.end + SOON else 0.0
+
+
+def _bm25(counts: Counter[Phrase], weights: Mapping[Phrase, float], length: float, shape: tuple[float, float]) -> float:
+    often, long = shape
+    damp = often * (1 - long + long * length)
+    return sum(weights[each] * n * (often + 1) / (n + damp) for each, n in counts.items() if each in weights)
+
+
+def _rarity(held: float, everything: float) -> float:
+    return log(1 + (everything - held + 0.5) / (held + 0.5))

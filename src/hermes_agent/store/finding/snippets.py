@@ -1,0 +1,68 @@
+"""The words around what was found, with where the found words stand in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from hermes_agent.store.finding.terms import Phrase, placed
+
+AROUND = 90
+BLANK = re.compile(r"\s+")
+Spot = tuple[int, int]
+
+
+def snippet(text: str, wanted: Collection[Phrase]) -> tuple[str, tuple[Spot, ...]]:
+    """At most 180 characters of the text on one line, where most of the phrases stand close together; and from which
+    to which character of it each found word goes."""
+    spots = list(spotted(text, wanted))
+    middle = _densest(spots)
+    first, last = max(0, middle - AROUND), middle + AROUND
+    lead, tail = "…" if first else "", "…" if last < len(text) else ""
+    line, marks = lead, []
+    position = first
+    for start, end in spots:
+        if first <= start and end <= last:
+            line += BLANK.sub(" ", text[position:start])
+            marks.append((len(line), len(line) + end - start))
+            line += text[start:end]
+            position = end
+    return line + BLANK.sub(" ", text[position:last]).rstrip() + tail, tuple(marks)
+
+
+def marked(line: str, marks: Iterable[Spot], before: str = "**", after: str = "**") -> str:
+    """A snippet with its found words between two marks."""
+    parts, reached = [], 0
+    for start, end in marks:
+        parts += [line[reached:start], before, line[start:end], after]
+        reached = end
+    return "".join(parts) + line[reached:]
+
+
+def spotted(text: str, wanted: Collection[Phrase]) -> Iterator[Spot]:
+    """Where the phrases stand, in order and without overlaps."""
+    known = frozenset(wanted)
+    lengths = sorted({len(phrase) for phrase in known}, reverse=True)
+    spots = placed(text)
+    terms = tuple(term for term, _start, _end in spots)
+    reached = 0
+    for place in range(len(spots)):
+        here = (terms[place : place + length] for length in lengths)
+        length = next((len(phrase) for phrase in here if phrase in known), 0)
+        if length:
+            end = spots[place + length - 1][2]
+            start = max(spots[place][1], reached)
+            if end > start:
+                yield start, end
+                reached = end
+
+
+def _densest(spots: list[Spot]) -> int:
+    if not spots:
+        return 0
+
+    def near(spot: Spot) -> int:
+        return sum(1 for start, _end in spots if spot[0] <= start < spot[0] + AROUND)
+
+    start = max(spots[:200], key=near)[0]
+    return start + AROUND // 3

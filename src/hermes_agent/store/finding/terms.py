@@ -1,0 +1,76 @@
+"""The terms of a text: stems of words, each character of a script without spaces, and each symbol such as an emoji."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+
+from hermes_agent.store.finding.stems import Stems, roots_of
+
+Term = str
+Phrase = tuple[Term, ...]
+"""Terms that follow each other in a text."""
+
+# Thai, kana, Chinese characters and Hangul: words are found by any two of their characters that follow each other.
+UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+SYMBOLS = "\u2190-\u2bff\U0001f000-\U0001faff"
+PLAIN = re.compile(r"[a-z0-9]+")
+ANY = re.compile(rf"[{UNSPACED}{SYMBOLS}]|[^\W_{UNSPACED}{SYMBOLS}]+")
+LONE = re.compile(rf"[{UNSPACED}{SYMBOLS}]")
+LATIN = (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))
+_stems = Stems()
+
+
+def terms(text: str) -> list[Term]:
+    """The terms in their order: lower-case, without accents, stemmed."""
+    if text.isascii():
+        return [_stems[word] for word in PLAIN.findall(text.lower())]
+    return [_stems[word] for word in ANY.findall(folded(text))]
+
+
+def beginnings(wanted: Iterable[Term]) -> re.Pattern[str]:
+    """What finds, in a text of ASCII, where a word may begin that has one of these terms."""
+    roots = sorted({root for term in wanted if term.isascii() for root in roots_of(term)})
+    # Without any there is nothing to be found, which this pattern says of every text.
+    return re.compile(rf"(?<![a-z0-9])(?:{'|'.join(roots)})" if roots else r"(?!)", re.IGNORECASE | re.ASCII)
+
+
+def surface(text: str) -> list[str]:
+    """The words as `terms` sees them before it takes their endings off."""
+    return ANY.findall(folded(text))
+
+
+def stemmed(word: str) -> Term:
+    """The term of one word of `surface`."""
+    return _stems[word]
+
+
+def stands_alone(term: Term) -> bool:
+    """Whether it is a character that is a term of its own."""
+    return LONE.fullmatch(term) is not None
+
+
+def spaced(text: str) -> str:
+    """The text with spaces around every character that is a term of its own, for a tokenizer that parts at spaces."""
+    return text if text.isascii() else LONE.sub(r" \g<0> ", text)
+
+
+def placed(text: str) -> list[tuple[Term, int, int]]:
+    """The terms with where each begins and ends in the text as it was written."""
+    spots: list[tuple[Term, int, int]] = []
+    for match in ANY.finditer(text):
+        spots.extend((term, match.start(), match.end()) for term in terms(match[0]))
+    return spots
+
+
+def folded(text: str) -> str:
+    """Lower-case, in one width, Latin letters without their marks."""
+    return unicodedata.normalize("NFKC", text).lower().translate(_unmarked())
+
+
+@cache
+def _unmarked() -> dict[int, str]:
+    plain = {code: unicodedata.normalize("NFKD", chr(code))[0] for code in LATIN}
+    return {code: letter for code, letter in plain.items() if ord(letter) != code} | {0xDF: "ss", 0xF8: "o"}

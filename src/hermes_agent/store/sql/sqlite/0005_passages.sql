@@ -1,0 +1,1 @@
+-- Nothing here: on SQLite what is searched lives in a file of its own, which is made again where it is of an older form.

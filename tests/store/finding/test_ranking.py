@@ -1,0 +1,63 @@
+"""The order of what was found."""
+
+from hermes_agent.core.messages import Role
+from hermes_agent.store.finding.question import understood
+from hermes_agent.store.finding.ranking import Counts, Ranking, Spoken
+
+NOW = 1_715_774_400.0  # 15 May 2024
+DAY = 86400.0
+
+
+def passage(session: str, *texts: str, at: float = 0.0) -> list[Spoken]:
+    return [
+        Spoken(session=session, number=number, at=at, role=Role.USER, text=text) for number, text in enumerate(texts, 1)
+    ]
+
+
+def order(query: str, *passages: list[Spoken]) -> list[str]:
+    question = understood(query, NOW)
+    holding = dict.fromkeys((*question.words, *question.required), 1)
+    counts = Counts(passages=len(passages), messages=sum(map(len, passages)), characters=500, holding=holding)
+    return [each.session for each in Ranking(question, question.words, counts).ranked(passages)]
+
+
+def test_a_session_about_it_comes_before_one_that_names_it():
+    about = passage("about", "a kettle", "the kettle boils", "yes")
+    named = passage("named", "a kettle and so many other things that are in the kitchen", "no", "yes")
+
+    assert order("kettle", named, about) == ["about", "named"]
+
+
+def test_words_in_one_message_come_before_words_far_apart():
+    together = passage("together", "red apple", "hm", "hm")
+    apart = passage("apart", "red hm", "hm", "apple")
+
+    assert order("red apple", apart, together) == ["together", "apart"]
+
+
+def test_the_days_asked_for_come_first_then_those_soon_after():
+    late = passage("late", "a kettle", at=NOW)
+    soon = passage("soon", "a kettle", at=NOW - 25 * DAY)
+    then = passage("then", "a kettle", at=NOW - 35 * DAY)
+
+    assert order("kettle 2024-04-10", late, soon, then) == ["then", "soon", "late"]
+
+
+def test_what_was_said_on_the_days_asked_for_is_found_without_its_words():
+    assert order("kettle 2024-05-15", passage("s", "tea", at=NOW)) == ["s"]
+
+
+def test_a_message_without_the_required_or_with_the_excluded_is_left_out():
+    question = understood('"red apple" -worm', NOW)
+    counts = Counts(passages=1, messages=3, characters=40, holding={("red", "appl"): 1})
+
+    (found,) = Ranking(question, (), counts).ranked([passage("s", "red apple", "apple red", "red apple worm")])
+
+    assert [each.message.number for each in found.messages] == [1]
+
+
+def test_a_session_of_several_passages_counts_as_its_best_one():
+    first = passage("s", "nothing at all here")
+    second = [Spoken(session="s", number=9, at=0.0, role=Role.USER, text="kettle")]
+
+    assert order("kettle", first, second) == ["s"]
