@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
@@ -40,6 +41,11 @@ from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.tools.surfaces import GUEST
 
+if TYPE_CHECKING:
+    from hermes_agent.app.outside import Outside
+
+OUTSIDE = "hermes_agent.app.outside:Outside"
+UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
@@ -88,6 +94,17 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
+        outside: Outside | None = None
+        if loaded.value.memory.provider != "none":
+            outside = late(OUTSIDE)(
+                home=home,
+                settings=loaded.value.memory,
+                http=http,
+                secret=secrets.get,
+                clock=clock,
+                is_owner=options.is_owner,
+                store=store,
+            )
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -99,6 +116,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             ids=ids,
             closing=closing,
+            outside=outside,
             book=Book(store=store, clock=clock, rules=loaded.value.budget.rules),
         )
         hermes = Hermes(
@@ -106,6 +124,9 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         )
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
+        if outside is not None:
+            toolkit.offer(outside.tools())
+            closing.push_async_callback(outside.close)
         closing.push_async_callback(hermes.close)
         yield Runtime(
             home=home,
@@ -141,6 +162,7 @@ class Builder:
     ids: Ids
     closing: AsyncExitStack
     book: Book
+    outside: Outside | None = None
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
@@ -170,7 +192,8 @@ class Builder:
             )
 
         budget = Budget(limits=self._limits())
-        tail = Tail([Now(self.clock), *self.toolkit.tail], self.ids)
+        recall = self.outside.recall(record) if self.outside else None
+        tail = Tail([Now(self.clock), *self.toolkit.tail, *([recall] if recall else [])], self.ids)
 
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
@@ -184,7 +207,7 @@ class Builder:
             return made
 
         return Agent(
-            model=broker,
+            model=late(UNFENCED)(broker, recall.answered) if recall else broker,
             tools=toolbox,
             prompt=SessionPrompt(self.store, toolbox.offered, look_around),
             budget=budget,

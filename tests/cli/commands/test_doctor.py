@@ -68,3 +68,16 @@ def test_the_answer_for_a_person_is_a_table_and_what_to_do(tmp_path: Path) -> No
     assert said.out.startswith("ok")
     assert "keys: `hermes setup` finds or asks for one" in said.out
     assert "\x1b" not in said.out
+
+
+def test_a_memory_beside_the_notes_is_asked_too(tmp_path: Path) -> None:
+    home = filled(tmp_path / "h")
+    (home / "config.yaml").write_text("memory:\n  provider: holographic\n")
+    _, checks = checked(home)
+    assert (checks["memory"]["state"], checks["memory"]["found"]) == ("ok", "holographic: 0 facts")
+    (home / "config.yaml").write_text("memory:\n  provider: openviking\n  provider_url: http://127.0.0.1:9\n")
+
+    _, checks = checked(home)
+
+    assert checks["memory"]["state"] == "fail"
+    assert "cannot be reached" in checks["memory"]["found"]

@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from hermes_agent.cli.checks import QUICK, Check, State, database, model
+from hermes_agent.cli.checks import QUICK, Check, State, database, memory, model
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -37,4 +37,4 @@ async def examine(surface: Surface, *, offline: bool) -> list[Check]:
     if any(check.name == "home" and check.state is State.FAIL for check in checks):
         return checks
     checks += await database(surface)
-    return checks if offline else checks + await model(surface)
+    return checks if offline else checks + await memory(surface) + await model(surface)
