@@ -13,6 +13,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
@@ -110,7 +111,7 @@ class House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[House]:
         self.store = await open_store(str(self.path / "hermes.db"), clock=self.clock, timings=self.timings)
-        self.hermes = Hermes(store=self.store, build=self.agent, clock=self.clock, ids=self.ids)
+        self.hermes = Hermes(store=self.store, build=self.agent, deck=Playing(self.clock, self.ids))
         try:
             if not self.session:
                 record = await self.hermes.open_session(PLACE, OWNER, workspace=str(self.path))

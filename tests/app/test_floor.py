@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.floor import Floor
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.events import MessageTaken, Outcome
@@ -63,7 +64,7 @@ async def test_a_worker_of_the_queue_takes_what_any_process_left(tmp_path):
     async with house.open():
         await house.store.inbox.accept(house.inbound("Hi"), house.session, "cli")
         floor = Floor(
-            store=house.store, build=house.agent, clock=house.clock, ids=house.ids, queue="cli", own_only=False
+            store=house.store, build=house.agent, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
         )
         floor.look()
         assert (await house.ended()).outcome is Outcome.ANSWERED
@@ -96,7 +97,7 @@ async def test_what_killed_the_program_again_and_again_is_refused_with_the_reaso
         for _ in range(3):
             await house.store.write(died)
         floor = Floor(
-            store=house.store, build=house.agent, clock=house.clock, ids=house.ids, queue="cli", own_only=False
+            store=house.store, build=house.agent, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
         )
         floor.look()
         ended = await house.ended()

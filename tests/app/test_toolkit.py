@@ -30,6 +30,8 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "terminal",
         "process",
         "execute_code",
+        "web_search",
+        "web_extract",
         "todo",
         "memory",
         "clarify",
@@ -67,7 +69,8 @@ def test_nothing_is_made_before_the_first_call(tmp_path):
 def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
     kit = toolkit(tmp_path)
 
-    for surface, has in {"webhook": ["todo", "clarify"], "guest": ["todo", "memory", "clarify"]}.items():
+    web = ["web_search", "web_extract"]
+    for surface, has in {"webhook": [*web, "todo", "clarify"], "guest": [*web, "todo", "memory", "clarify"]}.items():
         assert [schema.name for schema in kit.toolbox(surface).offered] == has
         with pytest.raises(UnknownTool):
             kit.toolbox(surface).resolve("terminal", {"command": "ls"})
@@ -76,8 +79,8 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-    assert kit.toolsets("cli") == ("files", "code", "todo", "memory", "clarify")
-    assert kit.toolsets("guest") == ("files", "todo", "memory", "clarify")
+    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "memory", "clarify")
+    assert kit.toolsets("guest") == ("files", "web", "todo", "memory", "clarify")
     assert kit.toolsets("telegram") == TOOLSETS
 
 

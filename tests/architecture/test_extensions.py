@@ -33,6 +33,13 @@ KINDS: tuple[Extensions, ...] = (
     ),
     Extensions(folder="cli/commands", file="cli/table.py", table="COMMANDS"),
     Extensions(folder="memory/backends", file="memory/backends/__init__.py", table="BACKENDS"),
+    Extensions(
+        folder="tools/files/documents",
+        file="tools/files/documents/__init__.py",
+        table="DOCUMENTS",
+        besides=frozenset({"damaged"}),
+    ),
+    Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )
 

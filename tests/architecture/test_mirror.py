@@ -4,6 +4,7 @@ Small files of a folder may share one test file, which then imports each of them
 """
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
@@ -17,6 +18,7 @@ ELSEWHERE: dict[str, str] = {
     "memory/backends": "tests/contracts/test_memory_backends.py",  # the same, and one that has tests of its own too
     "store/postgres": "tests/store",  # each test of the store runs over both databases
     "store/sqlite": "tests/store",
+    "tools/web/search": "tests/tools/web/search/test_backends.py",  # one suite over the table
 }
 
 
@@ -31,12 +33,16 @@ def is_call(line: ast.stmt) -> bool:
 
 
 def untested(modules: Iterable[Source], tests: Iterable[Source], elsewhere: Mapping[str, str]) -> list[str]:
-    tests = list(tests)
+    below: defaultdict[PurePosixPath, list[Source]] = defaultdict(list)
+    for test in tests:
+        for folder in test.path.parents:
+            below[folder].append(test)
     found = []
     for module in modules:
         inside = module.path.relative_to(PACKAGE)
         excused = any(place in elsewhere for place in places(inside))
-        if has_logic(module) and not excused and not any(is_beside(test, inside) for test in tests):
+        near = below["tests" / inside.parent]
+        if has_logic(module) and not excused and not any(is_beside(test, inside) for test in near):
             found.append(f"{module.path}: has logic and no {'tests' / inside.parent}/test_{inside.stem.strip('_')}.py")
     return found
 

@@ -19,6 +19,7 @@ from hermes_agent.testing.model_servers import (
 from tests.architecture.source import ROOT
 
 HEAVY = {"click", "httpx2", "prompt_toolkit", "rich", "starlette", "asyncpg", "yaml", "ruamel", "tree_sitter"}
+HEAVY |= {"pypdf", "docx", "openpyxl", "lxml", "trafilatura", "selectolax"}
 
 
 def imports_of(*arguments: str) -> set[str]:

@@ -165,3 +165,9 @@ def test_the_values_are_not_in_its_own_description(tmp_path: Path) -> None:
 
     assert "secret-value" not in repr(secrets)
     assert "another-secret" not in repr(secrets)
+
+
+def test_a_secret_is_hidden_also_as_json_and_addresses_write_it(tmp_path):
+    secrets = open_secrets(home_at(tmp_path), {"A_TOKEN": 'half"and/half'})
+
+    assert secrets.redact(r"half\"and/half half%22and%2Fhalf") == "[secret A_TOKEN] [secret A_TOKEN]"

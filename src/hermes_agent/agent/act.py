@@ -70,7 +70,12 @@ async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[
 
 
 async def together(agent: Agent, session: Session, journal: Journal, batch: Sequence[Planned]) -> None:
-    """Run the calls of one batch side by side, at most `max_parallel` at a time."""
+    """Run the calls of one batch side by side, at most `max_parallel` at a time; what cannot be run is answered
+    first."""
+    possible = [item for item in batch if item.problem is None]
+    for item in batch:
+        if item.problem is not None:
+            await answer(agent, session, journal, item)
     limit = asyncio.Semaphore(agent.max_parallel)
 
     async def one(item: Planned) -> None:
@@ -79,7 +84,7 @@ async def together(agent: Agent, session: Session, journal: Journal, batch: Sequ
 
     try:
         async with asyncio.TaskGroup() as group:
-            for item in batch:
+            for item in possible:
                 group.create_task(one(item))
     except* (StoreError, GoingInCircles) as ended:
         raise ended.exceptions[0] from None

@@ -60,7 +60,7 @@ class Journal:
         spawn: Spawn,
     ) -> None:
         self.session = session
-        self.mailbox = Mailbox(store, lease)
+        self.mailbox = Mailbox(store, lease, clock)
         self._store = store
         self._lease = lease
         self._clock = clock
@@ -112,9 +112,10 @@ class Journal:
 
     def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as part of a commit."""
+        at = self._clock.now()
 
         async def change(tx: Transaction) -> None:
-            await self._store.effects.intend(tx, self._lease, intent)
+            await self._store.effects.intend(tx, self._lease, intent, at)
 
         return change
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
@@ -23,10 +25,48 @@ class Mail:
     inbound: Inbound
 
 
+class Gate(Protocol):
+    """Which mail a look into the inbox finds; a recording keeps that, a replay follows it.
+
+    - `may_have` says whether there is to be mail, given whether there may be some;
+    - `ready` returns when a look is worth while after a ring;
+    - `wanted` gives the source ids of the mail that this look finds; None: all that is there;
+    - `found` is told what it found.
+    """
+
+    def may_have(self, rung: bool) -> bool: ...
+
+    async def ready(self) -> None: ...
+
+    async def wanted(self) -> frozenset[str] | None: ...
+
+    def found(self, source_ids: Sequence[str]) -> None: ...
+
+
+class OpenGate:
+    """Every look finds all that is there."""
+
+    def may_have(self, rung: bool) -> bool:
+        """As the ring says."""
+        return rung
+
+    async def ready(self) -> None:
+        """At once."""
+
+    async def wanted(self) -> frozenset[str] | None:
+        """All that is there."""
+        return None
+
+    def found(self, source_ids: Sequence[str]) -> None:
+        """Nothing is kept."""
+
+
 class Mailbox:
     """Mail of one lane under its lease. The store is looked at only when somebody rang or something was left."""
 
-    def __init__(self, store: Store, lease: Lease) -> None:
+    def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:
+        self._clock = clock
+        self._gate: Gate = OpenGate()
         self._store = store
         self._lease = lease
         self._rung = asyncio.Event()
@@ -34,6 +74,10 @@ class Mailbox:
         self._left = False
         self._taken: list[int] = list(lease.taken)
         self.released = False
+
+    def behind(self, gate: Gate) -> None:
+        """From now on, find what this gate lets through."""
+        self._gate = gate
 
     def ring(self) -> None:
         """Somebody put mail into the inbox."""
@@ -47,21 +91,26 @@ class Mailbox:
     @property
     def has_mail(self) -> bool:
         """Whether there may be mail that was not taken."""
-        return self._left or self._rung.is_set()
+        return self._gate.may_have(self._left or self._rung.is_set())
 
     async def wait(self) -> None:
         """Return when somebody rang since the last look."""
         await self._rung.wait()
+        await self._gate.ready()
 
     async def read(self) -> tuple[Mail, ...]:
         """The mail that waits, in the order of arrival."""
         if not self.has_mail:
             return ()
+        wanted = await self._gate.wanted()
         self._rung.clear()
         self._left = True  # Until it is read: whoever is stopped in the middle of this look has to look again.
         waiting = await self._store.inbox.waiting(self._lease)
-        self._left = False
-        return tuple(Mail(id=row, inbound=inbound) for row, inbound in waiting)
+        mail = [Mail(id=row, inbound=each) for row, each in waiting if wanted is None or each.source_id in wanted]
+        self._left = len(mail) < len(waiting)
+        if mail:
+            self._gate.found([letter.inbound.source_id for letter in mail])
+        return tuple(mail)
 
     def leave(self) -> None:
         """Mail was read and not taken: it is looked at again at the next turn."""
@@ -80,9 +129,10 @@ class Mailbox:
     def settle(self, ending: Ending, reason: str = "") -> Change:
         """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether
         the lane was given back or more mail waits."""
+        at = self._clock.now()
 
         async def change(tx: Transaction) -> None:
-            self.released = await self._store.inbox.finish(tx, self._lease, self._taken, ending, reason=reason)
+            self.released = await self._store.inbox.finish(tx, self._lease, self._taken, ending, reason=reason, at=at)
 
         return change
 

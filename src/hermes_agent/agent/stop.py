@@ -10,6 +10,8 @@ from hermes_agent.core.events import Outcome, RunEnded
 
 NEW_MESSAGE = "interrupted by a new message"
 """The reason of a stop that makes way for what somebody has just said."""
+TIME_UP = "its time is up"
+"""The reason of a stop that stands for the clock, in a replay, where no time passes."""
 
 
 class StopSwitch:
@@ -31,7 +33,7 @@ class StopSwitch:
 
     def stop(self, reason: str = "stopped") -> None:
         """End the run now. Safe to call at any time and more than once, from the run's event loop."""
-        self._reason = self._reason or reason
+        self._reason = self._reason or ("" if reason == TIME_UP else reason)
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 

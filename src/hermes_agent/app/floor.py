@@ -14,9 +14,8 @@ from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
-from hermes_agent.core.clock import Clock
+from hermes_agent.app.decks.deck import Deck
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.ids import Ids
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -50,13 +49,12 @@ class Floor:
     otherwise every lane of the queue. A session at rest is not held in memory.
     """
 
-    def __init__(self, *, store: Store, build: BuildAgent, clock: Clock, ids: Ids, queue: str, own_only: bool) -> None:
+    def __init__(self, *, store: Store, build: BuildAgent, deck: Deck, queue: str, own_only: bool) -> None:
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
-        self._clock = clock
-        self._ids = ids
+        self._deck = deck
         self._own: set[str] | None = set() if own_only else None
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -94,8 +92,8 @@ class Floor:
         return running.journal if running else None
 
     def journal(self, lease: Lease, view: Session) -> Journal:
-        """The journal of a session under a lease."""
-        return Journal(self._store, lease, view, clock=self._clock, show=self.bus.publish, spawn=spawn)
+        """The journal of a session under a lease, for a command."""
+        return Journal(self._store, lease, view, clock=self._deck.clock, show=self.bus.publish, spawn=spawn)
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
@@ -162,7 +160,16 @@ class Floor:
         return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _start(self, lease: Lease) -> None:
-        journal = self.journal(lease, Session(id=lease.lane))
+        own = self._deck.own(lease.lane)
+        journal = Journal(
+            self._store,
+            lease,
+            Session(id=lease.lane),
+            clock=own.clock,
+            show=self.bus.publish,
+            spawn=spawn,
+        )
+        journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -223,14 +230,15 @@ class Floor:
             try:
                 if running.lease.poison:
                     raise HermesError(running.lease.poison)
-                await run(await self._build(record, journal), view, journal, running.switch)
+                ended = await run(await self._build(record, journal), view, journal, running.switch)
             except StoreError:
                 raise
             except Exception as error:
                 if not isinstance(error, HermesError):
                     log.exception("session %s: the run failed", view.id)
                     error = HermesError(APOLOGY)
-                await give_up(view, journal, self._ids, error)
+                ended = await give_up(view, journal, self._deck.own(view.id).ids, error)
+            await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

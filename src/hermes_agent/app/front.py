@@ -10,11 +10,10 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.floor import BuildAgent, Floor
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
-from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -47,15 +46,13 @@ class Hermes:
         *,
         store: Store,
         build: BuildAgent,
-        clock: Clock,
-        ids: Ids,
+        deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
     ) -> None:
         self.store = store
-        self._clock = clock
-        self._ids = ids
-        self._floor = Floor(store=store, build=build, clock=clock, ids=ids, queue=queue, own_only=own_only)
+        self._deck = deck
+        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only)
 
     async def open_session(
         self,
@@ -71,9 +68,9 @@ class Hermes:
         a `job` or for none."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
-        now = self._clock.now()
+        now = self._deck.clock.now()
         record = SessionRecord(
-            id=self._ids.session(now),
+            id=self._deck.ids.session(now),
             principal=principal.key,
             conversation=conversation.key,
             surface=conversation.platform,
@@ -92,6 +89,7 @@ class Hermes:
             await self.store.sessions.set_current(tx, record.conversation, record.id)
 
         await self.store.write(change)
+        self._deck.made(record)
 
     async def make_current(self, conversation: Conversation, session: str) -> None:
         """The next message of this conversation belongs to that session."""
@@ -104,10 +102,12 @@ class Hermes:
         """
         if inbound.answers:
             await self._check_answerer(inbound, session)
-        row = await self.store.inbox.accept(inbound, session, self._floor.queue)
+        at = self._deck.arrival()
+        row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         if inbound.busy is Busy.INTERRUPT:
             self._floor.stop(session, NEW_MESSAGE)
         self._floor.want(session)
+        self._deck.arrived(session, inbound, at)
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
@@ -122,16 +122,20 @@ class Hermes:
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
+        if self._floor.runs(session):
+            self._deck.stopped(session, reason)
         if ended := self._floor.stop(session, reason):
             await ended.wait()
             return True
         await self.store.workers.reap()
         return await self.store.lanes.stop(session)
 
-    def stop_now(self, session: str) -> bool:
+    def stop_now(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run in this process without waiting for its end; for signal handlers. False where there is
         none."""
-        return self._floor.stop(session) is not None
+        if self._floor.runs(session):
+            self._deck.stopped(session, reason)
+        return self._floor.stop(session, reason) is not None
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""
@@ -166,9 +170,9 @@ class Hermes:
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
         """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""
         number = await self.store.history.last_number(source.id) if upto is None else upto
-        now = self._clock.now()
+        now = self._deck.clock.now()
         name = title or (f"{source.title} (branch)" if source.title else "")
-        record = replace(source, id=self._ids.session(now), title=name, created=now, updated=now, parent=source.id)
+        record = replace(source, id=self._deck.ids.session(now), title=name, created=now, updated=now, parent=source.id)
         await self._create(record)
         lease = await self._hold(record.id)
         try:

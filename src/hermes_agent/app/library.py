@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
@@ -16,11 +16,17 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Event, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text, ToolResult
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, find_home
 from hermes_agent.tools.schema import from_function
 from hermes_agent.tools.signature import Unusable
 
+if TYPE_CHECKING:
+    from hermes_agent.providers.cassette.playing import Player
+    from hermes_agent.providers.cassette.recording import Recorder
+
 log = logging.getLogger(__name__)
+TAPE = "hermes_agent.app.decks.tapes:tape"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +103,7 @@ class Agent:
         self._workspace = str(Path(workspace).expanduser().absolute())
         self._toolsets = tuple(toolsets)
         self._capabilities = None if capabilities is None else tuple(capabilities)
+        self._tape: Recorder | Player | None = None
         self._tools: dict[str, Tool] = {}
         self._inputs: dict[str, dict[str, Any]] = {}
 
@@ -110,6 +117,15 @@ class Agent:
         except Unusable as reason:
             raise HermesError(f"`{tool.name}` cannot be a tool: {reason}.") from reason
         self._tools[tool.name] = tool
+
+    def record(self, file: str | Path) -> None:
+        """Write all runs from now on into this new file."""
+        self._tape = late(TAPE)(record=str(file))
+
+    def replay(self, file: str | Path, *, nearest: bool = False, live_from: int | None = None) -> None:
+        """Answer from this recording from now on: strictly, or with `nearest` from the most similar exchange, or up to
+        the step `live_from`. Raises `CassetteError`."""
+        self._tape = late(TAPE)(replay=str(file), nearest=nearest, live_from=live_from)
 
     def run(self, prompt: str) -> RunResult:
         """Say something and wait for the reply. Raises `HermesError` where there is none. Not for use in an event
@@ -142,6 +158,7 @@ class Agent:
                 from_function(tool.name, tool.function, tool.description, tool.capabilities)
                 for tool in self._tools.values()
             ),
+            tape=self._tape,
         )
         async with open_runtime(self._home.ensure(), options) as runtime:
             session, after = await self._begin(runtime, prompt)

@@ -20,6 +20,7 @@ from hermes_agent.tools.settings import (
     ToolOutputSettings,
 )
 from hermes_agent.tools.surfaces import SurfaceTools
+from hermes_agent.tools.web.settings import WebSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,7 @@ class Settings:
     budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
     terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
     code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
+    web: WebSettings = field(default_factory=WebSettings, metadata={"doc": "The web."})
     tool_output: ToolOutputSettings = field(
         default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -64,10 +64,15 @@ def project_context(workspace: Path) -> tuple[str, tuple[str, ...]]:
         if folder == (root or workspace):
             break
     for folder in dict.fromkeys((workspace, root or workspace)):
-        for name in OTHER_CONTEXT_FILES:
-            if (found := _context_text(folder / name, root or workspace))[0]:
-                return found
+        if (found := context_in(folder, root or workspace, OTHER_CONTEXT_FILES))[0]:
+            return found
     return "", ()
+
+
+def context_in(folder: Path, root: Path, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The first of these context files that the folder has, screened and with a heading, and what was left out of it;
+    empty where it has none."""
+    return next((found for name in names if (found := _context_text(folder / name, root))[0]), ("", ()))
 
 
 def git_root(folder: Path) -> Path | None:

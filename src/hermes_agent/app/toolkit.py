@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.memory.notes import Notes
@@ -35,6 +36,7 @@ from hermes_agent.tools.shell import ShellTools
 from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
+from hermes_agent.tools.web.tools import WebTools
 
 if TYPE_CHECKING:
     from hermes_agent.tools.permission.permission import Permission
@@ -43,12 +45,13 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
+NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "todo", "memory", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -67,12 +70,13 @@ def no_notes() -> Notes:
 class Means:
     """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
     `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
-    principal, by their key, is the one whose home this is."""
+    principal, by their key, is the one whose home this is. `http` is what the web is reached by."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
     notes: Callable[[], Notes] = no_notes
     is_owner: Callable[[str], bool] = is_local
+    http: Http = field(default_factory=Http)
 
 
 class Toolkit:
@@ -110,6 +114,7 @@ class Toolkit:
             "files": files,
             "shell": self._shell,
             "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
+            "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "clarify": ClarifyTools(),
@@ -152,6 +157,7 @@ class Toolkit:
         )
         return (
             FirstUse(self._spill),
+            FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
             FirstUse(lambda: self._permission_hook(standpoint)),
         )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail
 from hermes_agent.app.chains import chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
+from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.remembering import local_owner
@@ -25,7 +27,9 @@ from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Means, Toolkit, is_local
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
@@ -35,7 +39,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import person_of
-from hermes_agent.providers.broker import Broker
+from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -43,9 +47,13 @@ from hermes_agent.tools.surfaces import GUEST
 
 if TYPE_CHECKING:
     from hermes_agent.app.outside import Outside
+    from hermes_agent.providers.cassette.playing import Player
+    from hermes_agent.providers.cassette.recording import Recorder
 
 OUTSIDE = "hermes_agent.app.outside:Outside"
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
+TAPES = "hermes_agent.app.decks.tapes:inserted"
+PROCESS = "hermes_agent.providers.cassette.lines:Process"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
@@ -61,9 +69,9 @@ class Options:
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added. `is_guest` says whether a principal's key is a guest's; without
-    an access list everybody is who does not speak on this machine. `is_owner` says whose home this is, by default
-    whoever speaks on this machine.
+    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
+    whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
+    `is_owner` says whose home this is, by default whoever speaks on this machine.
     """
 
     model: str = ""
@@ -74,6 +82,7 @@ class Options:
     toolsets: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
+    tape: Recorder | Player | None = None
     is_guest: Callable[[str], bool] = is_stranger
     is_owner: Callable[[str], bool] = is_local
 
@@ -90,9 +99,12 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, secrets.redact).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
-        means = Means(secret=secrets.get, notes=lambda: notes, is_owner=options.is_owner)
+        inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
+        deck = inserted.deck
+        means = Means(secret=secrets.get, notes=lambda: notes, is_owner=options.is_owner, http=http)
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
-        store = await open_store(loaded.value.store.url or str(home.database), clock=clock)
+        url = inserted.database or loaded.value.store.url or str(home.database)
+        store = await open_store(url, clock=clock, ids=inserted.store_ids)
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         outside: Outside | None = None
         if loaded.value.memory.provider != "none":
@@ -114,14 +126,12 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             toolkit=toolkit,
             http=http,
             clock=clock,
-            ids=ids,
+            deck=deck,
             closing=closing,
             outside=outside,
-            book=Book(store=store, clock=clock, rules=loaded.value.budget.rules),
+            book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
         )
-        hermes = Hermes(
-            store=store, build=builder.agent, clock=clock, ids=ids, queue=options.queue, own_only=options.own_only
-        )
+        hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
         if outside is not None:
@@ -137,14 +147,40 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             toolbox=toolkit.toolbox(CLI),
             quarantined=toolkit.quarantined,
             unasked=toolkit.unasked,
-            clock=clock,
-            ids=ids,
+            clock=deck.clock,
+            ids=deck.ids,
             owner=local_owner(),
-            build=builder.agent,
+            build=builder.apart,
             notes=notes,
             is_owner=options.is_owner,
             model=options.model,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inserted:
+    """What stands between the runs and the world; of a replay also where it keeps its rows (empty: as configured), and
+    the limits that were in force."""
+
+    deck: Deck
+    database: str = ""
+    store_ids: Ids | None = None
+    rules: Rules | None = None
+
+
+@asynccontextmanager
+async def inserted_tape(
+    options: Options, settings: Settings, secrets: Secrets, clock: Clock
+) -> AsyncIterator[Inserted]:
+    """The deck of a process, its recording open as long as the block. Raises `CassetteError`."""
+    if options.tape is None:
+        yield Inserted(deck=Playing(clock, RandomIds()))
+        return
+    process = late(PROCESS)(
+        queue=options.queue, channel=options.channel, attended=options.attended, rules=settings.budget.rules
+    )
+    with late(TAPES)(options.tape, secrets.redact, clock, process) as (deck, database, store_ids, rules):
+        yield Inserted(deck=deck, database=database, store_ids=store_ids, rules=rules)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -159,7 +195,7 @@ class Builder:
     toolkit: Toolkit
     http: Http
     clock: Clock
-    ids: Ids
+    deck: Deck
     closing: AsyncExitStack
     book: Book
     outside: Outside | None = None
@@ -167,19 +203,23 @@ class Builder:
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
-        settings = self.loaded.value
+        return await self._agent(record, journal, self.deck)
+
+    async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
+        """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
+        return await self._agent(record, journal, Playing(self.clock, RandomIds()))
+
+    async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
+        settings, own = self.loaded.value, deck.own(record.id)
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
         toolbox = self.toolkit.toolbox(surface)
-        cool_downs = StoredCoolDowns(self.store, self.clock)
-        name = record.model or self.options.model
-        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
-        broker = Broker(
-            chain,
-            ledger=RunLedger(self.book, journal, record),
-            http=self.http,
-            clock=self.clock,
-            settings=settings.model,
-        )
+        await deck.begin(record, self.store)
+        ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
+        try:
+            model = await deck.model(record.id, "", ledger, partial(self._broker, record.model))
+        except HermesError as error:
+            deck.refused(record.id, error)
+            raise
 
         async def look_around() -> Surroundings:
             return await asyncio.to_thread(
@@ -191,28 +231,31 @@ class Builder:
                 notes=self._notes(record),
             )
 
-        budget = Budget(limits=self._limits())
+        limits = self._limits(own.clock)
         recall = self.outside.recall(record) if self.outside else None
-        tail = Tail([Now(self.clock), *self.toolkit.tail, *([recall] if recall else [])], self.ids)
+        sources = [Now(own.clock), *self.toolkit.tail, *([recall] if recall else [])]
+        tail = Tail(deck.tail(record.id, sources), own.ids)
 
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
                 seconds=settings.compaction.seconds,
-                writers=(broker,),
+                writers=(model,),
                 tail=tail,
-                deadline=budget.limits.deadline,
-                ids=self.ids,
+                deadline=limits.deadline,
+                ids=own.ids,
                 redact=self.secrets.redact,
             )
             return made
 
-        return Agent(
-            model=late(UNFENCED)(broker, recall.answered) if recall else broker,
+        agent = Agent(
+            model=late(UNFENCED)(model, recall.answered) if recall else model,
             tools=toolbox,
-            prompt=SessionPrompt(self.store, toolbox.offered, look_around),
-            budget=budget,
-            clock=self.clock,
-            ids=self.ids,
+            prompt=SessionPrompt(
+                self.store, deck.offered(record.id, toolbox.offered), lambda: deck.look(record.id, look_around)
+            ),
+            budget=Budget(limits=limits),
+            clock=own.clock,
+            ids=own.ids,
             hooks=self.toolkit.hooks(
                 self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
             ),
@@ -223,6 +266,14 @@ class Builder:
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
         )
+        return deck.outfit(record.id, agent)
+
+    async def _broker(self, model: str, ledger: Ledger) -> Broker:
+        """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
+        settings, name = self.loaded.value, model or self.options.model
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
+        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
         person = person_of(record.principal, self.options.is_owner, record.conversation)
@@ -237,7 +288,7 @@ class Builder:
             self.started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
         return replace(route, base_url=self.started[vendor.name])
 
-    def _limits(self) -> Limits:
+    def _limits(self, clock: Clock) -> Limits:
         agent = self.loaded.value.agent
-        deadline = None if agent.max_seconds is None else self.clock.monotonic() + agent.max_seconds
+        deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
         return Limits(turns=agent.max_turns, deadline=deadline)

@@ -13,6 +13,7 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
@@ -30,7 +31,8 @@ def run(invocation: Invocation) -> int:
 
 async def _run(invocation: Invocation) -> int:
     home = find_home(invocation.profile).ensure()
-    async with open_runtime(home, Options(model=invocation.model, attended=False)) as runtime:
+    options = Options(model=invocation.model, attended=False, tape=tape_of(invocation))
+    async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             tell(runtime.loaded.notice)
         session, after, works = await _begin(runtime, invocation)

@@ -28,6 +28,22 @@ OPTIONS = (
     Option(field="go_on", flags=("-c", "--continue"), help="Continue the latest session of this folder."),
     Option(field="resume", flags=("-r", "--resume"), metavar="SESSION", help="Continue a session, by its id or title."),
     Option(field="model", flags=("-m", "--model"), metavar="MODEL", help="Ask this model, as vendor/model."),
+    Option(
+        field="record", flags=("--record",), metavar="FILE", help="Record what comes from outside into this new file."
+    ),
+    Option(
+        field="replay",
+        flags=("--replay",),
+        metavar="FILE",
+        help="Answer from a recording: no model is asked, no tool runs.",
+    ),
+    Option(field="nearest", flags=("--nearest",), help="With --replay: the most similar exchange instead of the same."),
+    Option(
+        field="live_from",
+        flags=("--live-from",),
+        metavar="STEP",
+        help="With --replay: from this step on, ask the real model and run tools.",
+    ),
     Option(field="quiet", flags=("-q", "--quiet"), help="Show replies only, no progress."),
 )
 
@@ -46,7 +62,16 @@ class Invocation:
     go_on: bool = False
     resume: str = ""
     model: str = ""
+    record: str = ""
+    replay: str = ""
+    nearest: bool = False
+    live_from: str = ""
     quiet: bool = False
+
+    @property
+    def is_taped(self) -> bool:
+        """Whether the process is recorded or is a replay."""
+        return bool(self.record or self.replay or self.nearest or self.live_from)
 
     @property
     def prompt(self) -> str:

@@ -15,6 +15,8 @@ HermesError
 │   ├── ContextTooLong · PayloadTooLarge · ModelNotFound · ContentRefused
 │   └── MalformedReply · EmptyReply · BadRequest · ThinkingRefused
 ├── NoModel                         nothing to ask: no key, no local server
+├── CassetteError                   a recording cannot be written, read or followed
+│   └── RequestDiffers              what is asked now is not what was asked then
 ├── LimitReached                    turns, time, money or tokens; the run can be continued
 │   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
@@ -179,6 +181,14 @@ class ThinkingRefused(ProviderError):
 
 class NoModel(HermesError):
     """There is no model to ask: no key and no local server."""
+
+
+class CassetteError(HermesError):
+    """A recording cannot be written, read or followed."""
+
+
+class RequestDiffers(CassetteError):
+    """A replay was asked for something else than the recording has next; the message names the first difference."""
 
 
 class LimitReached(HermesError):

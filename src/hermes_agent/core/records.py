@@ -52,12 +52,12 @@ def _made(kind: Kind) -> Reviver:
 
 def _union(kind: Kind) -> Reviver:
     members = [member for member in get_args(kind) if member is not type(None)]
-    records = {_tag(member): _reviver(member) for member in members if is_dataclass(member)}
-    if not records:
-        return _reviver(members[0]) if len(members) == 1 else _same
     if len(members) == 1:
         only = _reviver(members[0])
-        return lambda plain: None if plain is None else only(plain)
+        return only if only is _same else lambda plain: None if plain is None else only(plain)
+    records = {_tag(member): _reviver(member) for member in members if is_dataclass(member)}
+    if not records:
+        return _same
     return lambda plain: None if plain is None else records[plain["kind"]](plain)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from hermes_agent.core.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.section import BYTES_PER_TOKEN, estimate_tokens
 
@@ -29,6 +27,6 @@ def _part_tokens(part: Part) -> int:
         case File(data=data):
             return IMAGE_TOKENS + len(data) * 3 // 4 // BYTES_PER_TOKEN
         case ToolCall(name=name, arguments=arguments, broken=broken):
-            return FRAME_TOKENS + estimate_tokens(f"{name}{json.dumps(arguments, ensure_ascii=False)}{broken}")
+            return FRAME_TOKENS + estimate_tokens(f"{name}{arguments}{broken}")
         case ToolResult(parts=parts):
             return FRAME_TOKENS + sum(_part_tokens(inner) for inner in parts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import File, Image, Text
@@ -106,13 +106,18 @@ class Tool(Protocol):
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer: ...
 
 
+Touched: TypeAlias = tuple[str, ...] | Callable[[Mapping[str, object]], Sequence[str]]
+"""The paths that a call touches: the parameters that hold them, or what finds them in the arguments (it may raise
+`BadArguments`)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolMark:
     """What `@tool` wrote on a method; a collector makes a `Tool` of it."""
 
     effect: Effect
     needs: tuple[Capability, ...]
-    paths: tuple[str, ...]
+    paths: Touched
     reads_when: str
     name: str
     core: bool
@@ -126,7 +131,7 @@ def tool(
     *,
     effect: Effect,
     needs: tuple[Capability, ...] = (),
-    paths: tuple[str, ...] = (),
+    paths: Touched = (),
     reads_when: str = "",
     name: str = "",
     core: bool = True,
@@ -134,10 +139,10 @@ def tool(
     """Mark an async method as a tool.
 
     The method's name, docstring and signature are the tool (`name` overrides). A parameter called `context` receives
-    the `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, for writes that may
-    run side by side. `reads_when` names a boolean parameter that turns this call into a `reads`, or a parameter and the
-    values that do (`"action=list|poll"`). A tool that is not `core` is left out of the prompt and found with
-    `find_tools`.
+    the `CallContext` and is not part of the schema. `paths` names the parameters that hold paths, or finds
+    them, for writes that may run side by side. `reads_when` names a boolean parameter that turns this call into a
+    `reads`, or a parameter and the values that do (`"action=list|poll"`). A tool that is not `core` is left out of the
+    prompt and found with `find_tools`.
     """
 
     def mark(method: Method) -> Method:

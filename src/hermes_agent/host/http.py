@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import weakref
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -46,13 +47,13 @@ class Http:
             clients[kind] = _new_client(secure=kind[0], local=kind[1])
         return clients[kind]
 
-    @property
+    @cached_property
     def failures(self) -> tuple[type[Exception], ...]:
         """What a request raises when the network, not the answer, is at fault; for an `except` clause."""
         module = late("httpx2")
         return (module.TransportError, module.DecodingError, module.StreamError, module.InvalidURL)
 
-    @property
+    @cached_property
     def unsent(self) -> tuple[type[Exception], ...]:
         """Those of `failures` after which nothing was sent: no connection was made."""
         module = late("httpx2")

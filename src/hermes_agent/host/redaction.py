@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_plus
@@ -23,14 +24,15 @@ class Redaction:
             if len(value) >= SHORTEST_HIDDEN:
                 forms.update(dict.fromkeys(_forms(value), f"[secret {name}]"))
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
+        labels = dict.fromkeys(label for _, label in self._forms)
+        self._cuts = [_Cut(label, [form for form, named in self._forms if named == label]) for label in labels]
         self.longest = max((len(form) for form in forms), default=0)
 
     def hide(self, text: str) -> str:
         """The text without any of them."""
         text = self.hide_whole(text)
-        for label in dict.fromkeys(label for _, label in self._forms):
-            forms = [form for form, named in self._forms if named == label and len(form) >= CUT + 4]
-            text = _without_rest(text, forms, label)
+        for cut in self._cuts:
+            text = cut.without_rest(text)
         return text
 
     def hide_whole(self, text: str) -> str:
@@ -83,6 +85,7 @@ def _forms(value: str) -> Iterable[str]:
     yield value
     yield raw.hex()
     yield from {quote(value, safe=""), quote_plus(value), quote(value)}
+    yield from {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for shift in range(3):  # Where in a longer text it begins decides how it looks.
             text = encode(b"\0" * shift + raw).decode()
@@ -92,16 +95,27 @@ def _forms(value: str) -> Iterable[str]:
                 yield text[first:last]
 
 
-def _without_rest(text: str, forms: list[str], label: str) -> str:
-    """The text without a beginning or end of a form, as is left where a text is cut off."""
-    for part in {part for form in forms for part in (form[:CUT], form[-CUT:])}:
-        at = text.find(part)
-        while at >= 0:
-            begin = min(_back(text, form, at) for form in forms if form.endswith(part) or form.startswith(part))
-            end = max(_forth(text, form, at) for form in forms if form.endswith(part) or form.startswith(part))
-            text = f"{text[:begin]}{label}{text[end:]}"
-            at = text.find(part, begin + len(label))
-    return text
+class _Cut:
+    """What is left of the forms of one secret where a text is cut off: its beginning or its end."""
+
+    def __init__(self, label: str, forms: list[str]) -> None:
+        self._label = label
+        self._parts: dict[str, list[str]] = {}
+        for form in forms:
+            if len(form) >= CUT + 4:
+                self._parts.setdefault(form[:CUT], []).append(form)
+                self._parts.setdefault(form[-CUT:], []).append(form)
+
+    def without_rest(self, text: str) -> str:
+        """The text without them."""
+        for part, forms in self._parts.items():
+            at = text.find(part)
+            while at >= 0:
+                begin = min(_back(text, form, at) for form in forms)
+                end = max(_forth(text, form, at) for form in forms)
+                text = f"{text[:begin]}{self._label}{text[end:]}"
+                at = text.find(part, begin + len(self._label))
+        return text
 
 
 def _forth(text: str, form: str, at: int) -> int:

@@ -41,12 +41,13 @@ class Secrets:
     warnings: tuple[str, ...] = ()
     _kept: dict[str, str] = field(default_factory=dict, repr=False)
     _asked: set[str] = field(default_factory=set, repr=False)
-    _hidden: dict[str, str] = field(default_factory=dict, repr=False)
-    _redaction: Redaction = field(default_factory=lambda: Redaction({}), repr=False)
+    _redaction: Redaction | None = field(default=None, repr=False)
 
     def get(self, name: str) -> str:
         """The value under this name, empty where there is none."""
-        self._asked.add(name)
+        if name not in self._asked:
+            self._asked.add(name)
+            self._redaction = None
         return self._kept.get(name) or self.variables.get(name, "")
 
     def source(self, name: str) -> str:
@@ -70,6 +71,7 @@ class Secrets:
             raise ConfigError(f"The value of {name} goes over more than one line; a key stands on one.")
         self._rewrite(name, f"{name}={_quoted(value)}\n")
         self._kept[name] = value
+        self._redaction = None
 
     def unset(self, name: str) -> bool:
         """Take one secret out of `.env`; False where it was not there."""
@@ -77,15 +79,18 @@ class Secrets:
             return False
         self._rewrite(name, "")
         del self._kept[name]
+        self._redaction = None
         return True
 
     def redact(self, text: str) -> str:
         """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
-        outside = (name for name in self.variables if name in self._asked or TELLING.search(name))
-        values = {self.get(name): name for name in (*outside, *self.kept)}
-        if values != self._hidden:
-            self._hidden, self._redaction = values, Redaction(values)
+        if self._redaction is None:
+            self._redaction = Redaction(self._values())
         return _shapes().sub("[secret]", self._redaction.hide(text))
+
+    def _values(self) -> dict[str, str]:
+        outside = [name for name in self.variables if name in self._asked or TELLING.search(name)]
+        return {self._kept.get(name) or self.variables.get(name, ""): name for name in (*outside, *self.kept)}
 
     def _rewrite(self, name: str, line: str) -> None:
         self.home.ensure()

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
 from hermes_agent.store.breaks import Breaks
 from hermes_agent.store.cooldowns import CoolDowns
@@ -39,7 +40,7 @@ SEARCH = "hermes_agent.store.search:Search"
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    def __init__(self, opened: Opened, clock: Clock, timings: Timings, worker_name: str) -> None:
+    def __init__(self, opened: Opened, clock: Clock, timings: Timings, worker_name: str, ids: Ids) -> None:
         engine = self._engine = opened.engine
         self.workers = Workers(engine, opened.presence, clock, timings, worker_name)
         self._index = opened.index
@@ -52,7 +53,7 @@ class Store:
         self.versions = Versions(engine)
         self.cool_downs = CoolDowns(engine)
         self.breaks = Breaks(engine, self.prefixes)
-        self.inbox = Inbox(engine, clock)
+        self.inbox = Inbox(engine, clock, ids)
         self.lanes = Lanes(engine, clock, self.workers, timings)
 
     @property
@@ -84,7 +85,12 @@ class Store:
 
 
 async def open_store(
-    url: str | Path, *, clock: Clock | None = None, worker_name: str = "", timings: Timings | None = None
+    url: str | Path,
+    *,
+    clock: Clock | None = None,
+    worker_name: str = "",
+    timings: Timings | None = None,
+    ids: Ids | None = None,
 ) -> Store:
     """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none.
 
@@ -94,7 +100,7 @@ async def open_store(
     dialect, place = _parsed(url)
     clock, timings = clock or SystemClock(), timings or Timings()
     opened = await late(DIALECTS[dialect])(place, clock, timings)
-    return Store(opened, clock, timings, worker_name)
+    return Store(opened, clock, timings, worker_name, ids or RandomIds())
 
 
 def _parsed(url: str | Path) -> tuple[Dialect, str]:

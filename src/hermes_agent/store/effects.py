@@ -51,10 +51,11 @@ class Effects:
         self._engine = engine
         self._clock = clock
 
-    async def intend(self, tx: Transaction, lease: Lease, intent: Intent) -> None:
-        """Record the intent. A call that was intended before an interruption keeps its record. Raises `LostLease`."""
+    async def intend(self, tx: Transaction, lease: Lease, intent: Intent, at: float | None = None) -> None:
+        """Record the intent, as of `at` (None: now). A call that was intended before an interruption keeps its record.
+        Raises `LostLease`."""
         await fence(tx, lease)
-        state, now = EffectState.INTENT.value, self._clock.now()
+        state, now = EffectState.INTENT.value, self._clock.now() if at is None else at
         facts = (intent.call_id, intent.tool, intent.effect.value, intent.key, storable(intent.summary))
         await tx.run(INTEND, lease.lane, *facts, state, now)
 

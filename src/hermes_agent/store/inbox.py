@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
@@ -69,20 +69,28 @@ class Mail:
 class Inbox:
     """Mail for sessions. Reading and ending it needs the session's lease."""
 
-    def __init__(self, engine: Engine, clock: Clock) -> None:
+    def __init__(self, engine: Engine, clock: Clock, ids: Ids) -> None:
         self._engine = engine
         self._clock = clock
-        self._ids = RandomIds()
+        self._ids = ids
 
     async def accept(
-        self, inbound: Inbound, session: str, queue: str, ready_at: float | None = None, tx: Transaction | None = None
+        self,
+        inbound: Inbound,
+        session: str,
+        queue: str,
+        ready_at: float | None = None,
+        tx: Transaction | None = None,
+        *,
+        at: float | None = None,
     ) -> int | None:
         """Make the message durable and ready for a worker; its id, or None where it was accepted before.
 
         `ready_at` (seconds since 1970, at most an hour ahead) is when to begin, so that messages that follow each other
-        quickly are read together. Within `tx` where one is given.
+        quickly are read together. Within `tx` where one is given. `at` is when it came in; None: now.
         """
-        token, now, body = self._ids.short(), self._clock.now(), written(inbound)
+        token, body = self._ids.short(), written(inbound)
+        now = self._clock.now() if at is None else at
         identity = (inbound.source, inbound.source_id)
 
         async def change(tx: Transaction) -> int | None:
@@ -110,11 +118,19 @@ class Inbox:
         return await tx.run(TAKE.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids) if ids else 0
 
     async def finish(
-        self, tx: Transaction, lease: Lease, ids: Sequence[int], ending: Ending, *, reason: str = ""
+        self,
+        tx: Transaction,
+        lease: Lease,
+        ids: Sequence[int],
+        ending: Ending,
+        *,
+        reason: str = "",
+        at: float | None = None,
     ) -> bool:
         """End mail, each row once, and give the lane back: True; or False where it has more, and the lease goes on.
 
-        May be called again after its commit's acknowledgement was lost. Raises `LostLease`.
+        `at` is when it ended; None: now. May be called again after its commit's acknowledgement was lost. Raises
+        `LostLease`.
         """
         try:
             await fence(tx, lease)
@@ -124,7 +140,7 @@ class Inbox:
             raise
         ended = 0
         if ids:
-            facts = (ending.value, storable(reason), self._clock.now(), lease.epoch)
+            facts = (ending.value, storable(reason), self._clock.now() if at is None else at, lease.epoch)
             ended = await tx.run(END.format(ids=marks(len(ids), 6)), lease.lane, *facts, *ids)
         row = await tx.row(SETTLE, lease.lane, ended)
         assert row is not None  # The fence has seen and locked it.

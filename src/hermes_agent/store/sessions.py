@@ -160,9 +160,9 @@ class Sessions:
             raise UnknownSession(f'Several sessions begin with "{name}": {several}. Give more of the id.')
         raise UnknownSession(await self._nobody(name, owner))
 
-    async def rename(self, session: str, title: str) -> None:
-        """Give it another title. Raises `UnknownSession`."""
-        now = self._clock.now()
+    async def rename(self, session: str, title: str, at: float | None = None) -> None:
+        """Give it another title, as of `at` (None: now). Raises `UnknownSession`."""
+        now = self._clock.now() if at is None else at
 
         async def change(tx: Transaction) -> int:
             return await tx.run(RENAME, session, storable(title), now)

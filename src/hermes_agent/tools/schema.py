@@ -15,7 +15,7 @@ import msgspec
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
-from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Tool, ToolMark
+from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Tool, ToolMark, Touched
 from hermes_agent.tools.signature import CONTEXT, Signature, Unusable, signature_of
 
 SUMMARY_CHARS = 100
@@ -149,7 +149,7 @@ def _bind(function: Callable[..., Awaitable[object]]) -> BoundTool:
     mark: ToolMark = getattr(function, MARK)
     signature = signature_of(function, name=mark.name)
     known = set(signature.shape.__struct_fields__)
-    named = {*mark.paths, mark.reads_when.partition("=")[0]} - {""}
+    named = {*(() if callable(mark.paths) else mark.paths), mark.reads_when.partition("=")[0]} - {""}
     if not named <= known:
         raise Unusable(f"{signature.name}: its mark names `{sorted(named - known)[0]}`, which it does not take")
     return BoundTool(signature=signature, mark=mark, call=function)
@@ -185,9 +185,9 @@ def _only_reads(rule: str, arguments: Mapping[str, object]) -> bool:
     return arguments[name] in values.split("|") if values else bool(arguments[name])
 
 
-def _paths(names: tuple[str, ...], arguments: Mapping[str, object], workspace: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in names:
+def _paths(touched: Touched, arguments: Mapping[str, object], workspace: str) -> tuple[str, ...]:
+    found: list[str] = [] if not callable(touched) else list(touched(arguments))
+    for name in () if callable(touched) else touched:
         value = arguments[name]
         found.extend(str(item) for item in (value if isinstance(value, (list, tuple)) else [value]))
     return tuple(resolve(path, workspace) for path in found)

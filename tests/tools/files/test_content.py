@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.tools.files.content import binary_kind, image_type, is_utf8, newline_of, storable
+from hermes_agent.tools.files.content import binary_kind, coding_of, image_type, is_text, newline_of, storable
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_pictures_are_known_by_their_signature(head: bytes, media: str) -> None:
     [
         (b"%PDF-1.7", "a PDF document"),
         (b"\x7fELF\x02\0", "an ELF program"),
-        (b"\xff\xfeh\0i\0", "UTF-16"),
+        (b"\xff\xfeh\0i\0", ""),
         (b"abc\0def", "binary data"),
         (b"caf\xe9 not utf-8", ""),
         (b"", ""),
@@ -39,13 +39,33 @@ def test_a_nul_makes_it_binary_and_the_kind_is_named(head: bytes, words: str) ->
 
 
 def test_most_lines_decide_the_line_ending() -> None:
-    assert newline_of(b"a\r\nb\r\nc\n") == "\r\n"
-    assert newline_of(b"a\nb\r\nc\n") == "\n"
+    assert newline_of("a\r\nb\r\nc\n") == "\r\n"
+    assert newline_of("a\nb\r\nc\n") == "\n"
 
 
-def test_utf8_is_told_from_other_bytes() -> None:
-    assert is_utf8("käse".encode())
-    assert not is_utf8(b"k\xe4se")
+def test_text_is_told_from_other_bytes() -> None:
+    assert is_text("käse".encode())
+    assert is_text("käse".encode("utf-16"))
+    assert not is_text(b"k\xe4se")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "käse\r\n".encode(),
+        b"k\xe4se",
+        b"\xef\xbb\xbfmarked",
+        "both ends".encode("utf-16"),
+        b"\xfe\xff" + "big end first".encode("utf-16-be"),
+        b"\xff\xfe\x00\xd8",  # half a pair
+        b"\xff\xfeodd",
+        b"",
+    ],
+)
+def test_a_coding_gives_back_every_byte_that_it_read(content: bytes) -> None:
+    coding = coding_of(content)
+
+    assert coding.encode(coding.decode(content)) == content
 
 
 def test_what_no_database_holds_is_replaced() -> None:

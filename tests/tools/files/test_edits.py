@@ -79,3 +79,34 @@ def test_what_stands_around_the_place_is_never_touched(before: str, old: str, ne
     assert done.content.endswith("TAIL")
     if done.strategy == "exact":
         assert done.content == content.replace(old, new)
+
+
+def test_typographic_quotes_and_dashes_are_overlooked() -> None:
+    done = replace("a \u201cquoted\u201d \u2013 word\nb\n", 'a "quoted" - word', "x", everywhere=False)
+
+    assert (done.content, done.strategy) == ("x\nb\n", "quotes and dashes overlooked")
+
+
+BLOCK = "def f(a):\n    one = a + 1\n    two = one * 2\n    return two\n"
+
+
+def test_a_block_is_found_by_its_first_and_last_line_where_the_middle_is_much_like_it() -> None:
+    old = "def f(a):\n    one = a + 1\n    two = one*2  # double\n    return two"
+
+    done = replace(f"x = 1\n{BLOCK}y = 2\n", old, "pass", everywhere=False)
+
+    assert (done.content, done.strategy) == ("x = 1\npass\ny = 2\n", "found by its first and last line")
+
+
+def test_a_block_with_another_middle_is_not_taken_for_it() -> None:
+    old = "def f(a):\n    import os\n    os.remove(a)\n    return two"
+
+    with pytest.raises(ToolError, match="not found"):
+        replace(BLOCK, old, "pass", everywhere=False)
+
+
+def test_two_such_blocks_are_refused() -> None:
+    old = "def f(a):\n    one = a + 1\n    two = one*2  # double\n    return two"
+
+    with pytest.raises(ToolError, match="2 places"):
+        replace(BLOCK + BLOCK, old, "pass", everywhere=False)

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.host import process
@@ -113,3 +115,86 @@ async def test_a_name_that_is_not_utf8_is_found(tmp_path: Path) -> None:
     found = await search(Query(root=tmp_path, pattern=""))
 
     assert [hit.path.encode(errors="surrogateescape") for hit in found.hits] == [b"na\xffme"]
+
+
+LETTERS = st.sampled_from(["a", "b", "A", "ä", "é", "字", "1", " ", ".", "-", "_", "\t", "\r", "\n", "\r\n"])
+CONTENTS = st.one_of(
+    st.lists(LETTERS, max_size=40).map(lambda parts: "".join(parts).encode()),
+    st.sampled_from([b"", b"\n", b"a", b"a\0b\na\n", b"a\n" * 5000 + b"\0", b"\xef\xbb\xbfa", "a".encode("utf-16")]),
+)
+NAMES = [
+    "a",
+    "b.py",
+    "a/a",
+    "a/b.py",
+    "a.b/c",
+    ".git/x",
+    ".h/b.py",
+    "node_modules/b",
+    "venv",
+    "z/venv/a",
+    "ä/字.py",
+    "- a",
+]
+ATOMS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "A",
+        "ä",
+        *[r".", r"[[a]", r"(?i)a", r"x{,2}", r"(?=a)", r"[a&&b]", r"a{2}", r"a|"],
+        "\n",
+        r"\.",
+        "[ab]",
+        "[^a]",
+        r"\d",
+        r"\w",
+        r"\s",
+        r"\b",
+        "^",
+        "$",
+        "(a|b)",
+        "(?:ä)",
+        " ",
+        *[r"1", r"\A", r"\Z", r"(a)\1", r"\x61"],
+    ]
+)
+PATTERNS = st.lists(st.tuples(ATOMS, st.sampled_from(["", "", "*", "+", "?"])), min_size=1, max_size=4).map(
+    lambda parts: "".join(atom + more for atom, more in parts)
+)
+
+
+@pytest.mark.skipif(not RIPGREP, reason="ripgrep is not installed")
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    data=st.dictionaries(st.sampled_from(NAMES), CONTENTS, min_size=1, max_size=6),
+    pattern=PATTERNS,
+    glob=st.sampled_from(["", "", "*.py", "a/**", "{a,b}*"]),
+    context=st.integers(0, 2),
+    root=st.sampled_from(["", "", "a", "b.py", "node_modules"]),
+)
+async def test_both_engines_find_the_same_in_any_tree(
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, bytes], pattern: str, glob: str, context: int, root: str
+) -> None:
+    tree = tmp_path_factory.mktemp("tree")
+    for name, content in data.items():
+        try:
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_bytes(content)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            continue  # a file stands where this one needs a folder
+    query = Query(root=tree / root if (tree / root).exists() else tree, pattern=pattern, glob=glob, context=context)
+
+    try:
+        own = await search(query)
+    except BadArguments:
+        with pytest.raises(BadArguments):
+            await search(query, ripgrep=RIPGREP)
+        return
+    assert await search(query, ripgrep=RIPGREP) == own
+
+
+@pytest.mark.skipif(not RIPGREP, reason="ripgrep is not installed")
+@pytest.mark.parametrize("pattern", [r"\Aa", "[[:alpha:]]", "a{,2}b", r"\x61"])
+async def test_a_pattern_that_ripgrep_reads_otherwise_is_left_to_our_own_search(tmp_path: Path, pattern: str) -> None:
+    assert not searching.means_the_same(pattern)

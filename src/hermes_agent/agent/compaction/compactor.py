@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hermes_agent.agent.compaction.plan import GAIN, Room
+from hermes_agent.agent.compaction.plan import GAIN, OUTPUT_SHARE, Room
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.session import Session
+from hermes_agent.agent.session import LARGEST_SCALE, Session
 from hermes_agent.core.events import Cause
 
+QUIET_SHARE = (1 - OUTPUT_SHARE) / LARGEST_SCALE
 REFUSED_SHARE = 0.7
 """Of the size that a provider refused, what is taken for its window."""
 
@@ -35,6 +36,9 @@ class Compactor:
     async def fit(self, session: Session, journal: Journal, window: int) -> None:
         """Shorten the view where it has outgrown the window, in tokens. What could not be made much smaller is not
         tried again before as much as it should have gained has come since."""
+        # Far from full whatever the provider's tokens are: the common case costs no more than a sum.
+        if session.prefix_tokens + sum(session.weights) < QUIET_SHARE * self.settings.threshold * window:
+            return
         room = self.room(session, window)
         if self.settings.enabled and sum(session.weights) >= max(room.limit, self._held_back(session, room)):
             await self.shortener().shorten(session, journal, room, cause="window")

@@ -12,6 +12,7 @@ from hermes_agent.cli.chat.chat import open_chat
 from hermes_agent.cli.chat.plain import LineMode, Lines, PlainPage, as_written
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.taped import tape_of
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment, find_home
 
@@ -25,7 +26,7 @@ def run(invocation: Invocation) -> int:
 
 async def _run(invocation: Invocation) -> int:
     home = find_home(invocation.profile).ensure()
-    async with open_runtime(home, Options(model=invocation.model)) as runtime:
+    async with open_runtime(home, Options(model=invocation.model, tape=tape_of(invocation))) as runtime:
         if can_redraw(environment()):
             await late(RUN_FULL)(runtime, invocation)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+from dataclasses import dataclass
 from typing import Literal
 
 SNIFFED = 8192
@@ -21,10 +23,42 @@ KINDS = (
     (b"BZh", "bzip2 data"),
     (b"\xfd7zXZ", "xz data"),
     (b"\x28\xb5\x2f\xfd", "zstd data"),
-    (b"\xff\xfe", "UTF-16 text (convert it with `iconv -f UTF-16 -t UTF-8`)"),
-    (b"\xfe\xff", "UTF-16 text (convert it with `iconv -f UTF-16 -t UTF-8`)"),
 )
 _RIFF, _WEBP = b"RIFF", b"WEBP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coding:
+    """How a text file writes its characters: its byte order mark and its codec. Reading and writing back keeps each
+    byte, also those that are no text."""
+
+    name: str
+    mark: bytes
+    codec: str
+    errors: str
+
+    def decode(self, content: bytes) -> str:
+        """The text without the mark."""
+        return content.removeprefix(self.mark).decode(self.codec, self.errors)
+
+    def encode(self, text: str) -> bytes:
+        """The content of a file with this text, the mark first."""
+        return self.mark + text.removeprefix("\ufeff").encode(self.codec, self.errors)
+
+
+UTF8 = Coding(name="UTF-8", mark=b"", codec="utf-8", errors="surrogateescape")
+_MARKED = (
+    Coding(name="UTF-8 with a byte order mark", mark=codecs.BOM_UTF8, codec="utf-8", errors="surrogateescape"),
+    Coding(name="UTF-16, little end first", mark=codecs.BOM_UTF16_LE, codec="utf-16-le", errors="surrogatepass"),
+    Coding(name="UTF-16, big end first", mark=codecs.BOM_UTF16_BE, codec="utf-16-be", errors="surrogatepass"),
+)
+
+
+def coding_of(content: bytes) -> Coding:
+    """The coding that the beginning of a text file tells: by its byte order mark, otherwise UTF-8."""
+    found = next((coding for coding in _MARKED if content.startswith(coding.mark)), UTF8)
+    whole_pairs = found.codec == "utf-8" or len(content) % 2 == 0
+    return found if whole_pairs else UTF8
 
 
 def image_type(head: bytes) -> str:
@@ -36,20 +70,21 @@ def image_type(head: bytes) -> str:
 
 def binary_kind(head: bytes) -> str:
     """What these bytes are where they are not text; empty for text. A NUL in the beginning makes it binary."""
-    if b"\0" not in head and not head.startswith(b"%PDF-"):
+    if (b"\0" not in head and not head.startswith(b"%PDF-")) or coding_of(head[: len(head) // 2 * 2]).mark:
         return ""
     return next((words for magic, words in KINDS if head.startswith(magic)), "binary data")
 
 
-def newline_of(content: bytes) -> Literal["\n", "\r\n"]:
-    """The line ending that most lines of the file have."""
-    return "\r\n" if content.count(b"\r\n") * 2 > content.count(b"\n") else "\n"
+def newline_of(text: str) -> Literal["\n", "\r\n"]:
+    """The line ending that most lines of the text have."""
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
-def is_utf8(content: bytes) -> bool:
-    """Whether the whole content decodes."""
+def is_text(content: bytes) -> bool:
+    """Whether the whole content is characters of its coding."""
+    coding = coding_of(content)
     try:
-        content.decode()
+        content.removeprefix(coding.mark).decode(coding.codec)
     except UnicodeDecodeError:
         return False
     return True

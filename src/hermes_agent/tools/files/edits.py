@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.tools.files.plainer import plainer
 
 HINT_LINES = 3
+# A block found by its first and last line: how many lines it has at least, how many more or fewer than the text given,
+# and how much its middle is like that of the text (difflib's ratio).
+LEAST_ANCHORED, ANCHOR_SLACK, LIKENESS = 3, 3, 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +35,9 @@ def replace(content: str, old: str, new: str, *, everywhere: bool) -> Replacemen
     """Put `new` in place of `old`, once, or at every place where `everywhere`.
 
     Tried in this order, the first that finds anything decides: exact; trailing spaces overlooked; indentation
-    overlooked (the new text is indented as the found one); any run of spaces as one. Raises `ToolError` where the text
-    is not found, stands at several places without `everywhere`, or would not change.
+    overlooked (the new text is indented as the found one); any run of spaces as one; typographic quotes, dashes and
+    spaces as plain ones; the first and last line of at least three, with a middle much like the one given. Raises
+    `ToolError` where the text is not found, stands at several places without `everywhere`, or would not change.
     """
     if not old:
         raise ToolError("old_string is empty.", hint="To make a file or replace it as a whole use write_file.")
@@ -92,6 +97,41 @@ def _by_lines(alike: Callable[[str], str], adapt: Callable[[str, str, str], str]
     return find
 
 
+def _as_plain(content: str, old: str, new: str) -> Iterator[_Span]:
+    yield from _exact(plainer(content), plainer(old), new)
+
+
+def _by_anchors(content: str, old: str, new: str) -> Iterator[_Span]:
+    """Blocks that begin and end as the old text does and are much like it in between."""
+    rows, wanted = content.split("\n"), [_bare(row) for row in old.strip("\n").split("\n")]
+    if len(wanted) < LEAST_ANCHORED or not wanted[0] or not wanted[-1]:
+        return
+    bare, starts, index = [_bare(row) for row in rows], _starts(rows), 0
+    while index < len(rows):
+        last = _end_of_block(bare, wanted, index) if bare[index] == wanted[0] else -1
+        if last > 0:
+            found = content[starts[index] : starts[last] + len(rows[last])]
+            yield _Span(starts[index], starts[last] + len(rows[last]), _reindented(found, old, new))
+            index = last
+        index += 1
+
+
+def _end_of_block(bare: list[str], wanted: list[str], first: int) -> int:
+    """Where the block that is most like the wanted one ends; -1 where none is enough like it."""
+    size, best, found = len(wanted), LIKENESS, -1
+    for last in range(first + max(2, size - ANCHOR_SLACK) - 1, min(len(bare), first + size + ANCHOR_SLACK)):
+        if bare[last] != wanted[-1]:
+            continue
+        like = SequenceMatcher(None, "\n".join(wanted[1:-1]), "\n".join(bare[first + 1 : last])).ratio()
+        if like >= best:
+            best, found = like, last
+    return found
+
+
+def _bare(row: str) -> str:
+    return " ".join(plainer(row).split())
+
+
 def _starts(rows: list[str]) -> list[int]:
     starts, position = [], 0
     for row in rows:
@@ -138,4 +178,7 @@ _STRATEGIES: tuple[tuple[str, _Strategy], ...] = (
     ("trailing spaces overlooked", _by_lines(str.rstrip, _as_given)),
     ("indentation overlooked", _by_lines(str.strip, _reindented)),
     ("spaces overlooked", _by_lines(lambda row: " ".join(row.split()), _reindented)),
+    ("quotes and dashes overlooked", _as_plain),
+    ("quotes, dashes and indentation overlooked", _by_lines(_bare, _reindented)),
+    ("found by its first and last line", _by_anchors),
 )

@@ -29,7 +29,6 @@ SKIPPED = frozenset(
     )
 )
 MOST_FILE_BYTES = 20 << 20
-SNIFFED = 8192
 
 
 def walk(root: str) -> Iterator[str]:
@@ -96,7 +95,7 @@ def grep(path: str, pattern: re.Pattern[str], context: int) -> Iterator[tuple[in
             content = file.read()
     except OSError:
         return
-    if b"\0" in content[:SNIFFED]:
+    if not content or b"\0" in content:
         return
     lines = content.removesuffix(b"\n").decode("utf-8", "replace").split("\n")
     hits = {number for number, line in enumerate(lines) if pattern.search(line.removesuffix("\r"))}

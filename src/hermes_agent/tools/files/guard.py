@@ -132,7 +132,7 @@ def cannot(shown: str, verb: str, error: OSError) -> ToolError:
             return ToolError(f"{shown} cannot be {_PAST[verb]}: {error.strerror or error}.")
 
 
-_PAST = {"read": "read", "write": "written", "search": "searched"}
+_PAST = {"read": "read", "write": "written", "search": "searched", "remove": "removed"}
 
 
 def _below(path: str, folder: str) -> bool:

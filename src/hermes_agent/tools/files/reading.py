@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from io import BufferedReader
@@ -13,8 +13,12 @@ from pathlib import Path
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.tool import Answer
-from hermes_agent.tools.files.content import SNIFFED, binary_kind, image_type, storable
+from hermes_agent.host.late import late
+from hermes_agent.tools.files.content import SNIFFED, binary_kind, coding_of, image_type, storable
+from hermes_agent.tools.files.documents import DOCUMENTS
+from hermes_agent.tools.files.documents.damaged import Damaged
 from hermes_agent.tools.files.guard import open_regular
+from hermes_agent.tools.files.plainer import plainer
 from hermes_agent.tools.files.readlog import content_hash
 from hermes_agent.tools.schema import said
 
@@ -23,6 +27,7 @@ MOST_CHARS_A_LINE = 2000
 MOST_BYTES = 100_000
 READ_WHOLE = 64 << 20  # larger files are read as a stream, up to the page: no hash, no count of lines
 IMAGE_BYTES = 5 << 20  # what a model's provider takes (Anthropic: 5 MB an image)
+DOCUMENT_BYTES = 50 << 20
 _CHUNK = 1 << 20
 
 
@@ -34,6 +39,16 @@ class Reading:
     digest: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Which lines of a file are wanted (`offset` from 1), what the file is called, and what to say of it."""
+
+    shown: str
+    offset: int
+    limit: int
+    note: str = ""
+
+
 def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
     """The lines `offset` (from 1) to `offset + limit - 1`, or the picture. Raises `ToolError`."""
     with os.fdopen(open_regular(real, shown), "rb") as file:
@@ -41,16 +56,23 @@ def read_page(real: Path, shown: str, *, offset: int, limit: int) -> Reading:
         head = file.peek(SNIFFED)[:SNIFFED]
         if image_type(head):
             return _picture(file, shown, size, image_type(head))
+        if size and (reader := _document(real.name, head)):
+            return _read_document(file, shown, reader, offset, limit)
         if binary_kind(head):
             raise ToolError(f"{shown} is {binary_kind(head)}, {size:,} bytes, not text.")
         if size > READ_WHOLE:
-            return Reading(answer=_page(_streamed(file), shown, offset, limit, total=None), digest="")
+            page = Page(shown=shown, offset=offset, limit=limit)
+            return Reading(answer=_page(_streamed(file), page, total=None), digest="")
         content = file.read(READ_WHOLE + 1)
-    lines = content.split(b"\n")
+    coding = coding_of(content)
+    plain = content.removeprefix(coding.mark)
+    if coding.codec != "utf-8":
+        plain = coding.decode(content).encode("utf-8", "replace")
+    lines = plain.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    answer = _page(iter(lines[offset - 1 :]), shown, offset, limit, total=len(lines), skipped=True)
-    return Reading(answer=answer, digest=content_hash(content))
+    page = Page(shown=shown, offset=offset, limit=limit, note=f"[{coding.name}]" if coding.mark else "")
+    return Reading(answer=_of_lines(lines, page), digest=content_hash(content))
 
 
 def missing(real: Path, shown: str) -> ToolError:
@@ -61,8 +83,8 @@ def missing(real: Path, shown: str) -> ToolError:
     if folder != real.parent:
         return ToolError(f"{shown} does not exist.", hint=f"The nearest folder that exists is {folder}.")
     names = [entry.name for entry in os.scandir(folder)]
-    near = get_close_matches(real.name, names, 3, 0.5)
-    near += [name for name in names if name.lower() == real.name.lower() and name not in near]
+    near = [name for name in names if plainer(name).lower() == plainer(real.name).lower()]
+    near += [name for name in get_close_matches(real.name, names, 3, 0.5) if name not in near]
     hint = f"Did you mean {', '.join(storable(name) for name in near)}?" if near else ""
     return ToolError(f"{shown} does not exist.", hint=hint)
 
@@ -85,9 +107,34 @@ def _streamed(file: BufferedReader) -> Iterator[bytes]:
         yield line.removesuffix(b"\n")
 
 
-def _page(
-    lines: Iterator[bytes], shown: str, offset: int, limit: int, *, total: int | None, skipped: bool = False
-) -> Answer:
+def _document(name: str, head: bytes) -> str:
+    """What reads a file of this name and beginning as a document; empty where it is none."""
+    if head.startswith(b"%PDF-"):
+        return DOCUMENTS[".pdf"]
+    suffix = Path(name).suffix.lower()
+    return "" if suffix == ".pdf" else DOCUMENTS.get(suffix, "")
+
+
+def _read_document(file: BufferedReader, shown: str, reader: str, offset: int, limit: int) -> Reading:
+    content = file.read(DOCUMENT_BYTES + 1)
+    if len(content) > DOCUMENT_BYTES:
+        raise ToolError(f"{shown} is a document of more than {DOCUMENT_BYTES:,} bytes, too many to read here.")
+    try:
+        lines = late(reader)(content)
+    except Damaged as error:
+        raise ToolError(f"{shown} cannot be read: {error}.", hint="Look at it with the terminal.") from error
+    page = Page(shown=shown, offset=offset, limit=limit, note="[the text of a document; patch cannot change it so]")
+    # A notebook is text: who has seen its cells may write it whole.
+    digest = content_hash(content) if shown.lower().endswith(".ipynb") else ""
+    return Reading(answer=_of_lines([line.encode("utf-8", "replace") for line in lines], page), digest=digest)
+
+
+def _of_lines(lines: Sequence[bytes], page: Page) -> Answer:
+    return _page(iter(lines[page.offset - 1 :]), page, total=len(lines), skipped=True)
+
+
+def _page(lines: Iterator[bytes], page: Page, *, total: int | None, skipped: bool = False) -> Answer:
+    shown, offset = page.shown, page.offset
     if total == 0:
         return said(f"[{shown} is empty]")
     for _ in range(0 if skipped else offset - 1):
@@ -99,13 +146,15 @@ def _page(
         damaged = damaged or ("\ufffd" in text and "\ufffd".encode() not in line)
         row = f"{number}|{_cut(text)}"
         size += len(row.encode()) + 1
-        if number - offset >= limit or size > MOST_BYTES:
+        if number - offset >= page.limit or size > MOST_BYTES:
             break
         written.append(row)
         number += 1
     if not written:
         raise ToolError(f"{shown} has {total if total is not None else 'fewer'} lines; line {offset} is past its end.")
-    return said(storable("\n".join([*written, *_footer(offset, number, total, damaged=damaged)])), origin=Origin.FILE)
+    notes = [page.note] if page.note else []
+    rows = [*written, *_footer(offset, number, total, damaged=damaged), *notes]
+    return said(storable("\n".join(rows)), origin=Origin.FILE)
 
 
 def _footer(offset: int, following: int, total: int | None, *, damaged: bool) -> list[str]:

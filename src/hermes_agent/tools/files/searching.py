@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ SECONDS = 30.0
 MOST_OUTPUT = 8 << 20
 MOST_FOUND = 20_000
 MOST_CHARS = 2000
+# Ends of a text that begin at each line here and not there, sets of sets, `{,5}`, and `|` with nothing beside it.
+_CONTESTED = re.compile(r"\\[AzZ<>bB]\{|\\[AZz<>xuUN0-9]|\[\[|\[[^\]]*(?:&&|--|~~|\[)|\{,|\{ ")
 _SCRIPT = str(Path(finder.__file__))
 
 
@@ -54,16 +57,21 @@ class Found:
 async def search(query: Query, *, ripgrep: str = "", seconds: float = SECONDS) -> Found:
     """Search; both engines find the same in UTF-8 text by patterns that both know. Raises `ToolError`."""
     try:
-        re.compile(query.pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sets that may mean something else one day
+            re.compile(query.pattern)
         glob = finder.glob_pattern(query.glob) if query.glob else None
     except re.error as error:
         where = f"`{error.pattern!s}` is no regular expression: {error}"
         raise BadArguments(f"search_files: {where} - at `$.pattern`") from error
     try:
-        if ripgrep and query.pattern:
-            ended = await process.run(_rg(ripgrep, query), env={}, seconds=seconds, most=MOST_OUTPUT)
+        if ripgrep and query.pattern and means_the_same(query.pattern):
+            folder = query.root if query.root.is_dir() else query.root.parent
+            ended = await process.run(_rg(ripgrep, query), env={}, cwd=str(folder), seconds=seconds, most=MOST_OUTPUT)
             if ended.code in (0, 1) or ended.cut:
-                hits = [hit for hit in _of_ripgrep(ended.out, query.root) if glob is None or glob.match(hit.path)]
+                named = query.root.name if folder != query.root else ""
+                found = _of_ripgrep(ended.out, named)
+                hits = [hit for hit in found if glob is None or glob.match(hit.path or named)]
                 return Found(hits=tuple(hits[:MOST_FOUND]), cut=ended.cut or len(hits) > MOST_FOUND)
         ended = await process.run(_own(query), env={}, seconds=seconds, most=MOST_OUTPUT)
     except TimeoutError as error:
@@ -73,6 +81,11 @@ async def search(query: Query, *, ripgrep: str = "", seconds: float = SECONDS) -
         raise ToolError(f"The search failed: {ended.err.decode(errors='replace')[-300:]}")
     hits = list(_of_finder(ended.out))
     return Found(hits=tuple(hits), cut=ended.cut or sum(hit.matches for hit in hits) >= MOST_FOUND)
+
+
+def means_the_same(pattern: str) -> bool:
+    """Whether ripgrep reads the pattern as Python does; one that it does not know it refuses itself."""
+    return _CONTESTED.search(pattern) is None and (pattern.isascii() or "(?" not in pattern)
 
 
 def _own(query: Query) -> list[str]:
@@ -97,21 +110,32 @@ def _of_finder(output: bytes) -> Iterator[Hit]:
 
 def _rg(program: str, query: Query) -> list[str]:
     skipped = [part for name in sorted(finder.SKIPPED) for part in ("--glob", f"!**/{name}/**")]
-    options = ["--no-config", "--json", "--hidden", "--no-ignore", "--sort=path", "--crlf"]
-    limits = ["--max-filesize", str(finder.MOST_FILE_BYTES), "--context", str(query.context)]
-    return [program, *options, *limits, *skipped, "--regexp", query.pattern, "--", str(query.root)]
+    options = ["--no-config", "--json", "--hidden", "--no-ignore", "--sort=path", "--crlf", "--encoding=none"]
+    limits = ["--no-mmap", "--max-filesize", str(finder.MOST_FILE_BYTES), "--context", str(query.context)]
+    where = "." if query.root.is_dir() else f"./{query.root.name}"
+    return [program, *options, *limits, *skipped, "--regexp", query.pattern, "--", where]
 
 
-def _of_ripgrep(output: bytes, root: Path) -> Iterator[Hit]:
+def _of_ripgrep(output: bytes, named: str) -> Iterator[Hit]:
+    """The hits of each file when its end was told; a file with a NUL in it is binary and has none. `named` is the file
+    where one alone was searched."""
+    hits: list[Hit] = []
     for event in _complete_lines(output):
         match event:
+            case {"type": "begin"}:
+                hits = []
             case {"type": "match" | "context" as kind, "data": {"path": path, "lines": lines, "line_number": number}}:
-                yield Hit(
-                    path=_text(path, "surrogateescape").removeprefix(str(root)).lstrip("/"),
-                    number=int(number),
-                    text=_text(lines, "replace").removesuffix("\n").removesuffix("\r")[:MOST_CHARS],
-                    matches=kind == "match",
+                name = _text(path, "surrogateescape").removeprefix("./")
+                text = _text(lines, "replace").removesuffix("\n").removesuffix("\r")[:MOST_CHARS]
+                hits.append(
+                    Hit(path="" if name == named else name, number=int(number), text=text, matches=kind == "match")
                 )
+            case {"type": "end", "data": {"binary_offset": None}}:
+                yield from hits
+                hits = []
+            case {"type": "end"}:
+                hits = []
+    yield from hits  # of a file where the search was cut off
 
 
 def _text(value: dict[str, str], errors: str) -> str:

@@ -76,6 +76,18 @@ class Writer:
             with suppress(OSError):
                 temporary.unlink()
 
+    def remove(self, real: Path, shown: str, *, over: Version) -> None:
+        """Remove the file. Raises `StaleWrite` where it is not `over` any more. Blocks, as `swap`."""
+        try:
+            with self._turn:
+                if _current(real) != over.stamp:
+                    raise StaleWrite(f"{shown} changed while it was being removed.", hint="Read it again.")
+                if over.stamp is not None:
+                    real.unlink()
+            _flush_folder(real.parent)
+        except OSError as error:
+            raise cannot(shown, "remove", error) from error
+
     @staticmethod
     def _write(temporary: Path, content: bytes, over: Version) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

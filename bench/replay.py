@@ -1,0 +1,56 @@
+"""Replays: rows that are the same to the byte for random sessions, and the speed of 200 turns."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.figures import Figure
+from bench.random_session import Shape, differences, record, replay
+from hermes_agent.providers.demo.script import Pace
+
+SESSIONS = 1000
+TURNS = 200
+QUICKEST = 50
+REALISTIC = Pace(first=0.3, between=0.02)
+"""What a quick hosted model takes: 0.3 s to the first event, 50 events a second; with tools of up to 0.1 s."""
+
+
+def measure() -> list[Figure]:
+    """The figures of this module."""
+    wrong = asyncio.run(sessions(range(SESSIONS)))
+    return [Figure(name=f"{SESSIONS} random sessions, replays that differ", value=wrong, unit="", limit=0), speed()]
+
+
+async def sessions(seeds: range) -> int:
+    """Record and replay a random session for each seed; how many replays differ."""
+    wrong = 0
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            await record(folder, seed)
+            await replay(folder)
+            if found := differences(folder):
+                print(f"seed {seed}: {found[0]}", file=sys.stderr)
+                wrong += 1
+    return wrong
+
+
+def speed() -> Figure:
+    """The replay of 200 turns beside the time that they took: at most a fiftieth."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        began = time.perf_counter()
+        asyncio.run(record(folder, 1, Shape(messages=TURNS, turns=0, pace=REALISTIC, tool_seconds=0.1, faults=False)))
+        real = time.perf_counter() - began
+        began = time.perf_counter()
+        asyncio.run(replay(folder))
+        took = time.perf_counter() - began
+        assert not differences(folder)
+    share = real / QUICKEST
+    return Figure(
+        name=f"replay of {TURNS} turns against real time / {QUICKEST}", value=took, unit="s", floor=share, limit=1
+    )

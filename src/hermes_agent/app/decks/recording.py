@@ -1,0 +1,149 @@
+"""The deck that records: everything is as it is without one, and is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.agent.tail import TailSource
+from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import GoingInCircles, HermesError
+from hermes_agent.core.events import Outcome
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.model import Model
+from hermes_agent.core.tool import Answer
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.cassette.lines import Arrived, RunOver, Seen, StopAsked, Told
+from hermes_agent.providers.cassette.recorded_calls import RecordedCalls
+from hermes_agent.providers.cassette.recording import Recorder
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session
+
+
+class RecordingDeck:
+    """A `Deck` that writes a cassette."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.clock: Clock = recorder.clock
+        self.ids: Ids = recorder.ids
+        self._recorder = recorder
+        self._offered: dict[str, Schemas] = {}
+
+    def own(self, session: str, purpose: str = "") -> Own:
+        """A clock that stands still between the things that come in, and ids of the recording."""
+        track = self._recorder.track(session, purpose)
+        return Own(clock=track.clock, ids=track.ids, gate=self._recorder.gate(session))
+
+    def made(self, session: Session) -> None:
+        """A session was made."""
+        self._recorder.made(session)
+
+    def arrival(self) -> float:
+        """Now."""
+        return self.clock.now()
+
+    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
+        """A message is in the inbox."""
+        self._recorder.add(Arrived(track=self._recorder.name(session), at=at, inbound=inbound))
+
+    def stopped(self, session: str, reason: str) -> None:
+        """Somebody said stop."""
+        at = self.clock.now()
+        self._recorder.add(StopAsked(track=self._recorder.name(session), at=at, reason=reason))
+
+    async def begin(self, session: Session, store: Store) -> None:
+        """A run begins."""
+        await self._recorder.take_up(session, store)
+
+    def refused(self, session: str, error: HermesError) -> None:
+        """It cannot."""
+        self._recorder.refused(session, error)
+
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
+        """The run is over."""
+        name = self._recorder.name(session)
+        self._recorder.add(RunOver(track=name, outcome=outcome, number=number, released=released))
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
+        """The model, its exchanges recorded."""
+        return await self._recorder.model(session, purpose, ledger, live)
+
+    async def look(self, session: str, look: Look) -> Surroundings:
+        """What is found, recorded."""
+        found = await look()
+        tools = self._offered.get(session, ())
+        self._recorder.add(Seen(track=self._recorder.name(session), facts=asdict(found), tools=tools))
+        return found
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:
+        """The process's own tools, recorded with the surroundings."""
+        self._offered[session] = tools
+        return tools
+
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
+        """The sources, what they say recorded."""
+        return [RecordedSource(source=each, recorder=self._recorder) for each in sources]
+
+    def outfit(self, session: str, agent: Agent) -> Agent:
+        """The agent, its calls recorded."""
+        compaction = {} if agent.compactor is None else asdict(agent.compactor.settings)
+        self._recorder.begun(session, agent.budget.limits, agent.effort, compaction=compaction)
+        calls = self._recorder.calls(session)
+        return replace(agent, tools=calls.toolbox(agent.tools), hooks=(RecordedHooks(hooks=agent.hooks, calls=calls),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedSource:
+    """A source of the tail, what it says recorded."""
+
+    source: TailSource
+    recorder: Recorder
+
+    @property
+    def name(self) -> str:
+        """As the source's."""
+        return self.source.name
+
+    async def words(self, session: str, heard: str) -> str:
+        """As the source says it."""
+        words = await self.source.words(session, heard)
+        self.recorder.add(Told(track=self.recorder.name(session), name=self.name, words=words))
+        return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedHooks:
+    """All hooks of an agent as one, what comes of the call recorded."""
+
+    hooks: tuple[Hook, ...]
+    calls: RecordedCalls
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """Ask each hook. A run that ends here, or is ended, has no answer that `after_call` would see."""
+        inside = replace(proposed, context=self.calls.context(proposed.context))
+        try:
+            for hook in self.hooks:
+                await hook.before_call(inside)
+        except GoingInCircles as error:
+            self._ends(proposed, error)
+            raise
+        except asyncio.CancelledError:
+            self._ends(proposed, None)
+            raise
+        self.calls.may_run(proposed.call.id)
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """What the hooks make of the answer is what came of the call."""
+        for hook in reversed(self.hooks):
+            answer = await hook.after_call(proposed, answer)
+        self._ends(proposed, answer)
+        return answer
+
+    def _ends(self, proposed: Proposed, came: Answer | HermesError | None) -> None:
+        self.calls.ends(proposed.call.id, proposed.tool.schema.name, proposed.arguments, came)

@@ -1,0 +1,243 @@
+"""The deck that replays: models and tools answer from a cassette, and time and ids come from there too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hermes_agent.agent.agent import Agent, Toolbox
+from hermes_agent.agent.compaction.settings import CompactionSettings
+from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.agent.mailbox import OpenGate
+from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.agent.tail import TailSource
+from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
+from hermes_agent.core.budget import Budget
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Outcome
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.model import Model
+from hermes_agent.core.records import revive
+from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.cassette.lines import RunBegun
+from hermes_agent.providers.cassette.mail import ReplayedGate
+from hermes_agent.providers.cassette.playing import Player
+from hermes_agent.providers.cassette.redacting import Redact
+from hermes_agent.providers.cassette.replayed_calls import Calls, ReplayedToolbox
+from hermes_agent.providers.cassette.replayed_model import LiveFrom
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session
+
+SIDE_BY_SIDE = 10_000
+"""Calls at a time: none waits for a place, since their order is that of the recording."""
+
+
+class ReplayingDeck:
+    """A `Deck` that plays a cassette, with nothing live in it."""
+
+    def __init__(self, player: Player, redact: Redact) -> None:
+        self._player = player
+        self._redact = redact
+        self._begun: dict[str, RunBegun] = {}
+        self.clock: Clock = player.clock
+        self.ids: Ids = player.ids
+
+    def own(self, session: str, purpose: str = "") -> Own:
+        """Time, ids and mail of the recording; where nothing but answers comes from it, all mail is found."""
+        track = self._player.track(session, purpose)
+        gate = ReplayedGate(track) if self._player.how.driven else OpenGate()
+        return Own(clock=track.clock, ids=track.ids, gate=gate)
+
+    def made(self, session: Session) -> None:
+        """A session was made: it stands for the next one of the recording."""
+        self._player.made(session.id)
+
+    def arrival(self) -> float:
+        """When the message came in, in the recording."""
+        return self._player.arrival()
+
+    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
+        """Nothing is kept."""
+
+    def stopped(self, session: str, reason: str) -> None:
+        """Nothing is kept."""
+
+    async def begin(self, session: Session, store: Store) -> None:  # noqa: ARG002  the Protocol's shape
+        """A run begins, as it did then."""
+        self._begun[session.id] = await self._player.begin(session.id)
+
+    def refused(self, session: str, error: HermesError) -> None:
+        """Nothing is kept."""
+
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:  # noqa: ARG002  told afterwards
+        """The run is over, as it was then."""
+        await self._player.over(session)
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
+        """What answers from the recording."""
+        return await self._player.model(session, purpose, self._redact, ledger, live)
+
+    async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
+        """What was found then."""
+        found: Surroundings = revive(Surroundings, self._player.surroundings(session))
+        return found
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:
+        """The process's own tools; where all comes from the recording, those that were offered then."""
+        return self._player.offered(session) or tools if self._player.how.driven else tools
+
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:
+        """What was told then."""
+        names = self._player.names_told(session) or [each.name for each in sources]
+        return [ReplayedSource(name=name, player=self._player) for name in names]
+
+    def outfit(self, session: str, agent: Agent) -> Agent:
+        """The agent with the recorded limits; its calls get their recorded results."""
+        begun, calls = self._begun[session], self._player.calls(session)
+        compactor = agent.compactor
+        if compactor is not None and begun.compaction:
+            compactor = replace(compactor, settings=revive(CompactionSettings, begun.compaction))
+        return replace(
+            agent,
+            compactor=compactor,
+            tools=ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools),
+            hooks=(Permitted(calls=calls),),
+            budget=Budget(limits=begun.limits),
+            effort=begun.effort,
+            max_parallel=SIDE_BY_SIDE,
+            attended=self._player.cassette.header.process.attended,
+        )
+
+
+class LiveDeck:
+    """A `Deck` of now whose models answer from a cassette up to a step; `runs_tools` says whether tools run then."""
+
+    def __init__(self, player: Player, redact: Redact, clock: Clock, ids: Ids) -> None:
+        self.clock = clock
+        self.ids = ids
+        self._player = player
+        self._redact = redact
+        self._models: dict[str, Model] = {}
+
+    def own(self, session: str, purpose: str = "") -> Own:  # noqa: ARG002  the Protocol's shape
+        """The machine's clock, the process's ids."""
+        return Own(clock=self.clock, ids=self.ids)
+
+    def made(self, session: Session) -> None:
+        """A session was made: it stands for the next one of the recording."""
+        self._player.made(session.id)
+
+    def arrival(self) -> float:
+        """Now."""
+        return self.clock.now()
+
+    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
+        """Nothing is kept."""
+
+    def stopped(self, session: str, reason: str) -> None:
+        """Nothing is kept."""
+
+    async def begin(self, session: Session, store: Store) -> None:
+        """Nothing is needed."""
+
+    def refused(self, session: str, error: HermesError) -> None:
+        """Nothing is kept."""
+
+    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
+        """Nothing is needed."""
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
+        """The recording's steps, then the real model; for a session it is the same one in every run."""
+        key = f"{session}/{purpose}"
+        made = await self._player.model(session, purpose, self._redact, ledger, live)
+        before = self._models.get(key)
+        if isinstance(made, LiveFrom) and isinstance(before, LiveFrom):
+            made.go_on_from(before)
+        self._models[key] = made
+        return made
+
+    async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
+        """What is found now."""
+        return await look()
+
+    def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
+        """The process's own tools."""
+        return tools
+
+    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
+        """The sources themselves."""
+        return sources
+
+    def outfit(self, session: str, agent: Agent) -> Agent:
+        """The agent; its calls get recorded results as long as its model's answers are recorded ones."""
+        model = self._models.get(f"{session}/")
+
+        def is_live() -> bool:
+            return self._player.how.runs_tools and isinstance(model, LiveFrom) and model.is_live
+
+        calls = self._player.calls(session)
+        recorded = ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools)
+        switching = Switching(is_live=is_live, recorded=recorded, own=agent.tools)
+        hooks = tuple(When(hook=hook, needed=is_live) for hook in agent.hooks)
+        return replace(agent, tools=switching, hooks=hooks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedSource:
+    """A source of the tail that says what it said then."""
+
+    name: str
+    player: Player
+
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the recording knows
+        """What it said at this place of the recording."""
+        return self.player.told(session, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permitted:
+    """A hook that says of a call what was said in the recording."""
+
+    calls: Calls
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """Raise what kept the call from being run."""
+        await self.calls.permit(proposed.context)
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """The answer that the call had in the end: every hook has seen it then."""
+        return await self.calls.final(proposed.context, answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switching:
+    """A toolbox that answers from a recording until something is live."""
+
+    is_live: Callable[[], bool]
+    recorded: Toolbox
+    own: Toolbox
+
+    def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]:
+        """As `Toolbox`."""
+        return (self.own if self.is_live() else self.recorded).resolve(name, arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """A hook that stands around calls only where it is needed."""
+
+    hook: Hook
+    needed: Callable[[], bool]
+
+    async def before_call(self, proposed: Proposed) -> None:
+        """As the hook."""
+        if self.needed():
+            await self.hook.before_call(proposed)
+
+    async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
+        """As the hook."""
+        return await self.hook.after_call(proposed, answer) if self.needed() else answer

@@ -1,0 +1,1 @@
+"""Whole recordings played, and what came of it."""

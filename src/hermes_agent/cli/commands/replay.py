@@ -1,0 +1,84 @@
+"""`hermes replay FILE`: a recording played from beginning to end, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from hermes_agent.app.replays.driving import Played, played
+from hermes_agent.app.replays.telling import Step, Verdict, steps_of, verdict_of
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.output import remark, say, say_json, shortened, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.cassette.playing import Player, Replay
+from hermes_agent.providers.cassette.reading import Cassette, read_cassette
+
+WORDS = 60
+
+
+@click.command(short_help="Play a recording, and say what differs.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--model", default="", metavar="MODEL", help="Ask this model instead; tools answer from the recording.")
+@click.option(
+    "--from", "step", default=None, type=click.IntRange(min=1), metavar="STEP", help="From this step on, all is real."
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: bool) -> int:
+    """Play a recording again: its messages are said, its models and tools answer as they did. Nothing is asked and
+    nothing runs, and no key is needed, unless --model or --from says so. The exit code is 1 where something differs."""
+    cassette = read_cassette(file)
+    how = Replay(path=file, model=model, live_from=step, driven=True)
+    sessions = asyncio.run(_play(surface, cassette, how))
+    steps, verdicts = steps_of(cassette), [verdict_of(cassette, each) for each in sessions]
+    if as_json:
+        say_json(Report(file=str(file), notes=cassette.notes, steps=steps, sessions=verdicts))
+    else:
+        _tell(cassette, steps, verdicts, live=how.is_live)
+    return Exit.OK if how.is_live or all(each.same for each in verdicts) else Exit.FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What `--json` shows."""
+
+    file: str
+    steps: Sequence[Step]
+    sessions: Sequence[Verdict]
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+async def _play(surface: Surface, cassette: Cassette, how: Replay) -> tuple[Played, ...]:
+    """Play it: what is live belongs to the person's own home, everything else needs none."""
+    if how.is_live:
+        async with played(surface.home.ensure(), Player(cassette, how)) as sessions:
+            return sessions
+    with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
+        home = Home(root=Path(folder) / "home", base=Path(folder) / "home")
+        async with played(home, Player(cassette, how)) as sessions:
+            return sessions
+
+
+def _tell(cassette: Cassette, steps: Sequence[Step], verdicts: Sequence[Verdict], *, live: bool) -> None:
+    for note in cassette.notes:
+        remark(note)
+    rows = [
+        (str(step.step), step.session, step.purpose, step.model, f"{step.seconds:.1f}", shortened(step.said, WORDS))
+        for step in steps
+    ]
+    say(table(rows, ("STEP", "SESSION", "PURPOSE", "MODEL", "SECONDS", "WHAT CAME"), right=(0, 4)))
+    for verdict in verdicts:
+        say()
+        say(f"{verdict.session}: {verdict.runs} runs, {verdict.steps} steps, {verdict.calls} tool calls.")
+        if live:
+            say(f"Now: {verdict.ended}")
+        elif verdict.same:
+            say("Played as recorded.")
+        for difference in verdict.differences:
+            say(f"Differs: {difference}")

@@ -1,0 +1,11 @@
+"""Documents that are read as text, each kind in a file of its own: what turns its bytes into lines, by suffix."""
+
+from __future__ import annotations
+
+DOCUMENTS: dict[str, str] = {
+    ".pdf": "hermes_agent.tools.files.documents.pdf:lines_of",
+    ".ipynb": "hermes_agent.tools.files.documents.notebook:lines_of",
+    ".docx": "hermes_agent.tools.files.documents.word:lines_of",
+    ".xlsx": "hermes_agent.tools.files.documents.sheet:lines_of",
+}
+"""Suffix of a file's name -> a function that takes its content and gives its lines; it raises `Damaged`."""

@@ -1,0 +1,26 @@
+"""What is wrong with a document that cannot be read, and limits that hold for every kind."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from hermes_agent.core.errors import ToolError
+
+MOST_UNPACKED = 300 << 20
+MOST_LINES = 200_000
+
+
+class Damaged(ToolError):
+    """The document cannot be read; the sentence says why."""
+
+
+def check_archive(content: bytes) -> None:
+    """Raise `Damaged` for an office document that is no archive, or unpacks to more than 300 MB."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise Damaged("it is no office document, or it is cut off") from error
+    if size > MOST_UNPACKED:
+        raise Damaged(f"it unpacks to {size:,} bytes")

@@ -1,0 +1,38 @@
+"""The text of a Word document (docx): paragraphs and tables in their order, read with python-docx."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from hermes_agent.host.late import late
+from hermes_agent.tools.files.documents.damaged import Damaged, check_archive
+
+
+def lines_of(content: bytes) -> list[str]:
+    """Headings as `## words`, list items as `- words`, a table's rows as `a | b`. Raises `Damaged`."""
+    check_archive(content)
+    module, broken = late("docx"), late("docx.opc.exceptions:OpcError")
+    try:
+        document = module.Document(io.BytesIO(content))
+        return list(_blocks(document.iter_inner_content()))
+    except (broken, ValueError, KeyError, SyntaxError, AttributeError) as error:
+        raise Damaged("it is no Word document") from error
+
+
+def _blocks(items: Iterator[Any]) -> Iterator[str]:
+    """Lines of the library's own paragraphs and tables, which it does not type."""
+    for item in items:
+        if hasattr(item, "rows"):
+            for row in item.rows:
+                yield " | ".join(" ".join(cell.text.split()) for cell in row.cells)
+        else:
+            yield from (_mark(item.style.name if item.style else "") + item.text).split("\n")
+
+
+def _mark(style: str) -> str:
+    level = style.rpartition(" ")[2]
+    if style.startswith("Heading") and level.isdigit():
+        return "#" * int(level) + " "
+    return {"Title": "# "}.get(style, "- " if style.startswith("List") else "")

@@ -1,0 +1,1 @@
+"""The web tools: web_search and web_extract."""

@@ -1,0 +1,44 @@
+"""The settings of the web tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hermes_agent.host.schema import about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSettings:
+    """Who is asked (section `web.search`)."""
+
+    backend: Literal["auto", "ddgs", "searxng", "brave", "tavily", "exa", "firecrawl"] = field(
+        default="auto",
+        metadata={
+            "doc": "auto: the first of tavily, brave, exa and firecrawl that has a key, searxng where `url` is set,"
+            " otherwise ddgs."
+        },
+    )
+    url: str = field(
+        default="",
+        metadata={"doc": "Address of the server, e.g. http://127.0.0.1:8080 for searxng. Empty: the service's own."},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSettings:
+    """The web (section `web`)."""
+
+    search: SearchSettings = field(default_factory=SearchSettings, metadata={"doc": "Who is asked by `web_search`."})
+    blocked: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Sites that are never read, with all below them: `example.com`, `*.ads.example`."}
+    )
+    private_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "doc": "Hosts in private networks that may be read all the same, as written in the address: `wiki.lan`,"
+            " `127.0.0.1:8080`."
+        },
+    )
+    timeout: int = field(default=30, metadata=about("Seconds that one page or search may take.", least=1, most=600))
+    max_mb: int = field(default=10, metadata=about("Megabytes that one page may have.", least=1, most=200))

@@ -1,0 +1,74 @@
+"""The web tools as a model sees them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta
+
+from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.messages import Origin
+from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.tools.files.content import storable
+from hermes_agent.tools.schema import said
+from hermes_agent.tools.web.settings import WebSettings
+
+# What is asked for here is loaded with the first call.
+ADDRESSES = "hermes_agent.tools.web.addresses:Addresses"
+PAGES = "hermes_agent.tools.web.pages:Pages"
+TEXT_OF = "hermes_agent.tools.web.reading:text_of"
+CHOOSE = "hermes_agent.tools.web.searching:choose"
+SEARCHING = "hermes_agent.tools.web.searching:Searching"
+NEEDS = (Capability.NET,)
+SHOWN_CHARS = 600
+
+
+class WebTools:
+    """web_search and web_extract by `http`; `key_of` gives the value of a key by its name."""
+
+    def __init__(self, *, http: Http, settings: WebSettings, key_of: Callable[[str], str]) -> None:
+        self._http = http
+        self._settings = settings
+        self._key_of = key_of
+
+    @tool(effect=Effect.READS, needs=NEEDS)
+    async def web_search(
+        self, query: str, context: CallContext, count: Annotated[int, Meta(ge=1, le=20)] = 5
+    ) -> Answer:
+        """Search the web. Read the pages that matter with web_extract."""
+        chosen = late(CHOOSE)(self._settings.search, self._key_of)
+        searching = late(SEARCHING)(self._http, seconds=_within(self._settings.timeout, context))
+        found = await searching.search(chosen, query, count)
+        rows = [
+            f"{number}. {each.title or each.url}\n   {each.url}"
+            + (f"\n   {each.text[:SHOWN_CHARS]}" if each.text else "")
+            for number, each in enumerate(found, 1)
+        ]
+        return _of_web("\n".join(rows) if rows else "Nothing found. Try other words.")
+
+    @tool(effect=Effect.READS, needs=NEEDS)
+    async def web_extract(self, url: str, context: CallContext) -> Answer:
+        """Read a web page or PDF as Markdown."""
+        settings = self._settings
+        pages = late(PAGES)(
+            self._http,
+            late(ADDRESSES)(blocked=settings.blocked, private=settings.private_hosts),
+            seconds=settings.timeout,
+            most=settings.max_mb << 20,
+        )
+        page = await pages.fetch(url.strip(), _within(settings.timeout, context))
+        return _of_web(await asyncio.to_thread(late(TEXT_OF), page))
+
+
+def _of_web(text: str) -> Answer:
+    return said(storable(text), origin=Origin.WEB)
+
+
+def _within(seconds: float, context: CallContext) -> float:
+    """The time that a request may take: the setting, or what the run has left."""
+    left = context.seconds_left()
+    return seconds if left is None else max(0.1, min(seconds, left))

@@ -1,0 +1,18 @@
+"""Replays of random sessions: parallel calls, failures, retries, steering."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.random_session import differences, record, replay
+
+
+@pytest.mark.parametrize("seed", range(50))
+async def test_a_replay_leaves_the_rows_of_the_recorded_run_times_included(seed: int, tmp_path: Path) -> None:
+    await record(tmp_path, seed)
+
+    await replay(tmp_path)
+
+    assert differences(tmp_path) == []
