@@ -14,7 +14,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
-from hermes_agent.agent.tail import Now, Tail
+from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.chains import chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
@@ -233,7 +233,7 @@ class Builder:
 
         limits = self._limits(own.clock)
         recall = self.outside.recall(record) if self.outside else None
-        sources = [Now(own.clock), *self.toolkit.tail, *([recall] if recall else [])]
+        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *([recall] if recall else [])]
         tail = Tail(deck.tail(record.id, sources), own.ids)
 
         def shortener() -> Shortens:
