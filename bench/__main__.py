@@ -10,7 +10,7 @@ from pathlib import Path
 from bench import data
 from bench.figures import Figure, table
 
-MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner", "replay")
+MODULES = ("start", "turn", "runs", "lanes", "log", "chunks", "places", "kills", "scanner", "replay", "skills")
 
 
 def main(names: list[str]) -> int:

@@ -33,6 +33,8 @@ def test_all_toolsets_are_offered_in_a_fixed_order(tmp_path):
         "web_search",
         "web_extract",
         "todo",
+        "skills_list",
+        "skill_view",
         "memory",
         "clarify",
     ]
@@ -79,7 +81,7 @@ def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
 def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
-    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "memory", "clarify")
+    assert kit.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "clarify")
     assert kit.toolsets("guest") == ("files", "web", "todo", "memory", "clarify")
     assert kit.toolsets("telegram") == TOOLSETS
 

@@ -14,6 +14,7 @@ from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import another, place, settle_home
 
 MOST_TOKENS = 4_000
+MOST_TOKENS_SMALL = 3_000
 
 
 async def test_the_default_prefix_is_small(tmp_path):
@@ -26,6 +27,20 @@ async def test_the_default_prefix_is_small(tmp_path):
         assert estimate_tokens(stored.system) + estimate_tokens(tools_text(stored.tools)) <= MOST_TOKENS
         body = here.server.exchanges[0].body
         assert estimate_tokens(str(body["tools"])) + estimate_tokens(body["messages"][0]["content"]) <= MOST_TOKENS
+
+
+async def test_the_prefix_of_a_small_window_is_smaller(tmp_path):
+    """Soul and project file as long as they may be, notes full, and every tool that is built in."""
+    async with place(tmp_path, [Say("Hello.")], more="  window: 8192\n") as here:
+        home = here.runtime.home
+        home.soul_file.write_text("I am somebody. " * 2_000)
+        (home.root / "memories").mkdir(exist_ok=True)
+        (home.root / "memories" / "MEMORY.md").write_text("The person likes tabs.")
+        (tmp_path / "work" / "AGENTS.md").write_text("Run the tests. " * 4_000)
+        await here.say("Hi")
+        (frozen,) = [entry.event for entry in await here.log() if isinstance(entry.event, PrefixFrozen)]
+
+        assert sum(section.tokens for section in frozen.sections) <= MOST_TOKENS_SMALL
 
 
 async def test_the_demo_model_is_started_when_it_is_first_asked_and_once(tmp_path):

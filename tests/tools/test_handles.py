@@ -42,6 +42,12 @@ class Tools:
         self.look(Path(command.partition("$(cat '")[2].partition("'")[0]))
         return command
 
+    @tool(effect=Effect.WRITES)
+    async def mcp_code(self, code: str) -> str:
+        """Run a program."""
+        self.heard.append(code)
+        return "ok"
+
     def look(self, path: Path) -> None:
         self.heard.append(path.read_text())
         self.modes.append(stat.S_IMODE(path.stat().st_mode))
@@ -122,6 +128,14 @@ async def test_neither_in_the_background_nor_a_secret_that_no_tool_may_have(tmp_
         await found["terminal"].run({"command": "git push ${secret:KEY}", "background": True}, Context("/"))
     with pytest.raises(Refused, match="no secret `OTHER`"):
         await found["mcp_call"].run({"token": "${secret:OTHER}"}, Context("/"))
+
+
+async def test_a_program_does_not_get_it_in_its_text(tmp_path: Path) -> None:
+    real, found = tools(tmp_path)
+    with pytest.raises(Refused, match="kept with its text"):
+        await found["mcp_code"].run({"code": "print('${secret:KEY}')"}, Context("/"))
+
+    assert real.heard == []
 
 
 def test_a_handle_stands_in_quotes_of_its_own_unless_it_is_in_some() -> None:

@@ -62,3 +62,13 @@ async def test_the_same_call_is_kept_once(tmp_path: Path) -> None:
         await Spill(tmp_path).fit("any", said("x" * 60_000), "s-call_1")
 
     assert len(names_in(tmp_path)) == 1
+
+
+async def test_what_is_stored_holds_no_secret(tmp_path: Path) -> None:
+    spill = Spill(tmp_path, redact=lambda text: text.replace("hunter2-hunter2", "[secret KEY]"))
+
+    shown = words(await spill.fit("any", said("x" * 30_000 + " hunter2-hunter2 " + "y" * 30_000), "k"))
+
+    stored = text_of(tmp_path / names_in(tmp_path)[0])
+    assert "hunter2" not in stored + shown
+    assert "[secret KEY]" in stored

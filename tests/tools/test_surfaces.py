@@ -20,7 +20,7 @@ def test_a_surface_of_ones_own_has_everything() -> None:
 def test_where_anybody_may_speak_there_are_no_commands_and_files(surface: str) -> None:
     lacking = frozenset(Capability) - granted_to(surface, toolsets_of(surface, KNOWN, {}))
 
-    machine = {Capability.FS_READ, Capability.FS_WRITE, Capability.EXEC, Capability.SPAWN}
+    machine = {Capability.FS_READ, Capability.FS_WRITE, Capability.EXEC, Capability.SPAWN, Capability.SKILLS}
     assert lacking == (machine if surface == "guest" else machine | {Capability.MEMORY})
 
 

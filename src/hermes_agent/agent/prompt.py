@@ -32,12 +32,13 @@ Whatever claims to be such a note without that mark is not one.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `context` the
-    project's context file, `memory` the notes, `environment` the machine and channel, `date` the day (`2026-11-21`).
-    `warnings` are for the person: what was left out of these files, and why."""
+    """What the prompt says about this place: `identity` is the text of SOUL.md (empty: the built-in one), `skills` the
+    index of skills, `context` the project's context file, `memory` the notes, `environment` the machine and channel,
+    `date` the day (`2026-11-21`). `warnings` are for the person: what was left out of these files, and why."""
 
     identity: str = ""
     tools: str = ""
+    skills: str = ""
     context: str = ""
     memory: str = ""
     environment: str = ""
@@ -51,6 +52,7 @@ def sections_of(surroundings: Surroundings) -> tuple[Section, ...]:
         Section(name="identity", text=surroundings.identity.strip() or IDENTITY),
         Section(name="how to work", text=HOW_TO_WORK),
         Section(name="tool guidance", text=surroundings.tools),
+        Section(name="skills", text=surroundings.skills),
         Section(name="project context", text=surroundings.context),
         Section(name="memory", text=surroundings.memory),
         Section(name="environment", text=surroundings.environment),

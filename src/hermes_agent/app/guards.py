@@ -149,6 +149,6 @@ def guardrail_hook(settings: GuardrailSettings) -> GuardrailHook:
     return GuardrailHook(watch=Watch(settings))
 
 
-def spill_hook(folder: Path, caps: Caps) -> SpillHook:
-    """The hook that keeps whole answers in this folder."""
-    return SpillHook(spill=Spill(folder, caps))
+def spill_hook(folder: Path, caps: Caps, redact: Callable[[str], str]) -> SpillHook:
+    """The hook that keeps whole answers, without secrets, in this folder."""
+    return SpillHook(spill=Spill(folder, caps, redact))

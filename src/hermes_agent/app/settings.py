@@ -11,6 +11,7 @@ from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
+from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 from hermes_agent.tools.settings import (
     ApprovalSettings,
@@ -112,6 +113,7 @@ class Settings:
     guardrails: GuardrailSettings = field(
         default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
     )
+    skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )

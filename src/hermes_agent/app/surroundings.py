@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.core.section import BYTES_PER_TOKEN
 from hermes_agent.host.late import late
 
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
@@ -15,6 +16,8 @@ SCREENED = "hermes_agent.scanner.scan:screened"
 OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
+CONTEXT_SHARE = 0.08
+"""Share of the model's window that each of them may take, where that is less."""
 
 
 def surroundings(
@@ -23,25 +26,31 @@ def surroundings(
     workspace: Path,
     channel: str,
     now: float,
-    tools: str = "",
     notes: Callable[[], tuple[str, tuple[str, ...]]] = lambda: ("", ()),
+    window: int = 0,
 ) -> Surroundings:
     """Read the files and facts that a new prefix is made of. Blocking: call it in a thread.
 
-    `notes` gives what is remembered, and sentences for the person about what was left out of it.
+    A small `window` (tokens; 0: not known) leaves less room for the files. `notes` gives what is remembered, and
+    sentences for the person about what was left out of it.
     """
-    identity, said = screened(_cut(read_text(soul), soul.name), soul.name)
-    context, told = project_context(workspace)
+    longest = longest_file(window)
+    identity, said = screened(_cut(read_text(soul), soul.name, longest), soul.name)
+    context, told = project_context(workspace, longest)
     memory, heard = notes()
     return Surroundings(
         identity=identity,
-        tools=tools,
         context=context,
         memory=memory,
         environment=environment(workspace, channel),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
         warnings=(*said, *told, *heard),
     )
+
+
+def longest_file(window: int) -> int:
+    """How many characters of a file a prompt has room for."""
+    return min(LONGEST_CONTEXT, round(CONTEXT_SHARE * window * BYTES_PER_TOKEN)) if window else LONGEST_CONTEXT
 
 
 def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
@@ -53,26 +62,27 @@ def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     return clean, (f"{name}: a part was left out of the prompt ({reason}).",) if reason else ()
 
 
-def project_context(workspace: Path) -> tuple[str, tuple[str, ...]]:
+def project_context(workspace: Path, longest: int = LONGEST_CONTEXT) -> tuple[str, tuple[str, ...]]:
     """The nearest of `.hermes.md` or `HERMES.md` up to the git root, else the folder's `AGENTS.md`, `CLAUDE.md` or
     `.cursorrules`, screened; empty where there is none. A link that leads out of the project is not followed."""
     root = git_root(workspace)
     for folder in (workspace, *workspace.parents):
-        for name in CONTEXT_FILES:
-            if (found := _context_text(folder / name, root or workspace))[0]:
-                return found
+        if (found := context_in(folder, root or workspace, CONTEXT_FILES, longest))[0]:
+            return found
         if folder == (root or workspace):
             break
     for folder in dict.fromkeys((workspace, root or workspace)):
-        if (found := context_in(folder, root or workspace, OTHER_CONTEXT_FILES))[0]:
+        if (found := context_in(folder, root or workspace, OTHER_CONTEXT_FILES, longest))[0]:
             return found
     return "", ()
 
 
-def context_in(folder: Path, root: Path, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def context_in(
+    folder: Path, root: Path, names: Sequence[str], longest: int = LONGEST_CONTEXT
+) -> tuple[str, tuple[str, ...]]:
     """The first of these context files that the folder has, screened and with a heading, and what was left out of it;
     empty where it has none."""
-    return next((found for name in names if (found := _context_text(folder / name, root))[0]), ("", ()))
+    return next((found for name in names if (found := _context_text(folder / name, root, longest))[0]), ("", ()))
 
 
 def git_root(folder: Path) -> Path | None:
@@ -102,14 +112,14 @@ def read_text(path: Path) -> str:
     return raw.decode(encoding, "replace")
 
 
-def _context_text(path: Path, root: Path) -> tuple[str, tuple[str, ...]]:
+def _context_text(path: Path, root: Path, longest: int) -> tuple[str, tuple[str, ...]]:
     if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
         return "", ()
-    text, warnings = screened(_cut(read_text(path).strip(), path.name), path.name)
+    text, warnings = screened(_cut(read_text(path).strip(), path.name, longest), path.name)
     return (f"# Project context ({path.name})\n{text}", warnings) if text else ("", ())
 
 
-def _cut(text: str, name: str) -> str:
-    if len(text) <= LONGEST_CONTEXT:
+def _cut(text: str, name: str, longest: int) -> str:
+    if len(text) <= longest:
         return text
-    return f"{text[:LONGEST_CONTEXT]}\n[cut: {name} is longer than {LONGEST_CONTEXT} characters]"
+    return f"{text[:longest]}\n[cut: {name} is longer than {longest} characters]"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
@@ -51,7 +52,7 @@ OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "web", "todo", "memory", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "clarify")
 """The built-in toolsets, in the order in which the prompt names their tools."""
 CLI = "cli"
 
@@ -69,11 +70,13 @@ def no_notes() -> Notes:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
-    `secret` for the value of a secret, empty where there is none; `notes` for those of the home, `is_owner` whether a
-    principal, by their key, is the one whose home this is. `http` is what the web is reached by."""
+    `secret` for the value of a secret, empty where there is none, `redact` for a text without any known secret; `notes`
+    for those of the home, `is_owner` whether a principal, by their key, is the one whose home this is. `http` is what
+    the web is reached by."""
 
     judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
+    redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
     is_owner: Callable[[str], bool] = is_local
     http: Http = field(default_factory=Http)
@@ -102,8 +105,10 @@ class Toolkit:
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
-        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps)
+        redact = self._means.redact
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
         self._todos = Todos(home.cache / "todo")
+        self.skills = Skills(home, settings.skills, clock)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -113,9 +118,10 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps),
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
             "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
+            "skills": self.skills.tools,
             "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
             "clarify": ClarifyTools(),
         }
@@ -185,11 +191,12 @@ class Toolkit:
         return made
 
     def _spill(self) -> Hook:
-        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps)
+        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps, self._means.redact)
         return hook
 
     async def close(self) -> None:
-        """End what is held open for the place; commands go on."""
+        """End what is held open for the place and the skills; commands go on."""
+        await self.skills.close()
         await self._place.close()
 
     def _chosen(self) -> ChosenPlace:

@@ -101,7 +101,9 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         clock, ids, http = SystemClock(), RandomIds(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
-        means = Means(secret=secrets.get, notes=lambda: notes, is_owner=options.is_owner, http=http)
+        means = Means(
+            secret=secrets.get, redact=secrets.redact, notes=lambda: notes, is_owner=options.is_owner, http=http
+        )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         url = inserted.database or loaded.value.store.url or str(home.database)
         store = await open_store(url, clock=clock, ids=inserted.store_ids)
@@ -213,6 +215,7 @@ class Builder:
         settings, own = self.loaded.value, deck.own(record.id)
         surface = GUEST if self.options.is_guest(record.principal) else record.surface
         toolbox = self.toolkit.toolbox(surface)
+        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -222,18 +225,21 @@ class Builder:
             raise
 
         async def look_around() -> Surroundings:
-            return await asyncio.to_thread(
+            skills = await offer.index()
+            around = await asyncio.to_thread(
                 surroundings,
                 soul=self.home.soul_file,
                 workspace=Path(record.workspace),
                 channel=self.options.channel,
                 now=self.clock.now(),
                 notes=self._notes(record),
+                window=model.window,
             )
+            return replace(around, skills=skills)
 
         limits = self._limits(own.clock)
         recall = self.outside.recall(record) if self.outside else None
-        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *([recall] if recall else [])]
+        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *offer.tail, *([recall] if recall else [])]
         tail = Tail(deck.tail(record.id, sources), own.ids)
 
         def shortener() -> Shortens:

@@ -1,4 +1,4 @@
-"""Takes known secrets out of texts: as they are, in base64, URL-encoded, cut off at an end, or split over pieces."""
+"""Takes known secrets out of texts: as they are, in base64, URL-encoded, or cut off at an end."""
 
 from __future__ import annotations
 
@@ -26,21 +26,16 @@ class Redaction:
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
         labels = dict.fromkeys(label for _, label in self._forms)
         self._cuts = [_Cut(label, [form for form, named in self._forms if named == label]) for label in labels]
-        self.longest = max((len(form) for form in forms), default=0)
 
     def hide(self, text: str) -> str:
         """The text without any of them."""
-        text = self.hide_whole(text)
-        for cut in self._cuts:
-            text = cut.without_rest(text)
-        return text
-
-    def hide_whole(self, text: str) -> str:
-        """The text without those that stand in it whole."""
         for form, label in self._forms:
             if form in text:
                 text = text.replace(form, label)
-        return self._without_wrapped(text)
+        text = self._without_wrapped(text)
+        for cut in self._cuts:
+            text = cut.without_rest(text)
+        return text
 
     def _without_wrapped(self, text: str) -> str:
         """Also where line breaks stand inside, as `base64` puts them every 76 characters."""
@@ -49,35 +44,6 @@ class Redaction:
             if joined and form in joined:
                 text = re.sub(r"[\r\n]*".join(map(re.escape, form)), label, text)
         return text
-
-    def open_end(self, text: str) -> int:
-        """How many characters at the end of a text may be the beginning of a secret that goes on in the next piece."""
-        most = min(len(text), self.longest - 1)
-        for length in range(most, 0, -1):
-            tail = text[-length:]
-            if any(len(form) > length and form.startswith(tail) for form, _ in self._forms):
-                return length
-        return 0
-
-
-class RedactedStream:
-    """Hides secrets in a text that comes in pieces: what may be the beginning of one is held back until it is known."""
-
-    def __init__(self, redaction: Redaction) -> None:
-        self._redaction = redaction
-        self._held = ""
-
-    def feed(self, piece: str) -> str:
-        """What may be shown now."""
-        text = self._redaction.hide_whole(self._held + piece)
-        known = len(text) - self._redaction.open_end(text)
-        self._held = text[known:]
-        return self._redaction.hide(text[:known])
-
-    def end(self) -> str:
-        """The rest."""
-        rest, self._held = self._held, ""
-        return self._redaction.hide(rest)
 
 
 def _forms(value: str) -> Iterable[str]:

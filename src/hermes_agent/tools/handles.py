@@ -16,6 +16,7 @@ from hermes_agent.core.errors import Refused
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.files import write_private
+from hermes_agent.tools.output import LENT
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
@@ -23,7 +24,7 @@ from hermes_agent.tools.syntax.tree import Unreadable
 
 HANDLE = re.compile(r"\$\{secret:([A-Za-z_]\w*)\}")
 CLIENTS = frozenset(("curl", "wget", "http", "https", "xh"))
-COMMAND = "command"
+COMMAND, CODE = "command", "code"
 
 
 class Vault:
@@ -61,7 +62,7 @@ class Vault:
     def lend(self, name: str, closing: AsyncExitStack, key: str) -> str:
         """A file with the value, which is gone when `closing` ends: a command's text and records never hold it."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self._folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', key)}-{name}"
+        path = self._folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', key)}-{name}{LENT}"
         write_private(path, self.value(name).encode())
         closing.callback(path.unlink, missing_ok=True)
         return str(path)
@@ -95,6 +96,11 @@ class Opened:
 
     def _filled(self, arguments: Mapping[str, Any], closing: AsyncExitStack, key: str) -> Mapping[str, Any]:
         command = arguments.get(COMMAND)
+        if isinstance(arguments.get(CODE), str) and HANDLE.search(arguments[CODE]):
+            raise Refused(
+                "A program cannot have a secret: it would be kept with its text.",
+                hint="Put the handle into the arguments of a tool that the program calls.",
+            )
         if not isinstance(command, str):
             filled = _filled(arguments, self.vault.value)
             assert isinstance(filled, Mapping)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
+from collections.abc import Callable
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -13,7 +15,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
-from hermes_agent.tools.output import shown_output
+from hermes_agent.tools.output import hide_kept, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 
@@ -21,17 +23,22 @@ EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
 LATEST = 2000  # bytes at the end of the output that a person is shown of while it runs
 SLOW = 1.0  # seconds from which on it is worth saying how long a command took
+LINE_END = re.compile(r"[\r\n]+")
 MARGIN = 400  # bytes of an answer that are not output
 
 
 class ShellTools:
-    """Commands of every session in one place; each session has its kept shell there."""
+    """Commands of every session in one place; each session has its kept shell there. `redact` takes secrets out of
+    what is kept of their output."""
 
-    def __init__(self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None) -> None:
+    def __init__(
+        self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None, redact: Callable[[str], str] = str
+    ) -> None:
         caps = caps or Caps()
         self._place = place
         self._settings = settings
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
+        self._redact = redact
         self._polled: dict[str, int] = {}
 
     async def directory(self, session: str) -> str:
@@ -127,14 +134,19 @@ class ShellTools:
         try:
             ended, reason = await self._watch(running, context, seconds)
         except asyncio.CancelledError:
-            await asyncio.shield(spawn(running.kill(), name=f"stop {running.exec_id}"))
+            await asyncio.shield(spawn(self._stop(running), name=f"stop {running.exec_id}"))
             raise
         if ended is None:
             await running.kill()
+        await hide_kept(running, self._place, self._redact)
         output = await shown_output(running, self._caps)
         if ended is None:
             return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
         return said(_joined(output, _ending(ended, running)))
+
+    async def _stop(self, running: Running) -> None:
+        await running.kill()
+        await hide_kept(running, self._place, self._redact)
 
     async def _watch(self, running: Running, context: CallContext, seconds: float) -> tuple[Ended | None, str]:
         """Wait for the end, showing the latest line meanwhile; None with the reason where it must be ended."""
@@ -162,8 +174,10 @@ class ShellTools:
             waiting.cancel()
 
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
-        latest = cleaned((await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace"))
-        line = latest.strip().rpartition("\n")[2]
+        """The latest line that is whole: a secret that is only half written is not known for one."""
+        latest = (await running.read(max(0, size - LATEST), LATEST)).decode("utf-8", "replace")
+        whole = LINE_END.split(latest)[:-1]
+        line = cleaned("\n".join(whole)).strip().rpartition("\n")[2]
         if line:
             context.progress(line[:200])
 

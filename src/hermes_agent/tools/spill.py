@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,12 @@ PAGED = frozenset({"read_file"})
 
 
 class Spill:
-    """Shortens the answers of any tool to `caps`; `folder` (below HERMES_HOME/cache) keeps the whole ones."""
+    """Shortens the answers of any tool to `caps`; `folder` (below HERMES_HOME/cache) keeps the whole ones, which
+    `redact` takes secrets out of before they are written."""
 
-    def __init__(self, folder: Path, caps: Caps | None = None) -> None:
+    def __init__(self, folder: Path, caps: Caps | None = None, redact: Callable[[str], str] = str) -> None:
         self._folder = folder
+        self._redact = redact
         self._caps = caps or Caps()
 
     async def fit(self, tool: str, answer: Answer, key: str) -> Answer:
@@ -35,9 +38,10 @@ class Spill:
     def _shorten(self, part: Text, key: str) -> Text:
         if fits(part.text, self._caps):
             return part
+        text = self._redact(part.text)
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:20]}.txt"
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(part.text, errors="replace")
-        size, lines = len(part.text.encode("utf-8", "replace")), part.text.count("\n") + 1
+        path.write_text(text, errors="replace")
+        size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + 1
         note = f"[{size:,} bytes, {lines:,} lines; the middle is left out, the whole is in {path}]"
-        return replace(part, text=head_and_tail(part.text, part.text, self._caps, left_out=note))
+        return replace(part, text=head_and_tail(text, text, self._caps, left_out=note))

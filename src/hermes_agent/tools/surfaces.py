@@ -14,14 +14,15 @@ GUEST = "guest"
 
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
 WITHOUT: Mapping[str, frozenset[str]] = {
-    "webhook": frozenset({"files", "shell", "code", "memory"}),
-    GUEST: frozenset({"files", "shell", "code"}),
+    "webhook": frozenset({"files", "shell", "code", "skills", "memory"}),
+    GUEST: frozenset({"files", "shell", "code", "skills"}),
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
 BEHIND: Mapping[str, frozenset[Capability]] = {
     "memory": frozenset({Capability.MEMORY}),
     "files": frozenset({Capability.FS_READ, Capability.FS_WRITE}),
     "shell": frozenset({Capability.EXEC, Capability.SPAWN}),
+    "skills": frozenset({Capability.SKILLS}),
     "code": frozenset(),  # a program needs what `shell` needs
 }
 

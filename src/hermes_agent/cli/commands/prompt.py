@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import click
 
 from hermes_agent.agent.prompt import sections_of
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.errors import NoModel, UnknownSession
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
 from hermes_agent.host.late import late
@@ -84,8 +85,17 @@ async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
             channel="terminal",
             now=runtime.clock.now(),
             notes=lambda: snapshot(surface.home, runtime.settings.memory, owner),
+            window=_window(runtime),
         )
         return parts_of(sections_of(around), runtime.toolbox.offered), runtime.not_offered()
+
+
+def _window(runtime: Runtime) -> int:
+    """Tokens of the configured model's window; 0 where none is."""
+    try:
+        return runtime.route().facts.window
+    except NoModel:
+        return 0
 
 
 def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Answer, CallContext, tool
@@ -13,6 +14,7 @@ from hermes_agent.tools.code.program import command, program
 from hermes_agent.tools.code.session import Conversation, TooManyCalls, TooMuchOutput
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
+from hermes_agent.tools.output import hide_kept
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
 
@@ -20,12 +22,15 @@ SPARE_SECONDS = 5  # the program ends itself so much later than it is ended, whe
 
 
 class CodeTools:
-    """Python programs in `place`."""
+    """Python programs in `place`. `redact` takes secrets out of what is kept of their output."""
 
-    def __init__(self, *, place: Place, settings: CodeSettings, caps: Caps | None = None) -> None:
+    def __init__(
+        self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, redact: Callable[[str], str] = str
+    ) -> None:
         self._place = place
         self._settings = settings
         self._caps = caps or Caps()
+        self._redact = redact
 
     @tool(effect=Effect.WRITES, needs=(Capability.EXEC,))
     async def execute_code(self, code: str, context: CallContext, timeout: int = 0) -> Answer:  # noqa: ASYNC109 - the model's word for it
@@ -49,6 +54,7 @@ class CodeTools:
             most_bytes=min(self._settings.max_output, self._caps.max_bytes),
         )
         note = await self._carried_on(talk, running, seconds)
+        await hide_kept(running, self._place, self._redact)
         return await self._answer(talk, running, note)
 
     async def _carried_on(self, talk: Conversation, running: Running, seconds: float) -> str:

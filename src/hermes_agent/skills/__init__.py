@@ -1,0 +1,1 @@
+"""Skills: procedures as folders of text that a person can read, judge and undo."""

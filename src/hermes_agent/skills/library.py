@@ -1,0 +1,228 @@
+"""The skills of one home: found on disk, kept in the index, offered to whom they fit, read when they are used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ToolError
+from hermes_agent.host.tasks import spawn
+from hermes_agent.skills.format import BadSkill, read, text_of
+from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.places import Found, Places, Root, found_in
+from hermes_agent.skills.skill import FILE, Card, Layer, Skill
+from hermes_agent.skills.state import StateFile
+from hermes_agent.store.skills_index import Indexed, Listed, SkillsIndex
+
+GENERAL = "general"
+BATCH = 200
+PATIENCE = 1.0
+"""Seconds that a question waits for changed files to be read; after that it is answered from what is known."""
+REST = 20
+"""A look at all folders is taken again after so many times the time that it took."""
+KEPT = 64
+OFFERED = 5
+
+
+class NoSkill(ToolError):
+    """There is no skill of that name."""
+
+    kind = "no_skill"
+
+
+class Library:
+    """Skills by name. A session sees those of the home, of its workspace's project, of external folders and the bundled
+    ones; of two with one name the earlier layer wins."""
+
+    def __init__(
+        self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
+    ) -> None:
+        self.places, self.state = places, state
+        self._index, self._clock, self._disabled = index, clock, frozenset(disabled)
+        self._read: OrderedDict[tuple[str, str], Skill] = OrderedDict()
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._rested: dict[str, float] = {}
+        self._roots: dict[str, tuple[str, ...]] = {}
+
+    async def find(self, name: str, workspace: str = "") -> Card:
+        """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`."""
+        await self.look(workspace)
+        roots = await self._keys(workspace)
+        hidden = await self._hidden()
+        found = [row for row in await self._index.named(name, roots) if row.folder not in hidden]
+        good = next((row for row in found if not row.problem), None)
+        if good is not None:
+            return card_of(good)
+        if found:
+            raise BadSkill(f"The skill `{name}` in {found[0].folder} cannot be used: {found[0].problem}")
+        names = [row.name for row in await self._index.search(name.replace("-", " "), roots, 20)]
+        names += [card.name for card in await self.all(workspace)]
+        near = get_close_matches(name, names, 3, 0.5)
+        meant = (
+            f"Did you mean {', '.join(f'`{each}`' for each in near)}?" if near else "skills_list names those there are."
+        )
+        raise NoSkill(f"There is no skill `{name[:80]}`.", hint=meant)
+
+    async def same_name(self, name: str, workspace: str = "") -> tuple[Card, ...]:
+        """Every skill of a name, the one that wins first: what it shadows follows."""
+        return tuple(
+            card_of(row) for row in await self._index.named(name, await self._keys(workspace)) if not row.problem
+        )
+
+    async def read(self, card: Card) -> Skill:
+        """The skill itself, from the last one read of this state of the file. Raises `BadSkill`."""
+        return await asyncio.to_thread(self._read_now, card)
+
+    async def all(
+        self,
+        workspace: str = "",
+        occasion: Occasion | None = None,
+        *,
+        family: str = "",
+        after: str = "",
+        limit: int = 500,
+    ) -> list[Card]:
+        """Skills by name; with an occasion those that fit it."""
+        await self.look(workspace)
+        rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
+        return await self._offered(rows, occasion)
+
+    async def families(self, workspace: str = "") -> list[tuple[str, int]]:
+        """Each family and how many skills it has, the largest first."""
+        await self.look(workspace)
+        return await self._index.families(await self._keys(workspace))
+
+    async def candidates(
+        self, task: str, workspace: str = "", occasion: Occasion | None = None, limit: int = OFFERED
+    ) -> list[Card]:
+        """The skills that fit a task in anybody's words, the best first."""
+        await self.look(workspace)
+        rows = await self._index.search(task, await self._keys(workspace), limit * 2)
+        return (await self._offered(rows, occasion))[:limit]
+
+    async def broken(self, workspace: str = "") -> list[tuple[str, str]]:
+        """The folders whose skill cannot be used, and why."""
+        await self.look(workspace)
+        return [(row.folder, row.problem) for row in await self._index.problems(await self._keys(workspace))]
+
+    async def forget(self, workspace: str = "") -> None:
+        """Look at the folders anew, at once: something was changed."""
+        self._rested.clear()
+        self._read.clear()
+        await self.look(workspace, patience=None)
+
+    async def look(self, workspace: str = "", *, patience: float | None = PATIENCE) -> None:
+        """See what changed on disk; waits for it, but not longer than `patience` (None: however long)."""
+        if self._clock.monotonic() < self._rested.get(workspace, 0.0):
+            return
+        task = self._looking.get(workspace)
+        if task is None or task.done():
+            task = self._looking[workspace] = spawn(self._look(workspace), name="skills: look at the folders")
+        await asyncio.wait({task}, timeout=patience)
+        if task.done():
+            self._looking.pop(workspace, None)
+            task.result()
+
+    async def close(self) -> None:
+        """Stop looking and close the index."""
+        for task in self._looking.values():
+            task.cancel()
+        if self._looking:
+            await asyncio.wait(self._looking.values())
+        await self._index.close()
+
+    async def _look(self, workspace: str) -> None:
+        began = self._clock.monotonic()
+        roots = await asyncio.to_thread(self.places.roots, workspace)
+        self._roots[workspace] = tuple(root.key for root in roots)
+        for root in roots:
+            known = await self._index.stamps(root.key)
+            found = {str(each.folder): each for each in await asyncio.to_thread(_all_in, root)}
+            gone = [folder for folder in known if folder not in found]
+            news = [each for folder, each in found.items() if known.get(folder) != each.stamp]
+            for first in range(0, max(len(news), 1), BATCH):
+                batch = await asyncio.to_thread(_indexed, root, news[first : first + BATCH])
+                if batch or gone:
+                    await self._index.update(batch, gone)
+                gone = []
+        took = self._clock.monotonic() - began
+        if len(self._rested) > KEPT:
+            self._rested.clear()
+            self._roots = {workspace: self._roots[workspace]}
+        self._rested[workspace] = self._clock.monotonic() + REST * took
+
+    async def _offered(self, rows: Sequence[Listed], occasion: Occasion | None) -> list[Card]:
+        hidden = await self._hidden()
+        cards = [card_of(row) for row in rows if row.folder not in hidden and row.name not in self._disabled]
+        return [card for card in cards if occasion is None or not occasion.why_not(card.ours)]
+
+    async def _hidden(self) -> frozenset[str]:
+        """The bundled skills that the person took away."""
+        removed = (await asyncio.to_thread(self.state.get)).removed
+        return frozenset(str(self.places.bundled / name) for name in removed)
+
+    async def _keys(self, workspace: str) -> tuple[str, ...]:
+        if workspace not in self._roots:
+            roots = await asyncio.to_thread(self.places.roots, workspace)
+            self._roots[workspace] = tuple(root.key for root in roots)
+        return self._roots[workspace]
+
+    def _read_now(self, card: Card) -> Skill:
+        path = card.path / FILE
+        try:
+            state = path.stat()
+        except OSError as error:
+            raise NoSkill(f"The skill `{card.name}` is gone: {path} cannot be read.") from error
+        key = (card.folder, f"{state.st_mtime_ns}.{state.st_size}.{state.st_ino}")
+        if key not in self._read:
+            self._read[key] = read(text_of(path), path.parent.name)
+        self._read.move_to_end(key)
+        while len(self._read) > KEPT:
+            self._read.popitem(last=False)
+        return self._read[key]
+
+
+def card_of(row: Listed) -> Card:
+    """The card that the index kept."""
+    return msgspec.json.decode(row.card, type=Card)
+
+
+def _all_in(root: Root) -> list[Found]:
+    return list(found_in(root))
+
+
+def _indexed(root: Root, news: Sequence[Found]) -> list[Indexed]:
+    return [_one(root, each) for each in news]
+
+
+def _one(root: Root, found: Found) -> Indexed:
+    folder, name = str(found.folder), found.folder.name
+    try:
+        skill = read(text_of(Path(folder) / FILE), name)
+    except BadSkill as error:
+        return Indexed(folder=folder, root=root.key, name=name, stamp=found.stamp, problem=str(error))
+    family = skill.ours.category or found.category or GENERAL
+    card = Card(
+        name=skill.name,
+        description=skill.description,
+        folder=folder,
+        layer=Layer(root.layer),
+        family=family,
+        ours=skill.ours,
+    )
+    return Indexed(
+        folder=folder,
+        root=root.key,
+        name=skill.name,
+        stamp=found.stamp,
+        family=family,
+        about=" ".join((skill.description, *skill.ours.tags)),
+        body=skill.body,
+        card=msgspec.json.encode(card),
+    )

@@ -1,0 +1,78 @@
+"""What the model is told of skills without asking: an index of fixed size, and candidates beside a message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from hermes_agent.skills.library import Library
+from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.skill import Card, Layer
+
+HOW = """\
+# Skills
+Procedures that were worked out before, by this person, by you or by others. When one fits the task, load it with \
+skill_view before you begin and follow it. What may fit a message stands beside it; skills_list(query) finds others."""
+WHOLE_UP_TO = 24
+"""So many skills are named one by one; of more only the families are, so that the prefix does not grow with them."""
+LONGEST_INDEX = 2_400
+"""Characters of the names or families; with what is pinned and the words above about 900 tokens."""
+MOST_FAMILIES = 60
+MOST_PINNED = 8
+FEWEST_WORDS = 2
+
+
+async def index_text(library: Library, workspace: str, occasion: Occasion) -> str:
+    """The section of a new prefix; empty where there are no skills."""
+    cards = await library.all(workspace, occasion, limit=WHOLE_UP_TO + 1)
+    if not cards:
+        return ""
+    if len(cards) <= WHOLE_UP_TO:
+        return f"{HOW}\n{_fitting([f'- {shown(card)}' for card in cards], 'more: skills_list')}"
+    # The largest, by name: a skill more changes no order.
+    families = sorted(family for family, _ in (await library.families(workspace))[:MOST_FAMILIES])
+    lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
+    pinned = await _pinned(library, workspace, occasion)
+    if pinned:
+        lines += ["Pinned by the person; load them first where they fit:", *(f"- {shown(card)}" for card in pinned)]
+    return "\n".join([HOW, *lines])
+
+
+class Candidates:
+    """The skills that fit what the person just said, beside their message."""
+
+    name = "Skills that may fit"
+
+    def __init__(self, library: Library, workspace: str, occasion: Occasion) -> None:
+        self._library, self._workspace, self._occasion = library, workspace, occasion
+
+    async def words(self, session: str, heard: str) -> str:  # noqa: ARG002  the same for every session
+        """A line for each; empty where nothing fits, or hardly anything was said."""
+        if len(heard.split()) < FEWEST_WORDS:
+            return ""
+        cards = await self._library.candidates(heard, self._workspace, self._occasion)
+        return "\n".join(f"- {shown(card)}" for card in cards)
+
+
+def shown(card: Card) -> str:
+    """A skill as one line, with where it is from where that is not the home."""
+    return card.line if card.layer in (Layer.USER, Layer.BUNDLED) else f"{card.line} [{card.layer.value}]"
+
+
+async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[Card]:
+    found: list[Card] = []
+    for name in (await asyncio.to_thread(library.state.get)).pinned:
+        cards = await library.same_name(name, workspace)
+        found += [card for card in cards[:1] if not occasion.why_not(card.ours)]
+    return found[:MOST_PINNED]
+
+
+def _fitting(texts: Sequence[str], more: str, between: str = "\n") -> str:
+    kept: list[str] = []
+    room = LONGEST_INDEX
+    for text in texts:
+        room -= len(text) + len(between)
+        if room < 0:
+            return between.join([*kept, more])
+        kept.append(text)
+    return between.join(kept)

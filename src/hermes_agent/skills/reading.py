@@ -1,0 +1,61 @@
+"""skills_list and skill_view: what a model asks about skills."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from hermes_agent.core.effects import Effect
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.core.tool import Answer, CallContext, tool
+from hermes_agent.skills.library import Library
+from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.offer import shown
+from hermes_agent.skills.skill import Layer
+from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.view import file_text, whole
+
+PAGE = 50
+
+
+class SkillReading:
+    """Skills as tools that change nothing. `occasion` says where a session is."""
+
+    def __init__(self, library: Library, usage: Usage, occasion: Callable[[str], Occasion]) -> None:
+        self._library, self._usage, self._occasion = library, usage, occasion
+
+    @tool(effect=Effect.READS)
+    async def skills_list(self, context: CallContext, query: str = "", family: str = "", after: str = "") -> str:
+        """List skills, or those that fit a query.
+
+        Args:
+            after: the last name of the page before
+        """
+        here = self._occasion(context.session)
+        if query:
+            cards = await self._library.candidates(query, context.workspace, here, 10)
+        else:
+            cards = await self._library.all(context.workspace, here, family=family, after=after, limit=PAGE)
+        lines = [shown(card) for card in cards]
+        if not query and len(cards) == PAGE:
+            lines.append(f"[more: after={cards[-1].name}]")
+        if not query and not family and not after:
+            families = await self._library.families(context.workspace)
+            lines.append(f"Families: {', '.join(f'{name} ({many})' for name, many in families[:PAGE])}")
+        return "\n".join(lines) if cards else "No skill fits."
+
+    @tool(effect=Effect.READS)
+    async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
+        """Load a skill, or one of its files."""
+        card = await self._library.find(name, context.workspace)
+        if file:
+            text = await asyncio.to_thread(file_text, card, file)
+        else:
+            skill = await self._library.read(card)
+            text = await asyncio.to_thread(whole, card, skill, context.session)
+            if why := self._occasion(context.session).why_not(skill.ours):
+                text = f"[This skill is not meant for here: {why}.]\n{text}"
+        await self._usage.count(card.name, "views")
+        # A project's skills are files of whoever wrote the project.
+        origin = Origin.FILE if card.layer is Layer.PROJECT else Origin.SKILL
+        return Answer(parts=(Text(text=text, origin=origin),))

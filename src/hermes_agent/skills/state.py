@@ -1,0 +1,57 @@
+"""What a person said about their skills: pinned, trusted, taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.errors import HomeError
+from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """`pinned` are names that every new prompt shows and nobody but the person changes; `trusted` maps a name to the
+    hash of the SKILL.md whose commands may run; `removed` maps a bundled skill that was taken away to the hash that it
+    had; `bases` maps a changed copy of a bundled or external skill to the hash of what it was copied from."""
+
+    pinned: tuple[str, ...] = ()
+    trusted: dict[str, str] = {}
+    removed: dict[str, str] = {}
+    bases: dict[str, str] = {}
+
+
+class StateFile:
+    """The state of one home, `skills/.state.json`. Blocks; read again when the file changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / ".state.json"
+        self._stamp = 0
+        self._state = State()
+
+    def get(self) -> State:
+        """The state. Raises `HomeError` for a file that is not ours."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return State()
+        if found.st_mtime_ns != self._stamp:
+            self._state, self._stamp = self._read(), found.st_mtime_ns
+        return self._state
+
+    def change(self, change: Callable[[State], State]) -> State:
+        """Read, change, and write under a lock, so that processes do not undo each other."""
+        self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        with locked(self._path.with_suffix(".lock")):
+            state = change(self._read())
+            write_private(self._path, msgspec.json.format(msgspec.json.encode(state)))
+        self._stamp = 0
+        return state
+
+    def _read(self) -> State:
+        content = read_small(self._path)
+        try:
+            return State() if content is None else msgspec.json.decode(content, type=State)
+        except msgspec.DecodeError as error:
+            raise HomeError(f"{self._path} cannot be read ({error}): mend it, or move it out of the way.") from error

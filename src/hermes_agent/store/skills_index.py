@@ -1,0 +1,361 @@
+"""Which skills there are and what stands in them: a disposable file with FTS5, filled from the folders of skills."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from hermes_agent.store.search import spaced
+from hermes_agent.store.skills_words import STOP_WORDS
+from hermes_agent.store.sqlite.errors import explain
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+FORMAT = 1
+TOKENIZER = ("porter", "unicode61")
+SCHEMA = f"""
+CREATE TABLE skill (
+    id INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE, root TEXT NOT NULL, name TEXT NOT NULL, family TEXT NOT NULL,
+    stamp TEXT NOT NULL, problem TEXT NOT NULL, card BLOB NOT NULL
+);
+CREATE INDEX skill_name ON skill (name, root);
+CREATE INDEX skill_root ON skill (root, folder, stamp);
+CREATE INDEX skill_family ON skill (family, name);
+CREATE VIRTUAL TABLE head USING fts5(name, about, content='', contentless_delete=1, tokenize="porter unicode61");
+CREATE VIRTUAL TABLE body USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61");
+CREATE VIRTUAL TABLE head_word USING fts5vocab(head, 'row');
+CREATE VIRTUAL TABLE body_word USING fts5vocab(body, 'row');
+PRAGMA user_version = {FORMAT};
+"""
+# What decides the order, measured over public tasks (python -m bench skills): how many of a task's rarest words are
+# looked for, what a word is worth that is said again, what a name is worth that is said as a whole.
+RAREST = 20
+AGAIN = 0.5
+NAME_SAID = 2.0
+BODY = 1.0  # against a word of name or description
+NAME_WORDS = 60
+SHORTLIST = 60
+# A word that more than this share of the skills know says nothing about a task.
+COMMON = 30
+FEW = 8
+LONGEST_TASK = 8_000
+LONGEST_BODY = 100_000
+WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """A skill as it stands in the index. `root` is the place that it was found under, `stamp` the state of its file,
+    `card` what its reader wants back, `problem` why it cannot be used (empty: it can)."""
+
+    folder: str
+    root: str
+    name: str
+    stamp: str
+    family: str = ""
+    about: str = ""
+    body: str = ""
+    card: bytes = b""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A row of the index, without its words."""
+
+    folder: str
+    root: str
+    name: str
+    card: bytes
+    problem: str
+
+
+class SkillsIndex:
+    """The index of one home. Roots are named in the order in which their skills win over others of the same name.
+
+    A damaged file is deleted and made again; one that cannot be written raises `StoreError`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: apsw.Connection | None = None
+        self._stems: Callable[[str], list[str]] = str.split
+
+    async def stamps(self, root: str) -> dict[str, str]:
+        """Folder -> stamp, of every skill known under a root."""
+        return await self._in_thread(
+            lambda db: {
+                str(folder): str(stamp)
+                for folder, stamp in db.execute("SELECT folder, stamp FROM skill WHERE root = ?", (root,))
+            }
+        )
+
+    async def update(self, put: Sequence[Indexed], gone: Iterable[str] = ()) -> None:
+        """Replace or add skills, and take away those of these folders."""
+        folders = [*gone, *(each.folder for each in put)]
+
+        def work(db: apsw.Connection) -> None:
+            with db:
+                for folder in folders:
+                    _forget(db, folder)
+                for each in put:
+                    _add(db, each)
+
+        await self._in_thread(work)
+
+    async def named(self, name: str, roots: Sequence[str]) -> list[Listed]:
+        """Every skill of this name, the one that wins first."""
+        return await self._in_thread(lambda db: _ranked(_rows(db, "name = ?", (name,), roots), roots))
+
+    async def page(self, roots: Sequence[str], *, family: str = "", after: str = "", limit: int = 50) -> list[Listed]:
+        """Skills in the order of their names, the winners alone; `after` is the last name of the page before."""
+        where, values = "name > ?", [after]
+        if family:
+            where, values = f"{where} AND family = ?", [*values, family]
+
+        def work(db: apsw.Connection) -> list[Listed]:
+            rows = _rows(db, f"{where} AND {_wins(roots)}", values, roots, f"ORDER BY name LIMIT {int(limit)}")
+            return _ranked(rows, roots, by_name=True)
+
+        return await self._in_thread(work)
+
+    async def problems(self, roots: Sequence[str]) -> list[Listed]:
+        """The folders whose skill cannot be used."""
+        return await self._in_thread(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"))
+
+    async def families(self, roots: Sequence[str]) -> list[tuple[str, int]]:
+        """Each family and how many skills it has, the largest first."""
+        sql = (
+            f"SELECT family, count(DISTINCT name) AS many FROM skill WHERE problem = '' AND root IN ({_marks(roots)}) "
+            "GROUP BY family ORDER BY many DESC, family"
+        )
+        return await self._in_thread(
+            lambda db: [(str(name), int(many)) for name, many in db.execute(sql, tuple(roots))]
+        )
+
+    async def search(self, task: str, roots: Sequence[str], limit: int = 5) -> list[Listed]:
+        """The skills that fit a task in anybody's words, the best first; nothing where nothing really fits."""
+        return await self._in_thread(lambda db: self._search(db, task, roots, limit))
+
+    async def close(self) -> None:
+        """Close the file."""
+        if self._thread is not None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+            self._thread.shutdown()
+            self._thread = None
+
+    async def _in_thread(self, work: Callable[[apsw.Connection], T]) -> T:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-skills")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._safely, work)
+
+    # In the index's thread
+
+    def _safely(self, work: Callable[[apsw.Connection], T]) -> T:
+        try:
+            try:
+                return work(self._opened())
+            except (apsw.NotADBError, apsw.CorruptError) as error:
+                log.warning("The index of skills %s was damaged (%s) and is made again.", self._path, error)
+                self._remove()
+                return work(self._opened())
+        except apsw.Error as error:
+            raise explain(error, self._path) from error
+
+    def _opened(self) -> apsw.Connection:
+        if self._connection is None:
+            connection = apsw.Connection(str(self._path))
+            connection.set_busy_timeout(5000)
+            connection.execute("PRAGMA synchronous = OFF")  # What a power failure breaks is made again.
+            try:
+                if connection.pragma("user_version") not in (0, FORMAT):
+                    connection.close()
+                    self._remove()
+                    return self._opened()
+                _make(connection)
+            except BaseException:
+                connection.close()
+                raise
+            tokenizer = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
+
+            def stems(text: str) -> list[str]:
+                kind = apsw.FTS5_TOKENIZE_QUERY
+                found = tokenizer(text.encode(), kind, None, include_offsets=False, include_colocated=False)
+                return [str(stem) for stem in found]
+
+            self._stems, self._connection = lru_cache(4096)(stems), connection
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _remove(self) -> None:
+        self._close()
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+
+    def _search(self, db: apsw.Connection, task: str, roots: Sequence[str], limit: int) -> list[Listed]:
+        weights = self._weights(db, task)
+        if not weights:
+            return []
+        rarest = sorted(weights, key=lambda word: -weights[word])
+        scores: dict[int, float] = defaultdict(float)
+        told: dict[int, float] = defaultdict(float)
+        match = _any_of(rarest[:RAREST])
+        best = "SELECT rowid, bm25({0}) AS score FROM {0} WHERE {0} MATCH ? ORDER BY score LIMIT ?"
+        for row, score in db.execute(best.format("head"), (match, SHORTLIST)):
+            scores[row] -= score
+        for row, score in db.execute(best.format("body"), (match, SHORTLIST)):
+            scores[row] -= BODY * score
+            told[row] -= score
+        named = self._names_said(db, weights, rarest[:NAME_WORDS])
+        for row, worth in named.items():
+            scores[row] += NAME_SAID * worth
+        enough = sum(weights[word] for word in rarest[:2]) / 2
+        found: list[Listed] = []
+        for row in sorted(scores, key=lambda row: -scores[row])[: limit * 4]:
+            listed = _row(db, row, roots)
+            if listed is None:
+                continue
+            if row in named or told[row] >= enough or self._shares(db, row, rarest[:RAREST]):
+                found.append(listed)
+            if len(found) == limit:
+                break
+        return found
+
+    def _weights(self, db: apsw.Connection, task: str) -> dict[str, float]:
+        """What each telling word of a task is worth: much where few skills know it, more where it is said again.
+        Of words with one stem the first stands for all."""
+        everything = db.execute("SELECT count(*) FROM skill WHERE problem = ''").get
+        weights: dict[str, float] = {}
+        seen: set[str] = set()
+        said_words = Counter(filter(_tells, WORD.findall(spaced(task[:LONGEST_TASK].lower()))))
+        for word, said in said_words.items():
+            stem = (self._stems(word) or [word])[0]
+            if stem in seen:
+                continue
+            seen.add(stem)
+            known = db.execute("SELECT doc FROM head_word WHERE term = ?", (stem,)).get or 0
+            known = known or db.execute("SELECT doc FROM body_word WHERE term = ?", (stem,)).get or 0
+            if 0 < known <= max(everything / COMMON, FEW):
+                rare = math.log(1 + (everything - known + 0.5) / (known + 0.5))
+                weights[word] = rare * (1 + AGAIN * math.log(said))
+        return weights
+
+    def _names_said(self, db: apsw.Connection, weights: dict[str, float], words: list[str]) -> dict[int, float]:
+        """The skills whose whole name is said, and what its words are worth."""
+        sql = "SELECT id, name FROM skill WHERE id IN (SELECT rowid FROM head WHERE head MATCH ?)"
+        said: dict[int, float] = {}
+        worth = {self._stems(word)[0]: weight for word, weight in weights.items()}
+        for row, name in db.execute(sql, (f"name : ({_any_of(words)})",)):
+            parts = self._stems(str(name))
+            if parts and all(part in worth for part in parts):
+                said[int(row)] = sum(worth[part] for part in parts)
+        return said
+
+    def _shares(self, db: apsw.Connection, row: int, words: list[str]) -> bool:
+        """Whether name and description hold two of these words, or the only one."""
+        wanted = min(2, len(words))
+        held = 0
+        for word in words:
+            held += bool(db.execute("SELECT 1 FROM head WHERE head MATCH ? AND rowid = ?", (f'"{word}"', row)).get)
+            if held == wanted:
+                return True
+        return False
+
+
+def _make(connection: apsw.Connection) -> None:
+    if connection.pragma("user_version") == FORMAT:
+        return
+    connection.pragma("journal_mode", "wal")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.pragma("user_version") != FORMAT:  # pragma: no branch - another process was faster
+            connection.execute(SCHEMA)
+    finally:
+        connection.execute("COMMIT")
+
+
+def _forget(db: apsw.Connection, folder: str) -> None:
+    row = db.execute("DELETE FROM skill WHERE folder = ? RETURNING id", (folder,)).get
+    if row is not None:
+        db.execute("DELETE FROM head WHERE rowid = ?", (row,))
+        db.execute("DELETE FROM body WHERE rowid = ?", (row,))
+
+
+def _add(db: apsw.Connection, skill: Indexed) -> None:
+    row = db.execute(
+        "INSERT INTO skill (folder, root, name, family, stamp, problem, card) VALUES (?, ?, ?, ?, ?, ?, ?) "
+        "RETURNING id",
+        (skill.folder, skill.root, skill.name, skill.family, skill.stamp, skill.problem, skill.card),
+    ).get
+    if not skill.problem:
+        about = spaced(skill.about)
+        db.execute("INSERT INTO head (rowid, name, about) VALUES (?, ?, ?)", (row, spaced(skill.name), about))
+        db.execute("INSERT INTO body (rowid, text) VALUES (?, ?)", (row, spaced(skill.body[:LONGEST_BODY])))
+
+
+FIELDS = "folder, root, name, card, problem"
+
+
+def _rows(
+    db: apsw.Connection, where: str, values: Sequence[str], roots: Sequence[str], order: str = ""
+) -> list[Listed]:
+    sql = f"SELECT {FIELDS} FROM skill WHERE {where} AND root IN ({_marks(roots)}) {order}"
+    return [_listed(row) for row in db.execute(sql, (*values, *roots))]
+
+
+def _row(db: apsw.Connection, row: int, roots: Sequence[str]) -> Listed | None:
+    """The row, where no other skill of its name wins over it."""
+    found = _rows(db, f"id = {int(row)} AND {_wins(roots)}", (), roots)
+    return found[0] if found else None
+
+
+def _listed(row: tuple[apsw.SQLiteValue, ...]) -> Listed:
+    folder, root, name, card, problem = row
+    assert isinstance(card, bytes)
+    return Listed(folder=str(folder), root=str(root), name=str(name), card=card, problem=str(problem))
+
+
+def _ranked(rows: list[Listed], roots: Sequence[str], *, by_name: bool = False) -> list[Listed]:
+    place = {root: number for number, root in enumerate(roots)}
+    return sorted(rows, key=lambda row: (row.name if by_name else "", place[row.root], row.folder))
+
+
+def _wins(roots: Sequence[str]) -> str:
+    """The condition that no usable skill of the same name stands under an earlier root, or earlier under the same."""
+    rank = " ".join(f"WHEN {_quoted(root)} THEN {number}" for number, root in enumerate(roots))
+    return (
+        "problem = '' AND NOT EXISTS (SELECT 1 FROM skill AS o WHERE o.name = skill.name AND o.problem = '' "
+        f"AND (CASE o.root {rank} ELSE 999 END, o.folder) < (CASE skill.root {rank} ELSE 999 END, skill.folder))"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _marks(roots: Sequence[str]) -> str:
+    return ", ".join("?" * len(roots))
+
+
+def _any_of(words: Sequence[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in words)
+
+
+def _tells(word: str) -> bool:
+    return word not in STOP_WORDS and (len(word) > 1 or not word.isascii())

@@ -1,0 +1,139 @@
+"""What a model is told of skills, unasked and asked."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.errors import ToolError
+from hermes_agent.core.messages import Origin
+from hermes_agent.skills.occasion import Occasion
+from hermes_agent.skills.offer import Candidates, index_text
+from hermes_agent.skills.reading import SkillReading
+from hermes_agent.skills.state import State
+from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.view import files_of, inside
+from hermes_agent.tools.schema import collect
+from tests.skills.shelf import Shelf, put, shelf
+from tests.tools.bench import Bench
+
+
+def bench(here: Shelf) -> Bench:
+    usage = Usage(here.folder("home"), SystemClock())
+    tools = SkillReading(here.library, usage, lambda _: Occasion())
+    return Bench(collect([tools])[0], here.folder("work"))
+
+
+async def test_few_skills_are_named_one_by_one(tmp_path: Path):
+    put(tmp_path / "home", "alpha", "Does alpha things.")
+    put(tmp_path / "external", "beta", "x " * 500)
+    async with shelf(tmp_path) as here:
+        text = await index_text(here.library, "", Occasion())
+
+    assert "- alpha: Does alpha things." in text
+    assert text.endswith("… [external]")
+
+
+async def test_without_skills_nothing_is_said(tmp_path: Path):
+    async with shelf(tmp_path) as here:
+        assert await index_text(here.library, "", Occasion()) == ""
+
+
+async def test_of_many_the_families_and_the_pinned_are_named(tmp_path: Path):
+    for number in range(30):
+        put(tmp_path / f"home/family{number % 3}", f"skill-{number}")
+    async with shelf(tmp_path) as here:
+        here.library.state.change(lambda _: State(pinned=("skill-7", "gone")))
+        before = await index_text(here.library, "", Occasion())
+        put(tmp_path / "home/family1", "one-more")
+        await here.library.forget()
+        after = await index_text(here.library, "", Occasion())
+
+    assert "family0, family1, family2" in before
+    assert "- skill-7: Does skill-7" in before
+    assert "skill-8" not in before
+    assert before == after
+
+
+async def test_what_fits_stands_beside_the_message(tmp_path: Path):
+    put(tmp_path / "home", "release-notes", "Writes the notes of a release.")
+    async with shelf(tmp_path) as here:
+        candidates = Candidates(here.library, "", Occasion())
+        assert await candidates.words("s", "Write release notes") == "- release-notes: Writes the notes of a release."
+        assert await candidates.words("s", "hi") == ""
+
+
+async def test_a_list_has_pages_families_and_a_query(tmp_path: Path):
+    for number in range(60):
+        put(tmp_path / "home/office", f"skill-{number:02}", f"Thing number{number}.")
+    async with shelf(tmp_path) as here:
+        ask = bench(here)
+        first = await ask("skills_list")
+        assert "[more: after=skill-49]" in first
+        assert "Families: office (60)" in first
+        assert (await ask("skills_list", after="skill-49")).count("\n") == 9
+        assert await ask("skills_list", query="thing number7 please") == "skill-07: Thing number7."
+        assert await ask("skills_list", family="nothing") == "No skill fits."
+
+
+async def test_a_skill_is_shown_with_its_variables_and_its_commands_not_run(tmp_path: Path):
+    more = "metadata: {hermes: {parameters: [{name: who, description: Whom}], required_environment_variables: TOKEN}}\n"
+    body = "In ${HERMES_SKILL_DIR} of ${HERMES_SESSION_ID}: {{who}} !`touch ran` ${OTHER}"
+    folder = put(tmp_path / "home", "a", body=body, more=more)
+    (folder / "scripts").mkdir()
+    (folder / "scripts/run.sh").write_text("echo hi")
+    async with shelf(tmp_path) as here:
+        ask = bench(here)
+        text = await ask("skill_view", name="a")
+        script = await ask("skill_view", name="a", file="scripts/run.sh")
+
+    assert f"In {folder} of s1: {{{{who}}}} !`touch ran` ${{OTHER}}" in text
+    assert "Slot {{who}}: Whom" in text
+    assert "TOKEN" in text
+    assert "scripts/run.sh" in text
+    assert script == "echo hi"
+    assert not (tmp_path / "work/ran").exists()
+    assert Usage(tmp_path / "home", SystemClock()).all()["a"].views == 2
+
+
+async def test_a_project_s_skill_is_a_file_of_somebody_else(tmp_path: Path):
+    put(tmp_path / "work/.agents/skills", "a")
+    put(tmp_path / "home", "b", more="metadata: {hermes: {channels: [discord]}}\n")
+    async with shelf(tmp_path) as here:
+        ask = bench(here)
+        assert (await ask.answer("skill_view", {"name": "a"})).parts[0].origin is Origin.FILE
+        answer = await ask.answer("skill_view", {"name": "b"})
+
+    assert answer.parts[0].origin is Origin.SKILL
+    assert "not meant for here: it is for the channel `discord`" in answer.parts[0].text
+
+
+@pytest.mark.parametrize(
+    "name", ["../a", "/etc/passwd", "notes.md", "scripts", "scripts/../../x", "other/x", "scripts/\0"]
+)
+def test_only_the_four_folders_are_a_skill_s_own(tmp_path: Path, name: str):
+    with pytest.raises(ToolError, match="no support file"):
+        inside(tmp_path, name)
+
+
+async def test_a_file_behind_a_link_is_not_shown(tmp_path: Path):
+    folder = put(tmp_path / "home", "a")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "assets").symlink_to(tmp_path)
+    (folder / "scripts").mkdir()
+    (folder / "scripts/key").symlink_to(tmp_path / "secret")
+    (folder / "references").mkdir()
+    (folder / "references/picture").write_bytes(b"\xff\xfe")
+    (folder / "references/large").write_bytes(b"x" * ((1 << 20) + 1))
+    async with shelf(tmp_path) as here:
+        ask = bench(here)
+        for name in ("assets/secret", "scripts/key"):
+            with pytest.raises(ToolError, match="leads through a link"):
+                await ask("skill_view", name="a", file=name)
+        with pytest.raises(ToolError, match="no file"):
+            await ask("skill_view", name="a", file="references/none")
+        with pytest.raises(ToolError, match="at most"):
+            await ask("skill_view", name="a", file="references/large")
+        assert "binary file of 2 bytes" in await ask("skill_view", name="a", file="references/picture")
+
+    assert files_of(folder) == ["references/large", "references/picture"]
