@@ -32,6 +32,7 @@ KINDS: tuple[Extensions, ...] = (
         folder="app/commands", file="app/commands/__init__.py", table="COMMANDS", besides=frozenset({"command"})
     ),
     Extensions(folder="cli/commands", file="cli/table.py", table="COMMANDS"),
+    Extensions(folder="memory/backends", file="memory/backends/__init__.py", table="BACKENDS"),
     Extensions(
         folder="tools/files/documents",
         file="tools/files/documents/__init__.py",

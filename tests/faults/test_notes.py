@@ -60,6 +60,7 @@ async def chain_of(home: Path) -> tuple[list[str], list[str]]:
     return entries_of(content.decode()), [version.change.author.value for version in versions]
 
 
+@pytest.mark.timeout(300)  # with --full it is 1,000 writes each
 @pytest.mark.slow
 async def test_two_processes_and_a_person_write_and_nothing_is_lost(tmp_path: Path, request: pytest.FixtureRequest):
     count = 1_000 if request.config.getoption("--full", default=False) else 100

@@ -196,6 +196,10 @@ class Toolkit:
         hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, judge)
         return hook
 
+    def offer(self, tools: Sequence[object]) -> None:
+        """Add tools before anybody asked for a toolbox."""
+        self._extra = (*self._extra, *collect(tools)[0])
+
     @property
     def tail(self) -> tuple[TodoTail, ...]:
         """What the tools say beside each message."""

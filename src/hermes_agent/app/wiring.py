@@ -14,7 +14,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
-from hermes_agent.agent.tail import Now, Tail
+from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.chains import chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
@@ -47,9 +47,12 @@ from hermes_agent.store.workers import Timings
 from hermes_agent.tools.surfaces import GUEST
 
 if TYPE_CHECKING:
+    from hermes_agent.app.outside import Outside
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
 
+OUTSIDE = "hermes_agent.app.outside:Outside"
+UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
 PROCESS = "hermes_agent.providers.cassette.lines:Process"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
@@ -112,6 +115,17 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         timings = Timings(lasting=not inserted.database)
         store = await open_store(url, clock=clock, ids=inserted.store_ids, timings=timings)
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
+        outside: Outside | None = None
+        if loaded.value.memory.provider != "none":
+            outside = late(OUTSIDE)(
+                home=home,
+                settings=loaded.value.memory,
+                http=http,
+                secret=secrets.get,
+                clock=clock,
+                is_owner=options.is_owner,
+                store=store,
+            )
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -123,11 +137,15 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             clock=clock,
             deck=deck,
             closing=closing,
+            outside=outside,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
         )
         hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
+        if outside is not None:
+            toolkit.offer(outside.tools())
+            closing.push_async_callback(outside.close)
         closing.push_async_callback(hermes.close)
         yield Runtime(
             home=home,
@@ -190,6 +208,7 @@ class Builder:
     deck: Deck
     closing: AsyncExitStack
     book: Book
+    outside: Outside | None = None
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
@@ -210,7 +229,6 @@ class Builder:
         except HermesError as error:
             deck.refused(record.id, error)
             raise
-
         toolbox = self.toolkit.toolbox(surface, model.window)
         offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
 
@@ -228,7 +246,9 @@ class Builder:
             return replace(around, skills=skills)
 
         limits = self._limits(own.clock)
-        tail = Tail(deck.tail(record.id, [Now(own.clock), *self.toolkit.tail, *offer.tail]), own.ids)
+        recall = self.outside.recall(record) if self.outside else None
+        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *offer.tail, *([recall] if recall else [])]
+        tail = Tail(deck.tail(record.id, sources), own.ids)
 
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
@@ -242,7 +262,7 @@ class Builder:
             return made
 
         agent = Agent(
-            model=model,
+            model=late(UNFENCED)(model, recall.answered) if recall else model,
             tools=toolbox,
             prompt=SessionPrompt(
                 self.store, deck.offered(record.id, toolbox.offered), lambda: deck.look(record.id, look_around)

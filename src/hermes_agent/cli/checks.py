@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from hermes_agent.app.outside import Outside
 from hermes_agent.app.places import try_place
 from hermes_agent.app.runtime import refused_by
 from hermes_agent.app.toolkit import CLI, Toolkit
@@ -19,13 +21,16 @@ from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.host.http import Http
 from hermes_agent.host.paths import environment
+from hermes_agent.memory.whose import Person
 from hermes_agent.providers.abilities import limits_of
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.vendors import VENDORS
 from hermes_agent.store.health import examine
 
 OLDEST_PYTHON = (3, 11)
+ANSWER_SECONDS = 5.0
 LEAST_ROOM = 500 * 1024 * 1024
 PROGRAMS = {
     "git": "it finds a project's root and its history",
@@ -160,6 +165,33 @@ async def database(surface: Surface) -> list[Check]:
         todo = "Restore a backup, or save what can be read (`hermes sessions export`)."
         return [Check(name="database", state=State.FAIL, found=f"{found}: {health.damage}", todo=todo)]
     return [Check(name="database", state=State.OK if health.full_text else State.WARN, found=found)]
+
+
+async def memory(surface: Surface) -> list[Check]:
+    """Does the memory beside the notes answer, where there is one?"""
+    settings = surface.loaded.value.memory
+    if settings.provider == "none":
+        return []
+    http = Http()
+    try:
+        async with opened(surface) as store, asyncio.timeout(ANSWER_SECONDS):
+            outside = Outside(
+                home=surface.home,
+                settings=settings,
+                http=http,
+                secret=surface.secrets.get,
+                clock=SystemClock(),
+                is_owner=lambda _: True,
+                store=store,
+            )
+            found = await outside.backend(Person(key="", owner=True)).health()
+    except (HermesError, TimeoutError) as error:
+        said = str(error) or f"no answer in {ANSWER_SECONDS:.0f} seconds"
+        todo = "Until it answers, nothing is recalled; the notes work all the same."
+        return [Check(name="memory", state=State.FAIL, found=f"{settings.provider}: {said}", todo=todo)]
+    finally:
+        await http.close()
+    return [Check(name="memory", state=State.OK, found=f"{settings.provider}: {found}")]
 
 
 async def model(surface: Surface) -> list[Check]:

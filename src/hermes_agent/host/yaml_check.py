@@ -304,8 +304,9 @@ def _shown(node: Node) -> str:
     match node:
         case MappingNode():
             return "a section"
-        case SequenceNode():
-            return "a list"
+        case SequenceNode(value=items):
+            said = ", ".join(item.value[:20] for item in items[:5] if isinstance(item, ScalarNode))
+            return f"a list (`{said}`)" if said else "a list"
         case ScalarNode() if not _is_null(node):
             shown = node.value if len(node.value) <= 40 else node.value[:39] + "…"
             return f"the text `{shown}`" if node.style in QUOTES else f"`{shown}`"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hermes_agent.host.schema import about
+
+Provider = Literal["none", "holographic", "honcho", "mem0", "hindsight", "supermemory", "openviking"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +22,8 @@ class MemorySettings:
     )
     memory_char_limit: int = field(default=2200, metadata=about("Characters of MEMORY.md.", least=100, most=100_000))
     user_char_limit: int = field(default=1375, metadata=about("Characters of USER.md.", least=100, most=100_000))
+    provider: Provider = field(default="none", metadata={"doc": "The one memory beside the notes."})
+    provider_url: str = field(default="", metadata={"doc": "Where it is; empty means the service's own address."})
+    provider_space: str = field(
+        default="hermes", metadata={"doc": "What it calls you: user, bank, container or workspace."}
+    )

@@ -39,7 +39,12 @@ class Person:
         """The file below the folder of notes; a name that tells nobody who it is."""
         if self.owner:
             return target.file
-        return f"{PEOPLE}/{hashlib.sha256(self.key.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}/{target.file}"
+        return f"{PEOPLE}/{self.space}/{target.file}"
+
+    @property
+    def space(self) -> str:
+        """A name that tells nobody who it is; empty for the owner."""
+        return "" if self.owner else hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def is_shared(conversation: str) -> bool:

@@ -83,3 +83,16 @@ def test_the_place_of_commands_is_tried_and_its_jail_named(tmp_path: Path) -> No
     assert checks["place"]["state"] == "fail"
     assert "terminal.ssh.host" in checks["place"]["todo"]
     assert "place" not in checked(home, "--offline")[1]
+
+
+def test_a_memory_beside_the_notes_is_asked_too(tmp_path: Path) -> None:
+    home = filled(tmp_path / "h")
+    (home / "config.yaml").write_text("memory:\n  provider: holographic\n")
+    _, checks = checked(home)
+    assert (checks["memory"]["state"], checks["memory"]["found"]) == ("ok", "holographic: 0 facts")
+    (home / "config.yaml").write_text("memory:\n  provider: openviking\n  provider_url: http://127.0.0.1:9\n")
+
+    _, checks = checked(home)
+
+    assert checks["memory"]["state"] == "fail"
+    assert "cannot be reached" in checks["memory"]["found"]

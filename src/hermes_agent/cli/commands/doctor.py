@@ -6,7 +6,7 @@ import asyncio
 
 import click
 
-from hermes_agent.cli.checks import QUICK, Check, State, database, model, place
+from hermes_agent.cli.checks import QUICK, Check, State, database, memory, model, place
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -39,4 +39,4 @@ async def examine(surface: Surface, *, offline: bool) -> list[Check]:
         return checks
     checks += await database(surface)
     checks += await place(surface, offline=offline)
-    return checks if offline else checks + await model(surface)
+    return checks if offline else checks + await memory(surface) + await model(surface)

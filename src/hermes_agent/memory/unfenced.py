@@ -1,0 +1,91 @@
+"""A model whose replies do not repeat the fence around recalled memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from hermes_agent.core.messages import Text
+from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, TextDelta
+from hermes_agent.memory.recall import unfenced
+
+OPENING, CLOSING = "<memory-context", "</memory-context>"
+
+
+class Unfenced:
+    """The model itself, but for what stands between the marks: neither streamed nor kept. `answered` is told
+    the session and the words of each reply that asks for nothing more."""
+
+    def __init__(self, model: Model, answered: Callable[[str, str], None]) -> None:
+        self._model, self._answered = model, answered
+
+    @property
+    def name(self) -> str:
+        """As the model's."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """As the model's."""
+        return self._model.window
+
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        """As the model's."""
+        strainer = Strainer()
+        async with aclosing(self._model.ask(request)) as deltas:
+            async for delta in deltas:
+                match delta:
+                    case TextDelta(text=text):
+                        if passed := strainer.take(text):
+                            yield TextDelta(text=passed)
+                    case Reply(message=message):
+                        if rest := strainer.rest():
+                            yield TextDelta(text=rest)
+                        parts = tuple(
+                            replace(part, text=unfenced(part.text)) if isinstance(part, Text) else part
+                            for part in message.parts
+                        )
+                        told = replace(message, parts=parts)
+                        if not told.tool_calls:
+                            self._answered(request.session, told.text)
+                        yield replace(delta, message=told)
+                    case _:
+                        yield delta
+
+
+class Strainer:
+    """Takes the fence out of text that comes in pieces; holds back only what could be the beginning of a mark."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._inside = False
+
+    def take(self, text: str) -> str:
+        """What may pass of the text so far."""
+        self._held += text
+        passed = ""
+        while True:
+            mark = CLOSING if self._inside else OPENING
+            place = self._held.lower().find(mark)
+            if place < 0:
+                break
+            if not self._inside:
+                passed += self._held[:place]
+            self._held = self._held[place + len(mark) :]
+            self._inside = not self._inside
+        kept = _beginning(self._held.lower(), mark)
+        if not self._inside:
+            passed += self._held[: len(self._held) - kept]
+        self._held = self._held[len(self._held) - kept :]
+        return passed
+
+    def rest(self) -> str:
+        """What was held back and is no mark after all."""
+        rest, self._held = ("" if self._inside else self._held), ""
+        return rest
+
+
+def _beginning(text: str, mark: str) -> int:
+    """How many letters at the end of the text are the beginning of the mark."""
+    return next((size for size in range(min(len(text), len(mark) - 1), 0, -1) if text.endswith(mark[:size])), 0)
