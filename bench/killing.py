@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.long_run import TASK, TURNS, LongRun, source_tree
+from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, ToolEnded
@@ -77,8 +78,9 @@ class Work:
             arguments = ["-c", "-z", TASK]  # killed before the message was accepted: nothing was promised
 
     def transcript(self) -> list[str]:
-        """What the model is shown, as lines."""
-        return [f"{message.role}: {_words(message)}" for message in fold(Session(id="s"), self.log()).messages]
+        """What the model is shown, as lines, without the runtime's notes, which hold the time."""
+        shown = [message for message in fold(Session(id="s"), self.log()).messages if not is_runtime(message)]
+        return [f"{message.role}: {_words(message)}" for message in shown]
 
     def log(self) -> list[Entry]:
         """Everything that happened."""

@@ -50,7 +50,10 @@ class Turn:
         released = False
         while not released:
             if not self.mail:
-                ((row, inbound), *_) = await self.store.inbox.waiting(self.lease)
+                waiting = await self.store.inbox.waiting(self.lease)
+                if not waiting:
+                    raise LostLease("It was stopped before it looked, and somebody else has answered.")
+                ((row, inbound), *_) = waiting
                 await self.take(row, inbound)
             for step in range(self.steps + 1, STEPS + 1):
                 await self.step(step)
