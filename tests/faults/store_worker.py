@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import LostLease
+from hermes_agent.core.errors import DatabaseUnreachable, LostLease
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.messages import Message, Role, said
@@ -162,8 +162,17 @@ def lose_answers(store: Store, share: float) -> None:
     store._engine._commit = lossy
 
 
+async def opened(url: str, ttl: float) -> Store:
+    """The store, also where the server is just away, as who supervises workers would start another one."""
+    while True:
+        try:
+            return await open_store(url, timings=timings(ttl))
+        except DatabaseUnreachable:
+            await asyncio.sleep(0.1)
+
+
 async def main(url: str, log: str, ttl: float, loss: float) -> None:
-    store = await open_store(url, timings=timings(ttl))
+    store = await opened(url, ttl)
     if loss:
         lose_answers(store, loss)
     await serve(store, os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND))
