@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hermes_agent.core.errors import HomeError
@@ -76,20 +75,6 @@ def locked(path: Path) -> Iterator[None]:
         raise HomeError(f"{path} cannot be locked ({reason(error)}): {way_out(error, path)}") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-@asynccontextmanager
-async def held(path: Path) -> AsyncIterator[None]:
-    """The same without blocking the event loop. Raises `HomeError`."""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-    except OSError as error:
-        raise HomeError(f"{path} cannot be locked ({reason(error)}): {way_out(error, path)}") from error
-    try:
-        await asyncio.to_thread(fcntl.flock, handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

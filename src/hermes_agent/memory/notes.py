@@ -11,7 +11,8 @@ from pathlib import Path
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.ids import Ids
-from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, replace_private
+from hermes_agent.host.files import PRIVATE_FOLDER, read_small, replace_private
+from hermes_agent.host.held import held
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined
 from hermes_agent.memory.settings import MemorySettings

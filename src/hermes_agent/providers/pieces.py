@@ -32,7 +32,7 @@ def json_bytes(value: object) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        return _encoder.encode(_mended(value))
+        return _encoder.encode(_mended(msgspec.to_builtins(value)))
 
 
 def _mended(value: Any) -> Any:  # noqa: ANN401 - any JSON value

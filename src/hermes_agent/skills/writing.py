@@ -16,7 +16,8 @@ import msgspec
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.ids import Ids
-from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, write_private
+from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.host.held import held
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
 from hermes_agent.skills.changes import By, Written

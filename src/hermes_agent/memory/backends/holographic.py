@@ -19,7 +19,8 @@ import msgspec
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.files import PRIVATE_FOLDER, held, read_small, write_private
+from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.host.held import held
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs
 
 MOST_FACTS = 2_000

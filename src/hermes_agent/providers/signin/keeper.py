@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import AuthRefused, NoModel
-from hermes_agent.host.files import held
+from hermes_agent.host.held import held
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home

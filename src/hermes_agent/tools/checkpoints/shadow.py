@@ -13,7 +13,8 @@ from pathlib import Path
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host import process
-from hermes_agent.host.files import PRIVATE_FOLDER, held
+from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.host.held import held
 from hermes_agent.tools.files.finder import SKIPPED
 
 SECONDS = 60.0
