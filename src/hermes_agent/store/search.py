@@ -25,7 +25,7 @@ KINDS = ("message_taken", "replied")
 READ = 12
 # Phrases that the index looks for: the rarest ones.
 MOST_PHRASES = 16
-MOST_HELD = 8000  # Passages that hold any of them, about.
+MOST_HELD = 3000  # Passages that hold any of them, about.
 MOST_WEIGHED = 48
 FEW_PASSAGES = 1000  # Of so few, also those are weighed that hold common words alone.
 SHORTEST_BEGINNING = 3
