@@ -46,6 +46,7 @@ class Small(House):
 
     writers: tuple[ScriptedModel, ...] = ()
     seconds = 5.0
+    compaction = CompactionSettings()
 
     async def agent(self, record, journal) -> Agent:
         agent = await super().agent(record, journal)
@@ -61,7 +62,7 @@ class Small(House):
                 redact=lambda text: text.replace("s3cret", "[redacted]"),
             )
 
-        compactor = Compactor(settings=CompactionSettings(), shortener=shortener)
+        compactor = Compactor(settings=self.compaction, shortener=shortener)
         return Agent(
             **{name: getattr(agent, name) for name in ("model", "tools", "prompt", "budget", "clock", "ids", "hooks")},
             tail=tail,

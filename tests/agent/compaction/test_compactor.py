@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.core.errors import ServerFailed
 from hermes_agent.core.events import Compacted, Outcome, Pinned, Undone
 from hermes_agent.core.messages import Role, said
@@ -195,3 +196,12 @@ async def test_a_conversation_that_fits_is_left_alone(tmp_path):
 
         assert await compactions(house) == []
         assert said("Read.").text in [message.text for message in house.model.requests[-1].messages]
+
+
+async def test_where_compaction_is_off_a_refused_length_is_told(tmp_path):
+    house = small(tmp_path, talking(0), refuses=100)
+    house.compaction = CompactionSettings(enabled=False)
+    async with house.open():
+        ended = await house.say("Hi")
+
+        assert (ended.outcome, await compactions(house)) == (Outcome.FAILED, [])
