@@ -213,7 +213,7 @@ async def test_what_is_kept_of_a_command_holds_no_secret_however_it_ended(tmp_pa
 
     await shell("terminal", command="echo hunter2-hunter2; seq 50000")
     await shell("terminal", command="echo hunter2-hunter2; sleep 60", timeout=1)
-    stopped = asyncio.ensure_future(shell("terminal", command="echo hunter2-hunter2; sleep 0.3; touch ready; sleep 60"))
+    stopped = asyncio.ensure_future(shell("terminal", command="echo hunter2-hunter2; touch ready; sleep 60"))
     await until(workspace / "ready")
     stopped.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -17,6 +17,7 @@ from hermes_agent.tools.names import exec_name
 from hermes_agent.tools.output import hide_kept
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
+from hermes_agent.tools.starting import started
 
 SPARE_SECONDS = 5  # the program ends itself so much later than it is ended, where nobody is left to end it
 
@@ -45,7 +46,8 @@ class CodeTools:
         mark = f"tool-{secrets.token_hex(12)} "
         text = command(program(code, mark, int(seconds) + SPARE_SECONDS), mark.strip())
         wanted = Command(text=text, folder=context.workspace, background=True)
-        running = await self._place.start(f"{exec_name(context.session)}/{exec_name(context.key)}", wanted)
+        exec_id = f"{exec_name(context.session)}/{exec_name(context.key)}"
+        running = await started(self._place.start(exec_id, wanted), self._stop, name=exec_id)
         talk = Conversation(
             running=running,
             mark=mark.encode(),
@@ -67,12 +69,16 @@ class CodeTools:
         except (TooManyCalls, TooMuchOutput) as limit:
             note = str(limit)
         except BaseException:
-            await asyncio.shield(spawn(running.kill(), name=f"stop {running.exec_id}"))
+            await asyncio.shield(spawn(self._stop(running), name=f"stop {running.exec_id}"))
             raise
         else:
             return ""
         await running.kill()
         return note
+
+    async def _stop(self, running: Running) -> None:
+        await running.kill()
+        await hide_kept(running, self._place, self._redact)
 
     async def _answer(self, talk: Conversation, running: Running, note: str) -> Answer:
         printed = cleaned(bytes(talk.printed[: self._caps.max_bytes]).decode("utf-8", "replace")).strip("\n")

@@ -18,6 +18,7 @@ from hermes_agent.tools.output import hide_kept, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.shell.watching import LINE_END, Lookout, check_patterns
+from hermes_agent.tools.starting import started
 
 EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
@@ -123,12 +124,7 @@ class ShellTools:
         found = await self._place.attach(exec_id) if context.attach else None
         if found is not None:
             return found
-        starting = spawn(self._start(exec_id, command), name=f"start {exec_id}")
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.shield(spawn(_end_when_started(starting), name=f"stop {exec_id}"))
-            raise
+        return await started(self._start(exec_id, command), self._stop, name=exec_id)
 
     async def _start(self, exec_id: str, command: Command) -> Running:
         try:
@@ -257,13 +253,6 @@ class ShellTools:
     async def _state(self, running: Running) -> str:
         ended = await running.poll()
         return "[running]" if ended is None else _ending(ended, running)
-
-
-async def _end_when_started(starting: asyncio.Task[Running]) -> None:
-    """End a command whose call was stopped while it was being started."""
-    await asyncio.wait([starting])
-    if not starting.cancelled() and starting.exception() is None:
-        await starting.result().kill()
 
 
 def _ending(ended: Ended, running: Running) -> str:
