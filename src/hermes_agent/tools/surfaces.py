@@ -15,6 +15,7 @@ GUEST = "guest"
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
 WITHOUT: Mapping[str, frozenset[str]] = {
     "webhook": frozenset({"files", "shell", "code", "skills", "memory", "recall"}),
+    "api": frozenset({"clarify"}),
     GUEST: frozenset({"files", "shell", "code", "skills"}),
 }
 # What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
@@ -24,6 +25,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "shell": frozenset({Capability.EXEC, Capability.SPAWN}),
     "skills": frozenset({Capability.SKILLS}),
     "recall": frozenset(),  # it reads what was said with this principal alone
+    "clarify": frozenset(),  # a program that waits for a reply answers no questions
     "code": frozenset(),  # a program needs what `shell` needs
 }
 
