@@ -19,7 +19,7 @@ OWNER = "owner"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keys:
-    """The keys of a server, kept as their hashes; `people` by the principal's key."""
+    """The keys of a server, kept as their hashes."""
 
     hashes: tuple[tuple[bytes, Principal], ...]
 
@@ -32,13 +32,9 @@ class Keys:
                 found = principal
         return found
 
-    def is_owner(self, principal: str) -> bool:
-        """Whether the principal of that key is the home's owner, come in by the API."""
-        return any(who.key == principal and who.standing is Standing.OWNER for _, who in self.hashes)
-
-    def is_trusted(self, principal: str) -> bool:
-        """Whether the principal of that key came in by the API and is no guest."""
-        return any(who.key == principal and who.standing is not Standing.GUEST for _, who in self.hashes)
+    def standing(self, principal: str) -> Standing | None:
+        """What the principal of that key is who came in by the API; None for others."""
+        return next((who.standing for _, who in self.hashes if who.key == principal), None)
 
 
 def digest(key: str) -> bytes:

@@ -1,0 +1,19 @@
+"""A process that serves until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+
+async def until_told() -> None:
+    """Return when the process is asked to end: Ctrl-C, or SIGTERM."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    try:
+        await told.wait()
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
