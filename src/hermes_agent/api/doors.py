@@ -42,7 +42,7 @@ class Door:
         scope["hermes_path"] = endpoint.path
         who = NOBODY if endpoint.is_open else self._who(headers)
         body = await read(receive, headers, self._most)
-        call = Call[Any, Any](
+        call: Call[Any, Any] = Call(
             who=who,
             path=scope.get("path_params", {}),
             query=self._query(scope["query_string"]),

@@ -57,6 +57,9 @@ class Gate:
 
         try:
             self._check(Headers(scope=scope))
+            scope["app"] = (
+                self  # Then the router raises what it cannot answer, instead of answering in words of its own.
+            )
             await self._inside(scope, receive, sending)
         except Exception as error:  # Boundary: one HTTP request
             problem = problem_of(error)
