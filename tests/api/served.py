@@ -59,7 +59,9 @@ class Server:
         given = {"authorization": f"Bearer {key}", **headers} if key else dict(headers)
         return await self.client.request(method, path, json=body, headers=given)
 
-    async def chat(self, *said: str, key: str = OWNER_KEY, headers: Mapping[str, str] = {}, **more: Any) -> Any:
+    async def chat(
+        self, *said: str, key: str = OWNER_KEY, headers: Mapping[str, str] = {}, **more: object
+    ) -> httpx2.Response:
         """A completion; the words are the user's and the assistant's in turn."""
         roles = ("user", "assistant")
         messages = [{"role": roles[index % 2], "content": text} for index, text in enumerate(said)]

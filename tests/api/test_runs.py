@@ -47,9 +47,7 @@ async def test_a_watcher_that_comes_back_in_the_middle_misses_nothing(tmp_path):
         await until(server, run, "waiting")
         headers = {"authorization": f"Bearer {OWNER_KEY}"}
         async with server.client.stream("GET", f"/v1/runs/{run}/events", headers=headers) as answer:
-            async for line in answer.aiter_lines():
-                if line == "event: asked":
-                    break
+            assert await anext(line async for line in answer.aiter_lines() if line == "event: asked")
         asked = (await server.ask("GET", f"/v1/runs/{run}")).json()["question"]
         await server.ask("POST", f"/v1/runs/{run}/approval", {"answer": "a", "question": asked["id"]})
         rest = lines((await server.ask("GET", f"/v1/runs/{run}/events?after=4")).text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 
 
 async def until_told() -> None:
@@ -17,3 +18,9 @@ async def until_told() -> None:
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+
+
+def announce(text: str) -> None:
+    """A line on standard output, at once: whoever started the server waits for it."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

@@ -6,8 +6,8 @@ import click
 
 from hermes_agent.app.serving import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
-from hermes_agent.cli.output import remark, say
-from hermes_agent.cli.serving import until_told
+from hermes_agent.cli.output import remark
+from hermes_agent.cli.serving import announce, until_told
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.loops import run
 
@@ -25,5 +25,5 @@ async def _work(surface: Surface) -> None:
     async with open_runtime(surface.home.ensure(), options) as runtime:
         if runtime.loaded.notice:
             remark(runtime.loaded.notice)
-        say(f"Working on {SERVED}.")
+        announce(f"Working on {SERVED}.")
         await until_told()
