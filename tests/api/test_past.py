@@ -24,7 +24,10 @@ def taken(text: str, inbox: int = 1) -> MessageTaken:
     return MessageTaken(message=said(text), inbox=inbox, principal="api:anna")
 
 
-def reply(text: str, usage: Usage = Usage(input=5, output=2)) -> Replied:
+USAGE = Usage(input=5, output=2)
+
+
+def reply(text: str, usage: Usage = USAGE) -> Replied:
     message = Message(role=Role.ASSISTANT, parts=(Text(text=text),))
     return Replied(
         turn=1,
