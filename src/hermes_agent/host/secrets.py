@@ -26,6 +26,9 @@ SHAPES = (
 )
 """What keys of well-known services look like: a hint on top of the known values, never the only guard."""
 
+MARKS = ("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "AKIA", "ASIA", "xox", "AIza", "eyJ", "-----BEGIN ")
+"""Each shape holds one of these: a text without any is not searched for shapes, which takes fifty times as long."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Secrets:
@@ -86,7 +89,8 @@ class Secrets:
         """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
         if self._redaction is None:
             self._redaction = Redaction(self._values())
-        return _shapes().sub("[secret]", self._redaction.hide(text))
+        text = self._redaction.hide(text)
+        return _shapes().sub("[secret]", text) if any(mark in text for mark in MARKS) else text
 
     def _values(self) -> dict[str, str]:
         outside = [name for name in self.variables if name in self._asked or TELLING.search(name)]

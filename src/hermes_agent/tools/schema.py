@@ -133,7 +133,10 @@ def said(text: str, *, is_error: bool = False, origin: Origin = Origin.TOOL) -> 
 
 def resolve(path: str, workspace: str) -> str:
     """The absolute path that a tool's argument means, links followed, so that two names of one file are one path."""
-    return os.path.realpath(Path(workspace) / Path(path).expanduser()) if "\0" not in path else path
+    if "\0" in path:
+        return path
+    named = str(Path(path).expanduser()) if path.startswith("~") else path
+    return os.path.realpath(named if named.startswith("/") else f"{workspace}/{named}")
 
 
 def _marked(source: object) -> list[tuple[str, Callable[..., Awaitable[object]]]]:
