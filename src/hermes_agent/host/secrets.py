@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import locked, read_small, write_private
 from hermes_agent.host.paths import Home, environment
@@ -26,7 +27,11 @@ SHAPES = (
 )
 """What keys of well-known services look like: a hint on top of the known values, never the only guard."""
 
-MARKS = ("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "AKIA", "ASIA", "xox", "AIza", "eyJ", "-----BEGIN ")
+MARKS = (
+    *("sk-", "xox", "AIza", "AKIA", "ASIA", "eyJ"),
+    *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "-----BEGIN",
+)
 """Each shape holds one of these: a text without any is not searched for shapes, which takes fifty times as long."""
 
 

@@ -9,19 +9,20 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
-from hermes_agent.store.finding.terms import spaced
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.late import late
 from hermes_agent.store.skills_words import STOP_WORDS
 from hermes_agent.store.sqlite.errors import explain
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+SPACED = "hermes_agent.store.finding.terms:spaced"
 FORMAT = 1
 TOKENIZER = ("porter", "unicode61")
 SCHEMA = f"""
@@ -243,7 +244,7 @@ class SkillsIndex:
         everything = db.execute("SELECT count(*) FROM skill WHERE problem = ''").get
         weights: dict[str, float] = {}
         seen: set[str] = set()
-        said_words = Counter(filter(_tells, WORD.findall(spaced(task[:LONGEST_TASK].lower()))))
+        said_words = Counter(filter(_tells, WORD.findall(_spaced(task[:LONGEST_TASK].lower()))))
         for word, said in said_words.items():
             stem = (self._stems(word) or [word])[0]
             if stem in seen:
@@ -304,9 +305,9 @@ def _add(db: apsw.Connection, skill: Indexed) -> None:
         (skill.folder, skill.root, skill.name, skill.family, skill.stamp, skill.problem, skill.card),
     ).get
     if not skill.problem:
-        about = spaced(skill.about)
-        db.execute("INSERT INTO head (rowid, name, about) VALUES (?, ?, ?)", (row, spaced(skill.name), about))
-        db.execute("INSERT INTO body (rowid, text) VALUES (?, ?)", (row, spaced(skill.body[:LONGEST_BODY])))
+        about = _spaced(skill.about)
+        db.execute("INSERT INTO head (rowid, name, about) VALUES (?, ?, ?)", (row, _spaced(skill.name), about))
+        db.execute("INSERT INTO body (rowid, text) VALUES (?, ?)", (row, _spaced(skill.body[:LONGEST_BODY])))
 
 
 FIELDS = "folder, root, name, card, problem"
@@ -359,3 +360,8 @@ def _any_of(words: Sequence[str]) -> str:
 
 def _tells(word: str) -> bool:
     return word not in STOP_WORDS and (len(word) > 1 or not word.isascii())
+
+
+def _spaced(text: str) -> str:
+    """As `spaced`, which is loaded where a text needs it."""
+    return text if text.isascii() else str(late(SPACED)(text))

@@ -6,12 +6,12 @@ import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
@@ -75,7 +75,10 @@ class Quarantined:
     reason: str
 
 
-def collect(sources: Iterable[object]) -> tuple[tuple[Tool, ...], tuple[Quarantined, ...]]:
+Collected = tuple[tuple[Tool, ...], tuple[Quarantined, ...]]
+
+
+def collect(sources: Iterable[object]) -> Collected:
     """The tools of these objects in their order: the marked methods of each, a marked function, or a ready `Tool`.
 
     One that no schema can be made of is set aside with its reason; the others stay.
