@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError, ToolError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -37,7 +38,7 @@ from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import Collected, Quarantined, capability_of, collect
 from hermes_agent.tools.shell.tools import ShellTools
-from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
+from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 from hermes_agent.tools.web.tools import WebTools
@@ -63,11 +64,6 @@ SMALL_WINDOW = 16_384
 """Tokens of a window below which a prompt shows only what nearly every piece of work needs."""
 
 
-def is_local(principal: str) -> bool:
-    """Whether somebody speaks on this machine."""
-    return principal.startswith(("cli:", "library:"))
-
-
 def no_notes() -> Notes:
     """Where there is no database."""
     raise ConfigError("There are no notes without a database.")
@@ -81,16 +77,19 @@ def no_store() -> Store:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `secret` for the value of a secret, empty where there
-    is none, `redact` for a text without any known secret; `notes` for those of the home, `is_owner` whether a
-    principal, by their key, is the one whose home this is. `http` is what the web is reached by. `store` gives the
-    log."""
+    is none, `redact` for a text without any known secret; `notes` for those of the home, `standing` what a principal,
+    by their key, is to this agent. `http` is what the web is reached by. `store` gives the log."""
 
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
     store: Callable[[], Store] = no_store
-    is_owner: Callable[[str], bool] = is_local
+    standing: StandingOf = standing_here
     http: Http = field(default_factory=Http)
+
+    def is_owner(self, principal: str) -> bool:
+        """Whether it is the one whose home this is."""
+        return self.standing(principal) is Standing.OWNER
 
 
 class Toolkit:
@@ -139,12 +138,26 @@ class Toolkit:
         }
         self._toolsets, self._extra = toolsets, extra
         self._boxes: dict[tuple[str, bool], Toolbox] = {}
+        self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
         self._made: dict[str, Collected] = {}
+
+    @property
+    def is_owner(self) -> Callable[[str], bool]:
+        """Whether a principal, by their key, is the one whose home this is."""
+        return self._means.is_owner
 
     def toolsets(self, surface: str) -> tuple[str, ...]:
         """The toolsets of a surface. Raises `ConfigError` where its settings name one that does not exist."""
         chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
         return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
+
+    def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:
+        """What a principal, by their key, may use on a surface."""
+        found = self._grants.get((surface, standing := self._means.standing(principal)))
+        if found is None:
+            found = allowance(surface, standing, TOOLSETS, self._settings.tools).capabilities
+            self._grants[surface, standing] = found
+        return found
 
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secrets in its arguments."""
@@ -191,6 +204,7 @@ class Toolkit:
         named = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.toolsets(surface)),
+            grants=partial(self.granted_to, surface),
             attended=attended,
             unasked=self.unasked.begin(session),
         )
