@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.schema import about
 

@@ -8,11 +8,8 @@ from dataclasses import field
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
-<<<<<<< HEAD
 from hermes_agent.app.serving import ApiSettings, WebhookSettings
-=======
 from hermes_agent.core.dataclass import dataclass
->>>>>>> main
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
