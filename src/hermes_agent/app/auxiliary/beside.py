@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.session import Session
@@ -12,6 +11,7 @@ from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.ledger import RunLedger
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.model import Model

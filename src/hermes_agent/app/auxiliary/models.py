@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from hermes_agent.app.auxiliary.settings import AuxiliaryModel, AuxiliarySetting
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Delta, Model, ModelRequest, Reply
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.sessions import Session

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Scope, limit_of
 from hermes_agent.host.schema import about
 

@@ -8,13 +8,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.agent.session import Session
 from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.decks.deck import Own
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.messages import Role, said
