@@ -13,7 +13,6 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.mailbox import OpenGate
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
-from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.app.ledger import RunLedger
 from hermes_agent.core.budget import Budget
@@ -37,6 +36,9 @@ from hermes_agent.providers.cassette.replayed_model import LiveFrom, played
 from hermes_agent.providers.cassette.tracks import ReplayedTrack
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
+
+JUDGE = "judge"
+"""The purpose of what is asked about commands."""
 
 SIDE_BY_SIDE = 10_000
 """Calls at a time: none waits for a place, since their order is that of the recording."""
@@ -122,7 +124,7 @@ class ReplayingDeck:
         )
 
     def _judge(self, session: str) -> Judge | None:
-        own = self._player.track(session, Purpose.JUDGE)
+        own = self._player.track(session, JUDGE)
         if own.is_empty:
             return None
         book = self._books[session].by(own.clock)
