@@ -21,7 +21,7 @@ async def serve(
     secrets: Secrets,
     say: Callable[[str], None],
     *,
-    until_told: Callable[[], Awaitable[None]],
+    until_told: Callable[[], Awaitable[object]],
 ) -> None:
     """Serve the API of this home until told to end. Raises `ConfigError`."""
     keys = open_keys(loaded.value.api, secrets.get)

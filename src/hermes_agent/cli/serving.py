@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
-async def until_told() -> None:
-    """Return when the process is asked to end: Ctrl-C, or SIGTERM."""
+@contextmanager
+def told_to_end() -> Iterator[asyncio.Event]:
+    """What is set when the process is asked to end: by Ctrl-C, or SIGTERM."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
     try:
-        await told.wait()
+        yield told
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)

@@ -8,7 +8,7 @@ import click
 
 from hermes_agent.app.serving import API_KEY
 from hermes_agent.cli.output import remark, say
-from hermes_agent.cli.serving import announce, until_told
+from hermes_agent.cli.serving import announce, told_to_end
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
@@ -27,7 +27,12 @@ def api() -> None:
 @pass_surface
 def run(surface: Surface) -> None:
     """Serve until Ctrl-C. Where: section `api` of config.yaml, by default 127.0.0.1:8642."""
-    run_loop(late(SERVE)(surface.home.ensure(), surface.loaded, surface.secrets, announce, until_told=until_told))
+    run_loop(_serve(surface))
+
+
+async def _serve(surface: Surface) -> None:
+    with told_to_end() as told:
+        await late(SERVE)(surface.home.ensure(), surface.loaded, surface.secrets, announce, until_told=told.wait)
 
 
 @api.command()

@@ -7,7 +7,7 @@ import click
 from hermes_agent.app.serving import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import remark
-from hermes_agent.cli.serving import announce, until_told
+from hermes_agent.cli.serving import announce, told_to_end
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.loops import run
 
@@ -22,8 +22,9 @@ def worker(surface: Surface) -> None:
 
 async def _work(surface: Surface) -> None:
     options = Options(queue=SERVED, own_only=False, channel="api", model=surface.invocation.model)
-    async with open_runtime(surface.home.ensure(), options) as runtime:
-        if runtime.loaded.notice:
-            remark(runtime.loaded.notice)
-        announce(f"Working on {SERVED}.")
-        await until_told()
+    with told_to_end() as told:
+        async with open_runtime(surface.home.ensure(), options) as runtime:
+            if runtime.loaded.notice:
+                remark(runtime.loaded.notice)
+            announce(f"Working on {SERVED}.")
+            await told.wait()
