@@ -97,19 +97,20 @@ async def test_the_process_says_where_it_answers_and_ends_when_told(tmp_path):
     assert said[0].startswith("The API answers at http://127.0.0.1:")
 
 
-async def test_a_broken_config_is_told_of(tmp_path):
-    home = settle_home(tmp_path / "home", "http://127.0.0.1:1", "nonsense: 1\n")
+async def test_a_broken_config_is_told_of_and_the_last_good_one_served(tmp_path):
+    home = settle_home(tmp_path / "home", "http://127.0.0.1:1", SETTINGS)
     home.env_file.write_text(SECRETS)
+    load(home.ensure(), Settings)
+    home.config_file.write_text("nonsense: 1\n")
     said: list[str] = []
 
     async def at_once() -> None:
         """Nobody waits."""
 
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        await serve(home, load(home, Settings), open_secrets(home), said.append, until_told=at_once)
+    await serve(home, load(home, Settings), open_secrets(home), said.append, until_told=at_once)
 
     assert "nonsense" in said[0]
+    assert "answers at" in said[1]
 
 
 async def test_a_port_that_is_taken_is_said_so():
