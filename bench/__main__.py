@@ -24,6 +24,7 @@ MODULES = (
     "replay",
     "recall",
     "skills",
+    "api",
 )
 
 

@@ -18,8 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx2
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
 from bench.answering import HEAD, events
 from bench.figures import Figure
+from hermes_agent.api.server import listening
 
 MODEL_SECONDS = 0.2
 SIDE_BY_SIDE = 100
@@ -199,25 +206,15 @@ async def serve_model() -> None:
 
 async def serve_proxy(model: str) -> None:
     """The floor: starlette takes a request, httpx2 sends it on and reads the stream, a completion goes back."""
-    import httpx2
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse
-    from starlette.routing import Route
-
-    from hermes_agent.api.server import listening
-
     limits = httpx2.Limits(max_connections=5000, max_keepalive_connections=200)
     client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{model}", trust_env=False, timeout=None, limits=limits)
 
     async def chat(request: Request) -> JSONResponse:
-        body, words = await request.json(), ""
+        body = await request.json()
         async with client.stream("POST", "/v1/chat/completions", json={**body, "stream": True}) as answer:
-            async for line in answer.aiter_lines():
-                if line.startswith("data: {"):
-                    for choice in json.loads(line[6:])["choices"]:
-                        words += choice["delta"].get("content") or ""
-        message = {"role": "assistant", "content": words}
+            chunks = [json.loads(line[6:]) async for line in answer.aiter_lines() if line.startswith("data: {")]
+        words = [choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]]
+        message = {"role": "assistant", "content": "".join(words)}
         return JSONResponse({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
     app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])

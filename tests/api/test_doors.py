@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from starlette.datastructures import Headers
 
-from hermes_agent.api import doors
 from hermes_agent.api.doors import read
 from hermes_agent.api.house import House
 from hermes_agent.api.problems import Problem
@@ -35,10 +34,9 @@ async def test_a_client_that_leaves_is_no_request():
         await read(receive, NO_HEADERS, 3)
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(doors, "BODY_SECONDS", 0.01)
+async def test_a_body_that_does_not_come_is_not_waited_for():
     with pytest.raises(Problem) as late:
-        await read(asyncio.Event().wait, NO_HEADERS, 3)
+        await read(asyncio.Event().wait, NO_HEADERS, 3, 0.01)
     assert late.value.status == 408
 
 

@@ -82,7 +82,7 @@ class Door:
             raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
 
 
-async def read(receive: Receive, headers: Headers, most: int) -> bytes:
+async def read(receive: Receive, headers: Headers, most: int, seconds: float = BODY_SECONDS) -> bytes:
     """The whole body. Raises `Problem` where it is too large, too slow, or packed."""
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(415, "Send the body as it is, without Content-Encoding.", code="unsupported_encoding")
@@ -90,7 +90,7 @@ async def read(receive: Receive, headers: Headers, most: int) -> bytes:
     if length.isdigit() and int(length[:19]) > most:
         raise too_large(most)
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             return b"".join([piece async for piece in _pieces(receive, most)])
     except TimeoutError as error:
         raise Problem(408, "The request's body did not arrive in time.", code="request_timeout") from error
