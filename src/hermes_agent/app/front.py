@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -38,7 +38,8 @@ class Hermes:
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue.
+    alone (`own_only`), a gateway or worker on every lane of its queue. `left` is told of each session that a
+    conversation leaves for another one.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Hermes:
         deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
+        left: Callable[[str], None] | None = None,
     ) -> None:
         self.store = store
+        self._left = left
         self._deck = deck
         self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only)
 
@@ -84,6 +87,8 @@ class Hermes:
         return record
 
     async def _create(self, record: SessionRecord) -> None:
+        await self._leave(record.conversation, record.id)
+
         async def change(tx: Transaction) -> None:
             await self.store.sessions.create(tx, record)
             await self.store.sessions.set_current(tx, record.conversation, record.id)
@@ -93,7 +98,15 @@ class Hermes:
 
     async def make_current(self, conversation: Conversation, session: str) -> None:
         """The next message of this conversation belongs to that session."""
+        await self._leave(conversation.key, session)
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
+
+    async def _leave(self, conversation: str, session: str) -> None:
+        if self._left is None:
+            return
+        before = await self.store.sessions.current(conversation)
+        if before is not None and before.id != session:
+            self._left(before.id)
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
         """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.

@@ -11,12 +11,13 @@ from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, environment
 from hermes_agent.memory.backend import Backend, Needs
 from hermes_agent.memory.backends import BACKENDS, TOOLS
 from hermes_agent.memory.recall import Recall, RecallTools
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, person_of
+from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 
@@ -45,6 +46,11 @@ class Outside:
         except HermesError as error:
             log.warning("memory: %s", error)
             return None
+
+    def ended(self, session: str) -> None:
+        """A session is left, for now."""
+        for recall in self._recalls.values():
+            recall.ended(session)
 
     def tools(self) -> Sequence[object]:
         """The tools of the memory."""
@@ -78,6 +84,7 @@ class Outside:
             url=self.settings.provider_url,
             space=space,
             folder=self.home.memories,
+            environment=scrubbed(environment()),
         )
         made: Backend = late(BACKENDS[self.settings.provider])(needs)
         return made

@@ -140,7 +140,14 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             outside=outside,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
         )
-        hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
+        hermes = Hermes(
+            store=store,
+            build=builder.agent,
+            deck=deck,
+            queue=options.queue,
+            own_only=options.own_only,
+            left=outside.ended if outside else None,
+        )
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
         if outside is not None:
@@ -258,6 +265,7 @@ class Builder:
                 deadline=limits.deadline,
                 ids=own.ids,
                 redact=self.secrets.redact,
+                **({"leaving": recall.leaving} if recall else {}),
             )
             return made
 
