@@ -1,14 +1,18 @@
 """Permission and size around every call, with the real tools."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, ToolEnded, ToolStarted
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.faults import Status
 from hermes_agent.tools.schema import collect
 from tests.app.place import place
 
@@ -44,6 +48,63 @@ async def test_an_approval_is_for_one_command_and_one_time(tmp_path):
         await here.ended(after)
 
         assert [entry.event.kind for entry in await here.log()].count("asked") == 2
+
+
+def judging(opinion):
+    """A model that asks for a dangerous command, and gives its opinion where it is asked as the judge."""
+
+    def script(heard):
+        if heard.model == "judge":
+            return opinion
+        return Call("terminal", DANGEROUS) if heard.turn == 0 else Say("Done.")
+
+    return script
+
+
+SMART = "approvals:\n  mode: smart\nauxiliary:\n  judge:\n    model: custom/judge\n"
+
+
+@pytest.mark.parametrize(("opinion", "left"), [("APPROVE", False), ("DENY", True)])
+async def test_the_judge_decides_in_a_persons_place_and_is_paid_under_its_purpose(tmp_path, opinion, left):
+    async with place(tmp_path, judging(Say(opinion)), more=SMART) as here:
+        (tmp_path / "work/build").mkdir()
+        ended = await here.say("Clean up")
+
+        assert ended.text == "Done."
+        assert (tmp_path / "work/build").exists() is left
+        assert ("The auxiliary model refused it" in (await results(here))[0]) is left
+        rows = await here.runtime.store.usage.rows(here.record.id)
+        assert [(row.purpose, row.model, row.outcome) for row in rows] == [
+            ("chat", "m", "ok"),
+            ("judge", "judge", "ok"),
+            ("chat", "m", "ok"),
+        ]
+        assert len({row.run for row in rows}) == 1
+
+
+@pytest.mark.parametrize("opinion", [Say("ASK"), Say("Well, I do not know."), Status(400)])
+async def test_where_the_judge_is_in_doubt_or_fails_the_person_decides(tmp_path, opinion):
+    async with place(tmp_path, judging(opinion), more=SMART) as here:
+        (tmp_path / "work/build").mkdir()
+        after = await here.tell("Clean up")
+        asked = (await here.until(Asked)).event
+        await here.tell(here.inbound("once", answers=asked.question))
+        await here.ended(after)
+
+        assert not (tmp_path / "work/build").exists()
+
+
+async def test_without_a_model_of_its_own_the_one_that_answers_judges(tmp_path):
+    def script(heard):
+        if "You judge" in heard.system:
+            return Say("APPROVE")
+        return Call("terminal", DANGEROUS) if heard.turn == 0 else Say("Done.")
+
+    async with place(tmp_path, script, more="approvals:\n  mode: smart\n") as here:
+        assert (await here.say("Clean up")).text == "Done."
+
+        rows = await here.runtime.store.usage.rows(here.record.id)
+        assert [(row.purpose, row.model) for row in rows] == [("chat", "m"), ("judge", "m"), ("chat", "m")]
 
 
 async def test_where_nobody_is_there_it_is_refused(tmp_path):
@@ -124,6 +185,56 @@ async def test_the_question_carries_what_its_answer_is_bound_to(tmp_path):
         await here.ended(asked.number)
 
         assert asked.event.question.startswith("a.approval.")
+        assert "said no" in (await results(here))[0]
+
+
+STRANGER = Principal(platform="telegram", user="7", standing=Standing.GUEST)
+LOOK = {"command": "echo looked"}
+
+
+async def test_a_strangers_words_in_the_owners_session_run_no_command(tmp_path):
+    async with place(tmp_path, [Call("terminal", LOOK), Say("No.")]) as here:
+        await here.say(replace(here.inbound("Look"), principal=STRANGER))
+
+        refused = json.loads((await results(here))[0])
+        assert refused["kind"] == "refused"
+        assert "needs `exec`, which is not granted" in refused["error"]
+
+
+async def test_after_a_strangers_run_the_owner_may_again(tmp_path):
+    script = [Say("No."), Call("terminal", LOOK), Say("Done.")]
+    async with place(tmp_path, script) as here:
+        await here.say(replace(here.inbound("Look"), principal=STRANGER))
+        await here.say("Look")
+
+        assert "looked" in (await results(here))[0]
+
+
+async def test_of_a_member_the_access_list_decides(tmp_path):
+    async def looked(folder, standing) -> str:
+        folder.mkdir()
+        options = Options(standing=lambda key: standing if key == STRANGER.key else Standing.OWNER)
+        async with place(folder, [Call("terminal", LOOK), Say("Done.")], options) as here:
+            await here.say(replace(here.inbound("Look"), principal=STRANGER))
+            return (await results(here))[0]
+
+    assert "looked" in await looked(tmp_path / "a", Standing.MEMBER)
+    assert "not granted" in await looked(tmp_path / "b", Standing.GUEST)
+
+
+async def test_a_guest_allows_nothing_also_in_their_own_session(tmp_path):
+    more = "tools:\n  guest:\n    enabled: [shell]\n"
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")], more=more) as here:
+        chat = Conversation(platform="telegram", chat="7")
+        here.record = await here.runtime.hermes.open_session(chat, STRANGER, workspace=str(tmp_path / "work"))
+        after = await here.tell(replace(here.inbound("Clean up"), principal=STRANGER))
+        asked = await here.until(Asked, after)
+        theirs = replace(here.inbound("once", answers=asked.event.question), principal=STRANGER)
+        with pytest.raises(HermesError, match="A guest cannot allow that"):
+            await here.tell(theirs)
+        await here.tell(here.inbound("deny", answers=asked.event.question))
+        await here.ended(asked.number)
+
         assert "said no" in (await results(here))[0]
 
 

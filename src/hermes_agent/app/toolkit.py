@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError, ToolError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -36,7 +37,7 @@ from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import capability_of, collect
 from hermes_agent.tools.shell.tools import ShellTools
-from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
+from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 from hermes_agent.tools.web.tools import WebTools
@@ -62,11 +63,6 @@ SMALL_WINDOW = 16_384
 """Tokens of a window below which a prompt shows only what nearly every piece of work needs."""
 
 
-def is_local(principal: str) -> bool:
-    """Whether somebody speaks on this machine."""
-    return principal.startswith(("cli:", "library:"))
-
-
 def no_notes() -> Notes:
     """Where there is no database."""
     raise ConfigError("There are no notes without a database.")
@@ -79,19 +75,20 @@ def no_store() -> Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
-    `secret` for the value of a secret, empty where there is none, `redact` for a text without any known secret; `notes`
-    for those of the home, `is_owner` whether a principal, by their key, is the one whose home this is. `http` is what
-    the web is reached by.
-    `store` gives the log."""
+    """What guards and tools ask of the rest, when they need it: `secret` for the value of a secret, empty where there
+    is none, `redact` for a text without any known secret; `notes` for those of the home, `standing` what a principal,
+    by their key, is to this agent. `http` is what the web is reached by. `store` gives the log."""
 
-    judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
     store: Callable[[], Store] = no_store
-    is_owner: Callable[[str], bool] = is_local
+    standing: StandingOf = standing_here
     http: Http = field(default_factory=Http)
+
+    def is_owner(self, principal: str) -> bool:
+        """Whether it is the one whose home this is."""
+        return self.standing(principal) is Standing.OWNER
 
 
 class Toolkit:
@@ -140,12 +137,26 @@ class Toolkit:
         }
         self._toolsets, self._extra = toolsets, extra
         self._boxes: dict[tuple[str, bool], Toolbox] = {}
+        self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
         self.quarantined = collect([*self._sets.values(), *extra])[1]
+
+    @property
+    def is_owner(self) -> Callable[[str], bool]:
+        """Whether a principal, by their key, is the one whose home this is."""
+        return self._means.is_owner
 
     def toolsets(self, surface: str) -> tuple[str, ...]:
         """The toolsets of a surface. Raises `ConfigError` where its settings name one that does not exist."""
         chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
         return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
+
+    def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:
+        """What a principal, by their key, may use on a surface."""
+        found = self._grants.get((surface, standing := self._means.standing(principal)))
+        if found is None:
+            found = allowance(surface, standing, TOOLSETS, self._settings.tools).capabilities
+            self._grants[surface, standing] = found
+        return found
 
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secrets in its arguments."""
@@ -167,13 +178,21 @@ class Toolkit:
         return self._boxes[surface, small]
 
     def hooks(
-        self, granted: Sequence[str] | None, *, attended: bool, session: str = "", surface: str = CLI
+        self,
+        granted: Sequence[str] | None,
+        *,
+        attended: bool,
+        session: str = "",
+        surface: str = CLI,
+        judge: Ask | None = None,
     ) -> tuple[Hook, ...]:
-        """What stands around every call of a run; `granted` names capabilities, None all that the surface has. To be
-        asked for once a run: what people said about this run holds for these hooks alone."""
+        """What stands around every call of a run; `granted` names capabilities, None all that the surface has; `judge`
+        is the auxiliary model that is asked before a person (`approvals.mode: smart`). To be asked for once a run: what
+        people said about this run holds for these hooks alone."""
         named = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.toolsets(surface)),
+            grants=partial(self.granted_to, surface),
             attended=attended,
             unasked=self.unasked.begin(session),
         )
@@ -181,7 +200,7 @@ class Toolkit:
             FirstUse(self._spill),
             FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
-            FirstUse(lambda: self._permission_hook(standpoint)),
+            FirstUse(lambda: self._permission_hook(standpoint, judge)),
             *([FirstUse(self._checkpoint_hook)] if self._settings.checkpoints.enabled else []),
         )
 
@@ -189,11 +208,10 @@ class Toolkit:
         hook: Hook = late(CHECKPOINTS)(self._home.root / "checkpoints", self._settings.checkpoints, self._clock)
         return hook
 
-    def _permission_hook(self, standpoint: Standpoint) -> Hook:
-        terminal, approvals = self._settings.terminal, self._settings.approvals
-        variables = scrubbed(environment(), terminal.env_passthrough)
-        judge = self._means.judge if approvals.mode == "smart" else None
-        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, judge)
+    def _permission_hook(self, standpoint: Standpoint, judge: Ask | None) -> Hook:
+        variables = scrubbed(environment(), self._settings.terminal.env_passthrough)
+        asked = judge if self._settings.approvals.mode == "smart" else None
+        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, asked)
         return hook
 
     def offer(self, tools: Sequence[object]) -> None:

@@ -15,7 +15,8 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.chains import chain_of
+from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.chains import chain_alone, chain_before, chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
@@ -24,11 +25,12 @@ from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Means, Toolkit, is_local
+from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
@@ -44,13 +46,17 @@ from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import GUEST
+from hermes_agent.tools.surfaces import StandingOf, rules_of, standing_here
 
 if TYPE_CHECKING:
+    from hermes_agent.app.auxiliary.models import Auxiliaries
     from hermes_agent.app.outside import Outside
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
+    from hermes_agent.tools.permission.smart import Ask
 
+AUXILIARIES = "hermes_agent.app.auxiliary.models:Auxiliaries"
+JUDGE = "hermes_agent.app.auxiliary.judge:Judge"
 OUTSIDE = "hermes_agent.app.outside:Outside"
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
@@ -59,20 +65,15 @@ SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
-def is_stranger(principal: str) -> bool:
-    """Whether somebody speaks from outside this machine."""
-    return not is_local(principal)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How one process uses the system.
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
-    whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
-    `is_owner` says whose home this is, by default whoever speaks on this machine.
+    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
+    what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
+    owner, and everybody else a guest.
     """
 
     model: str = ""
@@ -84,8 +85,7 @@ class Options:
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
     tape: Recorder | Player | None = None
-    is_guest: Callable[[str], bool] = is_stranger
-    is_owner: Callable[[str], bool] = is_local
+    standing: StandingOf = standing_here
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             redact=secrets.redact,
             notes=lambda: notes,
             store=lambda: store,
-            is_owner=options.is_owner,
+            standing=options.standing,
             http=http,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
@@ -123,7 +123,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
                 http=http,
                 secret=secrets.get,
                 clock=clock,
-                is_owner=options.is_owner,
+                is_owner=means.is_owner,
                 store=store,
             )
         builder = Builder(
@@ -169,7 +169,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             owner=local_owner(),
             build=builder.apart,
             notes=notes,
-            is_owner=options.is_owner,
+            is_owner=means.is_owner,
+            auxiliary=builder.auxiliary,
             model=options.model,
         )
 
@@ -228,7 +229,7 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
-        surface = GUEST if self.options.is_guest(record.principal) else record.surface
+        surface = rules_of(record.surface, self.options.standing(record.principal))
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -269,6 +270,12 @@ class Builder:
             )
             return made
 
+        async def judge(question: str) -> str:
+            beside = partial(self.auxiliaries(deck).model, Purpose.JUDGE, record, ledger)
+            ids = deck.own(record.id, Purpose.JUDGE).ids
+            made: Ask = late(JUDGE)(make=beside, view=journal.session, ids=ids, deadline=limits.deadline)
+            return await made(question)
+
         agent = Agent(
             model=late(UNFENCED)(model, recall.answered) if recall else model,
             tools=toolbox,
@@ -279,7 +286,11 @@ class Builder:
             clock=own.clock,
             ids=own.ids,
             hooks=self.toolkit.hooks(
-                self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
+                self.options.capabilities,
+                attended=self.options.attended,
+                session=record.id,
+                surface=surface,
+                judge=judge,
             ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
@@ -290,15 +301,34 @@ class Builder:
         )
         return deck.outfit(record.id, agent)
 
-    async def _broker(self, model: str, ledger: Ledger) -> Broker:
-        """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
-        settings, name = self.loaded.value, model or self.options.model
-        cool_downs = StoredCoolDowns(self.store, self.clock)
-        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
-        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+    async def auxiliary(
+        self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
+    ) -> Model:
+        """The model that works for this session for a purpose, beside the one that answers; see `Auxiliaries.model`."""
+        return await self.auxiliaries(self.deck).model(purpose, record, ledger, alone=alone)
+
+    def auxiliaries(self, deck: Deck) -> Auxiliaries:
+        """The auxiliary models of this process, as they come out of this deck."""
+        made: Auxiliaries = late(AUXILIARIES)(
+            settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book, deck=deck
+        )
+        return made
+
+    async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Broker:
+        """The broker of a model: the one named, else this process's, else the configured one; `first` as in `Brokers`.
+        Raises `NoModel`."""
+        name, cool_downs = main or self.options.model, StoredCoolDowns(self.store, self.clock)
+        parts = (self.loaded, self.secrets)
+        if first and alone:
+            chain = await chain_alone(first, *parts, cool_downs, self._reachable)
+        elif first:
+            chain = await chain_before(first, *parts, name, cool_downs, self._reachable)
+        else:
+            chain = await chain_of(*parts, name, cool_downs, self._reachable)
+        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=self.loaded.value.model)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
-        person = person_of(record.principal, self.options.is_owner, record.conversation)
+        person = person_of(record.principal, self.toolkit.is_owner, record.conversation)
         return lambda: late(SNAPSHOT)(self.home, self.loaded.value.memory, person)
 
     async def _reachable(self, route: Route) -> Route:
