@@ -160,6 +160,7 @@ class SkillsIndex:
     # In the index's thread
 
     def _learn_stems(self, connection: apsw.Connection) -> None:
+        self._counts.clear()
         tokenizer = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
 
         def stems(text: str) -> list[str]:
