@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.sqlite.errors import explain
 from hermes_agent.store.sqlite.opening import creation_lock
 
