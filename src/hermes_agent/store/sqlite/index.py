@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
@@ -17,7 +20,7 @@ from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
 from hermes_agent.store.sqlite.disposable import Disposable, Plan
 from hermes_agent.store.transaction import Row
 
-FORMAT = 3
+FORMAT = 4
 BATCH = 2000
 ALIKE = 20
 # Without its own copy of the text: that is in the log. Terms come stemmed and cut apart, with spaces between; to this
@@ -27,7 +30,8 @@ CREATE VIRTUAL TABLE words USING fts5(text, owner, content='', contentless_delet
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL
+    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL,
+    places BLOB NOT NULL
 );
 CREATE INDEX passage_by_session ON passage (session, last);
 CREATE INDEX passage_by_time ON passage (ended);
@@ -66,7 +70,7 @@ AGAIN = (
 )
 OWNER = "SELECT principal, conversation FROM log.session WHERE id = ? AND deleted IS NULL"
 ADD = """
-INSERT INTO passage (session, first, last, began, ended, messages, characters) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passage (session, first, last, began, ended, messages, characters, places) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 ADD_WORDS = "INSERT INTO words (rowid, text, owner) VALUES (last_insert_rowid(), ?, ?)"
 REMOVE = "DELETE FROM passage WHERE id = ?"
@@ -76,10 +80,13 @@ COUNTS = "SELECT passages, messages, characters FROM progress"
 # Beyond so many it no longer matters how common it is.
 HOLDING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 20000)"
 BEGINNING = "SELECT term FROM vocabulary WHERE term >= ?1 AND term < ?1 || char(1114111) ORDER BY doc DESC LIMIT ?2"
+# FTS5 sorts by `rank` before it asks for the spots, which are thus looked up for the best alone.
 FOUND = """
-SELECT passage.session, passage.first, passage.last
-FROM (SELECT rowid AS id FROM words WHERE words MATCH ?1 ORDER BY bm25(words, 1.0, 0.0) LIMIT ?2) AS best
-JOIN passage USING (id)
+SELECT passage.session, passage.first, passage.last, passage.characters, passage.places, best.spots
+FROM (
+    SELECT rowid AS id, spots(words) AS spots FROM words
+    WHERE words MATCH ?1 AND rank MATCH 'bm25(1.0, 0.0)' ORDER BY rank LIMIT ?2
+) AS best JOIN passage USING (id)
 """
 FOUND_IN = """
 SELECT passage.session, passage.first, passage.last FROM words JOIN passage ON passage.id = words.rowid
@@ -104,7 +111,7 @@ class SqliteIndex:
             format=FORMAT,
             schema=SCHEMA,
             busy_seconds=busy_seconds,
-            opened=lambda connection: connection.execute(attach),
+            opened=partial(_prepare, attach),
             filled=_catch_up,
         )
         self._file = Disposable(plan)
@@ -135,15 +142,35 @@ class SqliteIndex:
             if not (wanted.some or wanted.every):
                 owner = (scope.principal, scope.conversation)
                 rows = connection.execute(NEWEST.format(spans=spans or "1"), (*owner, limit))
+            elif spans:
+                rows = connection.execute(FOUND_IN.format(spans=spans), (_match(wanted, scope), limit))
             else:
-                sql = FOUND_IN.format(spans=spans) if spans else FOUND
-                rows = connection.execute(sql, (_match(wanted, scope), limit))
+                return [_extent(*row) for row in connection.execute(FOUND, (_match(wanted, scope), limit))]
             return [Extent(session=session, first=first, last=last) for session, first, last in rows]
 
         return await self._file.work(work)
 
     async def close(self) -> None:
         await self._file.close()
+
+
+def _prepare(attach: str, connection: apsw.Connection) -> None:
+    connection.execute(attach)
+    connection.register_fts5_function("spots", _spots)
+
+
+def _spots(api: apsw.FTS5ExtensionApi, /, *_arguments: apsw.SQLiteValue) -> bytes:
+    """The places in a row's text, counted in terms, at which anything stands that was looked for."""
+    return array(
+        "I", sorted(place for each in range(api.phrase_count) for place in api.phrase_locations(each)[0])
+    ).tobytes()
+
+
+def _extent(session: str, first: int, last: int, characters: int, places: bytes, spots: bytes) -> Extent:
+    numbered, found = array("I", places), array("I", spots)
+    numbers, ends = numbered[::2], numbered[1::2]
+    holding = dict.fromkeys(first + numbers[bisect_right(ends, spot)] for spot in found)
+    return Extent(session=session, first=first, last=last, characters=characters, holding=tuple(holding))
 
 
 def _catch_up(connection: apsw.Connection) -> int:
@@ -196,7 +223,8 @@ def _add(connection: apsw.Connection, rows: list[Row]) -> None:
 
 def _write(connection: apsw.Connection, passage: Passage, owner: str) -> None:
     extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
-    connection.execute(ADD, (*extent, passage.messages, passage.characters))
+    places = array("I", [each for number, end in passage.places for each in (number - passage.first, end)])
+    connection.execute(ADD, (*extent, passage.messages, passage.characters, places.tobytes()))
     connection.execute(ADD_WORDS, (" ".join(passage.terms), owner))
 
 
