@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
@@ -40,8 +40,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended,
-    `left` of each session that a conversation leaves for another one.
+    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended.
     """
 
     def __init__(
@@ -53,10 +52,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         queue: str = "cli",
         own_only: bool = True,
         afterwards: Afterwards | None = None,
-        left: Callable[[str], None] | None = None,
     ) -> None:
         self.store = store
-        self._left = left
         self._deck = deck
         self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, afterwards=afterwards)
 
@@ -90,8 +87,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return record
 
     async def _create(self, record: SessionRecord) -> None:
-        await self._leave(record.conversation, record.id)
-
         async def change(tx: Transaction) -> None:
             await self.store.sessions.create(tx, record)
             await self.store.sessions.set_current(tx, record.conversation, record.id)
@@ -101,15 +96,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
 
     async def make_current(self, conversation: Conversation, session: str) -> None:
         """The next message of this conversation belongs to that session."""
-        await self._leave(conversation.key, session)
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
-
-    async def _leave(self, conversation: str, session: str) -> None:
-        if self._left is None:
-            return
-        before = await self.store.sessions.current(conversation)
-        if before is not None and before.id != session:
-            self._left(before.id)
 
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
         """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.

@@ -146,7 +146,6 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             queue=options.queue,
             own_only=options.own_only,
             afterwards=beside.afterwards,
-            left=outside.ended if outside else None,
         )
 
         async def settled() -> None:
