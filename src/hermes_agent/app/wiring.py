@@ -47,7 +47,7 @@ from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import StandingOf, rules_of, standing_here
+from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of, standing_here
 
 if TYPE_CHECKING:
     from hermes_agent.app.outside import Outside
@@ -235,6 +235,7 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
+        attended = self.options.attended and record.surface not in UNATTENDED
         surface = rules_of(record.surface, self.options.standing(record.principal))
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
@@ -289,14 +290,14 @@ class Builder:
             ids=own.ids,
             hooks=self.toolkit.hooks(
                 self.options.capabilities,
-                attended=self.options.attended,
+                attended=attended,
                 session=record.id,
                 surface=surface,
                 judge=beside.judge,
             ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
-            attended=self.options.attended,
+            attended=attended,
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
+    "webhook": "hermes_agent.cli.commands.webhook:webhook",
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
@@ -45,5 +46,6 @@ SUMMARIES: dict[str, str] = {
     "setup": "Find or choose a model, and see that it answers.",
     "skills": "Read skills, and take changes of them back.",
     "tools": "Show tools, and switch them on and off by surface.",
+    "webhook": "Show webhook routes, and try one out.",
     "worker": "Work on what gateways and API servers take in.",
 }
