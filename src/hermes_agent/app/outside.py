@@ -36,21 +36,22 @@ class Outside:
     is_owner: Callable[[str], bool]
     store: Store
     _recalls: dict[str, Recall] = field(default_factory=dict)
+    _sessions: dict[str, str] = field(default_factory=dict)
 
     def recall(self, record: Session) -> Recall | None:
         """What recalls for a session; None where others read along, or where it cannot be made (`hermes doctor` says
-        why)."""
+        why). The session that its conversation was in before has ended with this."""
         person = person_of(record.principal, self.is_owner, record.conversation)
         try:
-            return None if person.shared else self._recall(person)
+            recall = None if person.shared else self._recall(person)
         except HermesError as error:
             log.warning("memory: %s", error)
             return None
-
-    def ended(self, session: str) -> None:
-        """A session is left, for now."""
-        for recall in self._recalls.values():
-            recall.ended(session)
+        before = self._sessions.get(record.conversation)
+        if recall and before and before != record.id:
+            recall.ended(before)
+        self._sessions[record.conversation] = record.id
+        return recall
 
     def tools(self) -> Sequence[object]:
         """The tools of the memory."""

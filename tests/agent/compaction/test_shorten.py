@@ -1,5 +1,7 @@
 """What one compaction does: in which order, and when it is not worth it."""
 
+from dataclasses import replace
+
 from hermes_agent.agent.compaction.plan import Room
 from hermes_agent.agent.compaction.shorten import MOST_PORTIONS, Shortener
 from hermes_agent.core.events import Compacted
@@ -12,7 +14,10 @@ from tests.agent.house import interrupted
 
 
 def shortener(*writers: Window) -> Shortener:
-    return Shortener(seconds=5.0, writers=writers, tail=None, deadline=None, ids=RandomIds())
+    async def found() -> tuple[Window, ...]:
+        return writers
+
+    return Shortener(seconds=5.0, writers=found, tail=None, deadline=None, ids=RandomIds())
 
 
 def reads(heard: Heard) -> object:
@@ -77,12 +82,8 @@ async def test_what_would_gain_little_is_left_as_it_is(tmp_path):
 
 async def test_what_a_note_replaces_is_told_first_without_the_words_of_tools(tmp_path):
     house, told = small(tmp_path, reads, window=1_000_000), []
-    made = Shortener(
-        seconds=5.0,
-        writers=(Window(lambda heard: Say("The record of it.")),),
-        tail=None,
-        deadline=None,
-        ids=RandomIds(),
+    made = replace(
+        shortener(Window(lambda heard: Say("The record of it."))),
         redact=lambda text: text.replace("s3cret", "[redacted]"),
         leaving=lambda session, text: told.append((session, text)),
     )
@@ -107,14 +108,7 @@ async def test_what_is_only_pruned_is_not_told(tmp_path):
     async with house.open():
         for _ in range(10):
             await house.say("Look")
-        made = Shortener(
-            seconds=5.0,
-            writers=(),
-            tail=None,
-            deadline=None,
-            ids=RandomIds(),
-            leaving=lambda *words: told.append(words),
-        )
+        made = replace(shortener(), leaving=lambda *words: told.append(words))
         async with house.hermes.holding(house.session) as journal:
             room = Room(limit=4000, target=2500, tail=400, head=100)
             assert await made.shorten(journal.session, journal, room, cause="command")
