@@ -62,7 +62,7 @@ def answer(heard: Heard) -> list[Piece]:
     if since >= CALLS:
         return [Say(prose(chance, 60))]
     if since == 0 and chance.random() < 0.1:
-        return [Call("memory", {"operations": [{"action": "add", "text": f"Berth {chance.random()} is free."}]})]
+        return [Call("memory", {"target": "memory", "action": "add", "content": f"Berth {chance.random()} is free."})]
     return [Say(prose(chance, 10)), Call("read_file", {"path": f"part{chance.randrange(FILES)}.txt"})]
 
 
