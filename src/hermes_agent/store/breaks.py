@@ -16,9 +16,11 @@ LEAST_CACHED = 1_024
 # A share of the question before, less than which was found: some providers cache in steps.
 FOUND = 0.5
 KEPT_SECONDS = 300.0
-ROWS = """
+# What goes on from the request before; the others are questions of their own each time.
+CONVERSES = ("chat", "review")
+ROWS = f"""
 SELECT session, purpose, provider, model, credential, prefix, at, call_id, input, cached, cache_write, shape
-FROM usage WHERE at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok'
+FROM usage WHERE at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok' AND purpose IN {CONVERSES}
 ORDER BY session, purpose, at, call_id
 """
 
