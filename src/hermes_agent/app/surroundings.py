@@ -71,7 +71,7 @@ def project_context(workspace: Path, longest: int = LONGEST_CONTEXT) -> tuple[st
     (`.env`), is not followed; the second value says so."""
     root = git_root(workspace) or workspace
     above = [folder for folder in (workspace, *workspace.parents) if folder.is_relative_to(root)]
-    places = [(folder, CONTEXT_FILES) for folder in above]
+    places: list[tuple[Path, tuple[str, ...]]] = [(folder, CONTEXT_FILES) for folder in above]
     places += [(folder, OTHER_CONTEXT_FILES) for folder in dict.fromkeys((workspace, root))]
     warnings: tuple[str, ...] = ()
     for folder, names in places:
