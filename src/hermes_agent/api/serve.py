@@ -38,6 +38,8 @@ async def serve(
             if runtime.settings.webhooks.enabled:
                 place = await closing.enter_async_context(webhook_server(runtime, figures))
                 say(f"Webhooks are taken at {place.url}/webhooks")
+            if runtime.hooks is not None:
+                await runtime.hooks.fire("gateway:start", {"url": place.url})
             await until_told()
 
 
