@@ -40,6 +40,6 @@ SUMMARIES: dict[str, str] = {
     "secrets": "Keep secrets for tools, by name.",
     "sessions": "List, read, find, export and delete conversations.",
     "setup": "Find or choose a model, and see that it answers.",
-    "skills": "Read skills, and take changes of them back.",
+    "skills": "Read, install and update skills, and take changes back.",
     "tools": "Show tools, and switch them on and off by surface.",
 }

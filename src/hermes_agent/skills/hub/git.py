@@ -102,6 +102,9 @@ class Repository:
         try:
             async with asyncio.timeout(SECONDS):
                 out = await git.rest()
+                await git.code()
+        except TimeoutError as error:
+            raise HubError(f"git cat-file took longer than {SECONDS:.0f} s.") from error
         finally:
             await git.close()
         return list(_batch(out, oids))

@@ -71,6 +71,7 @@ class Hub:
         """Hold the right to install; what a killed program left is swept away first, what is no longer needed after."""
         await asyncio.to_thread(self.lock.folder.mkdir, PRIVATE_FOLDER, parents=True, exist_ok=True)
         async with held(self.lock.folder / "busy.lock"):
+            await self.writer.mend()
             await self._sweep()
             try:
                 yield

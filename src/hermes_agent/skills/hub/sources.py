@@ -48,10 +48,9 @@ class Sources:
     def repository(self, url: str) -> Repository:
         """The repository of an address. Raises `HubError` for one that is none, or a folder that is gone."""
         address = address_of(url)
-        folder = self.cache / "hub" / f"{hashlib.sha256(address.url.encode()).hexdigest()[:16]}.git"
         return Repository(
             address=address,
-            folder=folder,
+            folder=self._folder(address.url),
             variables=self.variables,
             tell=lambda size: self.tell(address.name, size),
         )
@@ -135,13 +134,10 @@ class Sources:
         try:
             return await self.catalog(tap, fresh=fresh)
         except HubError as error:
-            before = await asyncio.to_thread(self._known, tap)
+            before = await asyncio.to_thread(kept, self._folder(tap.url), tap.ref)
             told = "what was known of it is used" if before else "nothing is known of it"
             self.problems.append(f"The tap `{tap.name}` did not answer, {told}: {error}")
             return before or Catalog(commit="", ref="", at=0.0)
 
-    def _known(self, tap: Tap) -> Catalog | None:
-        try:
-            return kept(self.repository(tap.url).folder, tap.ref)
-        except HubError:  # A folder of this machine that is gone.
-            return None
+    def _folder(self, url: str) -> Path:
+        return self.cache / "hub" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.git"
