@@ -1,9 +1,6 @@
 """What takes long is told, on one line at a terminal."""
 
 import io
-import sys
-
-import pytest
 
 from hermes_agent.cli.waiting import Waiting
 from hermes_agent.testing.clock import FakeClock
@@ -14,11 +11,10 @@ class Terminal(io.StringIO):
         return True
 
 
-async def test_nothing_is_said_for_two_seconds(monkeypatch: pytest.MonkeyPatch):
+async def test_nothing_is_said_for_two_seconds():
     heard = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", heard)
     clock = FakeClock()
-    waiting = Waiting(clock)
+    waiting = Waiting(clock, heard)
     waiting.hear("them", 0)
     await clock.advance(1.9)
     waiting.hear("them", 100)
@@ -26,11 +22,10 @@ async def test_nothing_is_said_for_two_seconds(monkeypatch: pytest.MonkeyPatch):
     assert heard.getvalue() == ""
 
 
-async def test_a_file_gets_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPatch):
+async def test_a_file_gets_a_line_every_ten_seconds():
     heard = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", heard)
     clock = FakeClock()
-    waiting = Waiting(clock)
+    waiting = Waiting(clock, heard)
     for _ in range(14):
         await clock.advance(1)
         waiting.hear("them\x1b[2J", 1_500_000)
@@ -40,11 +35,10 @@ async def test_a_file_gets_a_line_every_ten_seconds(monkeypatch: pytest.MonkeyPa
     ]
 
 
-async def test_a_terminal_has_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch):
+async def test_a_terminal_has_one_line_that_goes_away():
     heard = Terminal()
-    monkeypatch.setattr(sys, "stderr", heard)
     clock = FakeClock()
-    waiting = Waiting(clock)
+    waiting = Waiting(clock, heard)
     await clock.advance(3)
     waiting.hear("them", 2_000_000)
     waiting.end()

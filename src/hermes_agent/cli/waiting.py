@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TextIO
 
 from hermes_agent.cli.output import clean
 from hermes_agent.core.clock import Clock, SystemClock
@@ -15,8 +16,9 @@ AGAIN = 10.0
 class Waiting:
     """One line that is written over at a terminal, and a few lines in a file."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, out: TextIO | None = None) -> None:
         self._clock = clock or SystemClock()
+        self._out = out or sys.stderr
         self._began = self._clock.monotonic()
         self._told = 0.0
         self._shown = False
@@ -28,17 +30,17 @@ class Waiting:
         if waited < PATIENCE:
             return
         line = f"Fetching {clean(name)}: {size / 1e6:.1f} MB, {waited:.0f} s"
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()
+        if self._out.isatty():
+            self._out.write(f"\r\x1b[K{line}")
+            self._out.flush()
             self._shown = True
         elif not self._told or now - self._told >= AGAIN:
-            sys.stderr.write(f"{line}\n")
+            self._out.write(f"{line}\n")
             self._told = now
 
     def end(self) -> None:
         """Take the line away."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
+            self._out.write("\r\x1b[K")
             self._shown = False
         self._began = self._clock.monotonic()

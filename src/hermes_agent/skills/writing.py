@@ -55,7 +55,7 @@ class Writer:
 
     async def create(self, name: str, text: str, by: By, category: str = "") -> Written:
         """A new skill. Raises `ToolError` for a name that is taken, by whatever layer, or a text that is no skill."""
-        self._check_new(name, text, category)
+        _check_new(self.home, name, text, category)
         async with self._held():
             if await self.library.same_name(name):
                 raise ToolError(f"There is a skill `{name}` already.", hint="Change it with patch or edit.")
@@ -224,17 +224,9 @@ class Writer:
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
             raise Refused(f"A person wrote `{card.name}`: it may only be proposed to change it.")
 
-    def _check_new(self, name: str, text: str, category: str) -> None:
-        problems = [*name_problems(name), *(name_problems(category) if category else ())]
-        if problems:
-            raise BadSkill(" ".join(problems))
-        read(text, name)
-        taken = {each.name.casefold(): each.name for each in self.home.iterdir()} if self.home.is_dir() else {}
-        if (other := taken.get(name.casefold(), name)) != name:
-            raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
-
     async def _put(self, name: str, folder: Path, files: Mapping[str, bytes | None], by: By, action: str) -> Written:
-        self._guard(files, by)
+        if self.guarded and by.author is not Author.OWNER:
+            _guard(files)
         act, number, last = self.ids.short(), 0, FILE
         for file, content in files.items():
             path = inside(folder, file, anywhere=True)
@@ -284,16 +276,6 @@ class Writer:
         await self.library.forget()
         return numbers[0] if numbers else 0
 
-    def _guard(self, files: Mapping[str, bytes | None], by: By) -> None:
-        if not self.guarded or by.author is Author.OWNER:
-            return
-        for file, content in files.items():
-            found = [
-                each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK
-            ]
-            if found:
-                raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
-
     async def _say_removed(self, name: str) -> None:
         self.library.state.change(
             lambda state: msgspec.structs.replace(state, removed={**state.removed, name: REMOVED_BY_HAND})
@@ -305,6 +287,23 @@ class Writer:
         async with self._turn, held(self.home / ".lock"):
             await asyncio.to_thread(mend, self.home)
             yield
+
+
+def _check_new(home: Path, name: str, text: str, category: str) -> None:
+    problems = [*name_problems(name), *(name_problems(category) if category else ())]
+    if problems:
+        raise BadSkill(" ".join(problems))
+    read(text, name)
+    taken = {each.name.casefold(): each.name for each in home.iterdir()} if home.is_dir() else {}
+    if (other := taken.get(name.casefold(), name)) != name:
+        raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
+
+
+def _guard(files: Mapping[str, bytes | None]) -> None:
+    for file, content in files.items():
+        found = [each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK]
+        if found:
+            raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
 
 
 def _swap(path: Path, content: bytes | None) -> None:

@@ -1,15 +1,16 @@
 """The git command is run so that nothing of the repository's, of the other side's, or of this machine's is run."""
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.skills.hub import git
+from hermes_agent.host.tasks import spawn
 from hermes_agent.skills.hub.address import Address, address_of
 from hermes_agent.skills.hub.errors import HubError, Unreachable
-from hermes_agent.skills.hub.git import Repository
+from hermes_agent.skills.hub.git import Limits, Repository
 from tests.skills.hub.origin import VARIABLES, Origin, origin
 
 
@@ -121,32 +122,32 @@ def slow_git(folder: Path, what: str) -> dict[str, str]:
     return {"PATH": f"{folder}:{VARIABLES['PATH']}"}
 
 
-async def test_a_repository_without_end_is_given_up(here: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(git, "LARGEST_FETCH", 1_000_000)
+async def test_a_repository_without_end_is_given_up(here: Repository, tmp_path: Path):
     arrived: list[int] = []
     filling = f"head -c 3000000 /dev/zero > {here.folder}/objects/pack && sleep 20"
-    large = replace(here, variables=slow_git(tmp_path / "bin", filling), tell=arrived.append)
+    limits = Limits(fetched=1_000_000)
+    large = replace(here, variables=slow_git(tmp_path / "bin", filling), tell=arrived.append, limits=limits)
     with pytest.raises(HubError, match="more than 0 MB at one commit"):
         await large.fetch()
     assert arrived[-1] == 3_000_000
 
 
-async def test_a_repository_that_does_not_come_is_given_up(
-    here: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(git, "FETCHING", 1.0)
+async def test_a_repository_that_does_not_come_is_given_up(here: Repository, tmp_path: Path):
+    slow = replace(here, variables=slow_git(tmp_path / "bin", "sleep 20"), limits=Limits(seconds=1.0))
     with pytest.raises(Unreachable, match="longer than 1 s"):
-        await replace(here, variables=slow_git(tmp_path / "bin", "sleep 20")).fetch()
+        await slow.fetch()
 
 
 async def test_whoever_stops_waiting_ends_git(here: Repository, tmp_path: Path):
-    ended = tmp_path / "ended"
-    slow = replace(here, variables=slow_git(tmp_path / "bin", f"(sleep 1; touch {ended}) & sleep 20"))
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.6):
-            await slow.fetch()
-    await asyncio.sleep(1)
-    assert not ended.exists()
+    """The end of a pipe is seen when everybody who could write into it is gone."""
+    alive = tmp_path / "alive"
+    os.mkfifo(alive)
+    slow = replace(here, variables=slow_git(tmp_path / "bin", f"exec sleep 60 > {alive}"))
+    work = spawn(slow.fetch(), name="fetch")
+    with await asyncio.to_thread(alive.open, "rb") as pipe:
+        work.cancel()
+        await asyncio.wait({work})
+        assert await asyncio.to_thread(pipe.read) == b""
 
 
 async def test_a_name_that_is_no_text_is_told(here: Repository, there: Origin):
@@ -157,8 +158,7 @@ async def test_a_name_that_is_no_text_is_told(here: Repository, there: Origin):
         await here.tree(at.commit)
 
 
-async def test_more_files_than_are_read_is_told(here: Repository, monkeypatch: pytest.MonkeyPatch):
+async def test_more_files_than_are_read_is_told(here: Repository):
     at = await here.fetch()
-    monkeypatch.setattr(git, "MOST_LISTED", 10)
     with pytest.raises(HubError, match="more files than are read"):
-        await here.tree(at.commit)
+        await replace(here, limits=Limits(listed=10)).tree(at.commit)

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.skills.hub import catalog
-from hermes_agent.skills.hub.catalog import Offered, found, kept
+from hermes_agent.skills.hub.catalog import Offered, catalog_of, found, kept
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.lock import Trust
 from hermes_agent.skills.hub.sources import FRESH
@@ -144,9 +143,8 @@ async def test_a_damaged_catalog_is_made_anew(here: Place):
     assert len(await names(here)) == 2
 
 
-async def test_more_skills_than_are_read_are_counted(here: Place, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(catalog, "MOST_SKILLS", 1)
-    found = await here.hub.sources.catalog(here.hub.sources.taps.get("them"))
+async def test_more_skills_than_are_read_are_counted(here: Place):
+    found = await catalog_of(here.hub.sources.repository(str(here.there.root)), "", 0.0, most=1)
     assert (len(found.skills), found.left_out) == (1, 1)
 
 

@@ -1,4 +1,4 @@
-"""Looking again at what is installed: is it what it was, and what does the scanner say of it today?"""
+"""Looking again at what is installed: whether it is what it was, and what the scanner says of it today."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def kept(folder: Path, ref: str) -> Catalog | None:
         return None
 
 
-async def catalog_of(repository: Repository, ref: str, now: float) -> Catalog:
+async def catalog_of(repository: Repository, ref: str, now: float, most: int = MOST_SKILLS) -> Catalog:
     """Fetch, and read every SKILL.md where the commit is a new one. Raises `HubError`."""
     at = await repository.fetch(ref)
     before = await asyncio.to_thread(kept, repository.folder, ref)
@@ -61,8 +61,8 @@ async def catalog_of(repository: Repository, ref: str, now: float) -> Catalog:
     else:
         entries = await repository.tree(at.commit)
         heads = sorted(_heads(entries), key=lambda entry: (entry.path.count("/"), entry.path))
-        skills = await _read(repository, heads[:MOST_SKILLS])
-        left = max(len(heads) - MOST_SKILLS, 0)
+        skills = await _read(repository, heads[:most])
+        left = max(len(heads) - most, 0)
         made = Catalog(commit=at.commit, ref=at.ref, at=now, files=len(entries), left_out=left, skills=skills)
     await asyncio.to_thread(write_private, _file(repository.folder, ref), msgspec.json.encode(made), durable=False)
     return made

@@ -17,11 +17,7 @@ from hermes_agent.skills.hub.address import Address
 from hermes_agent.skills.hub.errors import HubError, Unreachable
 
 SECONDS = 30.0
-FETCHING = 300.0
-"""Seconds that a repository may take to arrive."""
-LARGEST_FETCH = 512 << 20
-"""Bytes of a repository at one commit."""
-MOST_LISTED = 32 << 20
+MOST_SAID = 32 << 20
 GLANCE = 0.25
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 REF = re.compile(r"[\w][\w./+-]{0,199}")
@@ -63,6 +59,15 @@ class TreeEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a repository is taken: seconds and bytes until it has arrived, bytes of the list of its files."""
+
+    seconds: float = 300.0
+    fetched: int = 512 << 20
+    listed: int = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
     """What was fetched from an address, in `folder`. `variables` is the environment of this program, of which git gets
     a few names; `tell` is told how many bytes have arrived."""
@@ -70,6 +75,7 @@ class Repository:
     address: Address
     folder: Path
     variables: Mapping[str, str]
+    limits: Limits = Limits()
     tell: Callable[[int], None] = lambda _: None
 
     async def fetch(self, ref: str = "") -> At:
@@ -88,7 +94,7 @@ class Repository:
     async def tree(self, commit: str, path: str = "") -> list[TreeEntry]:
         """Every file below a path. Raises `HubError` where the commit is not here, or lists too many."""
         words = ["ls-tree", "-r", "-z", "--long", "--full-tree", commit, *(("--", path) if path else ())]
-        ended = await self._git(words, most=MOST_LISTED)
+        ended = await self._git(words, most=self.limits.listed)
         if ended.cut:
             raise HubError(f"{self.address.url} lists more files than are read.")
         if ended.code != 0:
@@ -111,7 +117,7 @@ class Repository:
 
     async def run(self, *words: str, more: Mapping[str, str] | None = None, seconds: float = SECONDS) -> bytes:
         """What git says, with `more` in its environment. Raises `HubError` with its words."""
-        ended = await self._git(words, more=more, seconds=seconds, most=MOST_LISTED)
+        ended = await self._git(words, more=more, seconds=seconds, most=MOST_SAID)
         if ended.code != 0:
             raise HubError(f"git {words[0]} failed: {_said(ended.err) or ended.code}")
         return ended.out
@@ -125,7 +131,8 @@ class Repository:
             raise HubError(f"`{ref[:80]}` is no branch, tag or commit.")
         names = (ref,) if ref.startswith("refs/") else (f"refs/tags/{ref}", f"refs/heads/{ref}")
         ended = await self._git(
-            ["ls-remote", "--symref", "--", self.address.url, *(names if ref else ("HEAD",))], seconds=FETCHING
+            ["ls-remote", "--symref", "--", self.address.url, *(names if ref else ("HEAD",))],
+            seconds=self.limits.seconds,
         )
         if ended.code != 0:
             raise Unreachable(f"{self.address.url} cannot be reached: {_said(ended.err) or 'no answer'}")
@@ -144,13 +151,13 @@ class Repository:
 
     async def _arriving(self, words: Sequence[str]) -> None:
         before = await asyncio.to_thread(_bytes_in, self.folder)
-        work = spawn(self._git(words, seconds=FETCHING), name="hub: fetch")
+        work = spawn(self._git(words, seconds=self.limits.seconds), name="hub: fetch")
         try:
             while not (await asyncio.wait({work}, timeout=GLANCE))[0]:
                 size = await asyncio.to_thread(_bytes_in, self.folder) - before
                 self.tell(size)
-                if size > LARGEST_FETCH:
-                    raise HubError(f"{self.address.url} has more than {LARGEST_FETCH >> 20} MB at one commit.")
+                if size > self.limits.fetched:
+                    raise HubError(f"{self.address.url} has more than {self.limits.fetched >> 20} MB at one commit.")
         finally:
             if not work.done():
                 work.cancel()

@@ -13,7 +13,7 @@ from hermes_agent.scanner.finding import Category, Severity
 from hermes_agent.skills.format import read
 from hermes_agent.skills.hub.content import Files, files_of_folder, text_or_none
 from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.git import FETCHING, SECONDS, Repository
+from hermes_agent.skills.hub.git import SECONDS, Repository
 from hermes_agent.skills.hub.report import report
 from hermes_agent.skills.hub.sources import Sources
 from hermes_agent.skills.hub.taps import Tap
@@ -61,7 +61,9 @@ async def publish(sources: Sources, tap: Tap, name: str, folder: Path, letter: L
     await repository.run("update-ref", branch, commit)
     patch = await repository.run("format-patch", "-1", "--stdout", "--binary", commit)
     if letter.push:
-        await repository.run("push", "--quiet", "--", repository.address.url, f"+{commit}:{branch}", seconds=FETCHING)
+        await repository.run(
+            "push", "--quiet", "--", repository.address.url, f"+{commit}:{branch}", seconds=repository.limits.seconds
+        )
     return Published(
         name=name,
         branch=branch.removeprefix("refs/heads/"),
