@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
-from hermes_agent.app.floor import BuildAgent, Floor
+from hermes_agent.app.floor import Afterwards, BuildAgent, Floor
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
@@ -34,11 +36,11 @@ class Submitted:
     inbox: int | None
 
 
-class Hermes:
+class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue.
+    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended.
     """
 
     def __init__(
@@ -49,10 +51,11 @@ class Hermes:
         deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
+        afterwards: Afterwards | None = None,
     ) -> None:
         self.store = store
         self._deck = deck
-        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only)
+        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, afterwards=afterwards)
 
     async def open_session(
         self,
@@ -141,6 +144,10 @@ class Hermes:
         """Whether a run of this session is under way in this process."""
         return self._floor.runs(session)
 
+    async def idle(self) -> None:
+        """Return when the runs that are under way in this process have ended."""
+        await self._floor.idle()
+
     def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; see `Bus.watch`."""
         return self._floor.bus.watch(session, after)
@@ -190,11 +197,13 @@ class Hermes:
         await self.store.close()
 
     async def _check_answerer(self, inbound: Inbound, session: str) -> None:
-        """What a run asks is for the person whose session it is, and for the owner."""
+        """What a run asks is for the person whose session it is, and for the owner; what may run is for no guest."""
         record = await self.store.sessions.get(session)
         owner = inbound.principal.standing is Standing.OWNER
         if record is not None and not owner and record.principal != inbound.principal.key:
             raise HermesError("Only the person whose session it is, or the owner, may answer that.")
+        if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
+            raise HermesError("A guest cannot allow that: the owner is asked.")
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)

@@ -17,6 +17,7 @@ from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.opened import Opened
+from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
@@ -56,6 +57,7 @@ class Store:
         self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)
         self.lanes = Lanes(engine, clock, self.workers, timings)
+        self.outbox = Outbox(engine, clock, self.workers)
 
     @property
     def dialect(self) -> Dialect:
