@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.skills.hub.lock import HUB, STORE, Lock, stored
+from hermes_agent.skills.depot.lock import HUB, STORE, Lock, stored
 from hermes_agent.skills.skill import FILE, FOLDERS, Layer
 
 BUNDLED = Path(__file__).parent / "builtin"

@@ -20,9 +20,9 @@ from hermes_agent.host.held import held
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
 from hermes_agent.skills.changes import By, Written
+from hermes_agent.skills.depot.depot import Depot
+from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
 from hermes_agent.skills.format import BadSkill, name_problems, read
-from hermes_agent.skills.hub.content import Content, files_of_folder, hash_of_files
-from hermes_agent.skills.hub.depot import Depot
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
 from hermes_agent.skills.state import base_of, based

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.depot.files import hash_of_files
+from hermes_agent.skills.depot.lock import Lock, Trust, stored
 from hermes_agent.skills.format import BadSkill
-from hermes_agent.skills.hub.content import hash_of_files
 from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.lock import Lock, Trust, stored
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.skill import Layer
 from hermes_agent.skills.state import State

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.skills.hub.content import Content
+from hermes_agent.skills.depot.files import Content
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.merge import Merged, merge
 from tests.skills.hub.origin import VARIABLES

@@ -3,9 +3,9 @@
 import pytest
 
 from hermes_agent.scanner.finding import Severity
+from hermes_agent.skills.depot.files import Content
+from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.format import BadSkill
-from hermes_agent.skills.hub.content import Content
-from hermes_agent.skills.hub.lock import Trust
 from hermes_agent.skills.hub.report import Report, report
 from tests.skills.shelf import skill_text
 

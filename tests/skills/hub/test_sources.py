@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
+from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.hub.catalog import Offered, catalog_of, found, kept
 from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.lock import Trust
 from hermes_agent.skills.hub.sources import FRESH
 from hermes_agent.skills.hub.taps import Tap
 from hermes_agent.testing.clock import FakeClock

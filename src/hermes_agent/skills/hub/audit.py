@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import dataclass
 
 from hermes_agent.scanner.finding import Severity
+from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
+from hermes_agent.skills.depot.lock import Entry
 from hermes_agent.skills.format import BadSkill
-from hermes_agent.skills.hub.content import files_of_folder, hash_of_files
 from hermes_agent.skills.hub.installing import Hub
-from hermes_agent.skills.hub.lock import Entry
 from hermes_agent.skills.hub.report import report
 from hermes_agent.skills.skill import Card, Layer
 from hermes_agent.skills.versions import Owner

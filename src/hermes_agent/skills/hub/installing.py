@@ -15,10 +15,10 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.held import held
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.hub.content import Files, hash_of_files
-from hermes_agent.skills.hub.depot import Depot
+from hermes_agent.skills.depot.depot import Depot
+from hermes_agent.skills.depot.files import Files, hash_of_files
+from hermes_agent.skills.depot.lock import Entry, Lock, Locked, put, retire
 from hermes_agent.skills.hub.errors import HubError
-from hermes_agent.skills.hub.lock import Entry, Lock, Locked, put, retire
 from hermes_agent.skills.hub.report import Report, report
 from hermes_agent.skills.hub.sources import Offer, Sources
 from hermes_agent.skills.skill import Card, Layer

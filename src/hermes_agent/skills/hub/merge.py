@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.host.process import run
+from hermes_agent.skills.depot.files import Files, text_or_none
 from hermes_agent.skills.format import BadSkill, read
-from hermes_agent.skills.hub.content import Files, text_or_none
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.git import found_git
 from hermes_agent.skills.skill import FILE

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from hermes_agent.host.process import open_piped
 from hermes_agent.scanner.finding import Category, Severity
+from hermes_agent.skills.depot.files import Files, files_of_folder, text_or_none
 from hermes_agent.skills.format import read
-from hermes_agent.skills.hub.content import Files, files_of_folder, text_or_none
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.git import SECONDS, Repository
 from hermes_agent.skills.hub.report import report

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
+from hermes_agent.skills.depot.files import Files, text_or_none
+from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.format import read
-from hermes_agent.skills.hub.content import Files, text_or_none
-from hermes_agent.skills.hub.lock import Trust
 from hermes_agent.skills.invoke import commands_of
 from hermes_agent.skills.skill import FILE, Skill
 

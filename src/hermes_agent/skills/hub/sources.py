@@ -10,9 +10,10 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.skills.depot.files import Content, Files
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.catalog import Catalog, Offered, catalog_of, found, kept
-from hermes_agent.skills.hub.content import RUNS, Content, Files, chosen
+from hermes_agent.skills.hub.content import RUNS, chosen
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.git import Repository
 from hermes_agent.skills.hub.taps import Tap, Taps

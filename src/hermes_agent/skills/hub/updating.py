@@ -9,10 +9,10 @@ from enum import StrEnum
 import msgspec
 
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.hub.content import Files, files_of_folder, hash_of_files
+from hermes_agent.skills.depot.files import Files, files_of_folder, hash_of_files
+from hermes_agent.skills.depot.lock import Entry
 from hermes_agent.skills.hub.errors import HubError
 from hermes_agent.skills.hub.installing import Held, Hub, installed
-from hermes_agent.skills.hub.lock import Entry
 from hermes_agent.skills.hub.merge import Conflict, Merged, merge
 from hermes_agent.skills.hub.sources import Offer
 from hermes_agent.skills.hub.taps import Tap
