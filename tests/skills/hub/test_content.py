@@ -25,7 +25,7 @@ def test_every_reason_is_told():
         entry("large", size=2 << 20),
         *[entry(f"many/{number}", size=1 << 20) for number in range(300)],
     ]
-    with pytest.raises(HubError, match=r"no SKILL\.md; it has 305 files.*bytes, at most.*link.*and 3 more"):
+    with pytest.raises(HubError, match=r"no SKILL\.md; it has 305 files.*bytes, at most.*link.*and 2 more"):
         chosen(entries, "")
 
 
