@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
     "auth": "hermes_agent.cli.commands.auth:auth",
+    "bundles": "hermes_agent.cli.commands.bundles:bundles",
     "checkpoints": "hermes_agent.cli.commands.checkpoints:checkpoints",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
@@ -25,6 +26,7 @@ COMMANDS: dict[str, str] = {
 
 SUMMARIES: dict[str, str] = {
     "auth": "Show who is signed in, and which keys there are.",
+    "bundles": "Group skills that are used by one name.",
     "checkpoints": "Show what files were before the agent changed them, and put them back.",
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
