@@ -30,16 +30,18 @@ BOUNDARY = re.compile(r"Boundary:\s*([\w ]+)")
 WORDS_OF_A_REASON = 2
 
 
-def comments(module: Source) -> dict[int, str]:
+def comments(module: Source, holding: re.Pattern[str]) -> dict[int, str]:
+    # Taking a file apart costs a hundred times what looking into its text does.
+    if not holding.search(module.text):
+        return {}
     tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
     return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
 
 
 def without_reason(modules: Iterable[Source]) -> list[str]:
     found = []
-    # Splitting a file into its tokens takes long; most have nothing that could be a switch.
-    for module in (module for module in modules if SWITCH.search(module.text)):
-        for line, comment in comments(module).items():
+    for module in modules:
+        for line, comment in comments(module, SWITCH).items():
             rest = SWITCH.sub("", comment)
             if rest != comment and len(re.findall(r"\w+", rest)) < WORDS_OF_A_REASON:
                 found.append(f"{module.path}:{line}: {comment} gives no reason")
@@ -56,18 +58,13 @@ def catches_everything(handler: ast.ExceptHandler) -> bool:
 
 def catches(module: Source) -> Iterator[tuple[int, str]]:
     """Each place that catches everything: its line, and the boundary that a comment at its `try` or `except` names."""
-    wide = [
-        (block, handler.lineno)
-        for block in ast.walk(module.tree)
-        if isinstance(block, ast.Try)
-        for handler in block.handlers
-        if catches_everything(handler)
-    ]
-    said = comments(module) if wide else {}
-    for block, line in wide:
-        near = (block.lineno - 1, block.lineno, line - 1, line, line + 1)
-        mark = BOUNDARY.search(" ".join(said.get(number, "") for number in near))
-        yield line, mark[1].strip() if mark else ""
+    said = comments(module, BOUNDARY)
+    for block in ast.walk(module.tree):
+        if isinstance(block, ast.Try):
+            for line in (handler.lineno for handler in block.handlers if catches_everything(handler)):
+                near = (block.lineno - 1, block.lineno, line - 1, line, line + 1)
+                mark = BOUNDARY.search(" ".join(said.get(number, "") for number in near))
+                yield line, mark[1].strip() if mark else ""
 
 
 def unmarked(modules: Iterable[Source], boundaries: Mapping[str, Collection[str]]) -> list[str]:
