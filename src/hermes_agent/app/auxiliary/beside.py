@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.session import Session
+from hermes_agent.app.answering import Answerer
 from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.decks.deck import Deck
@@ -17,7 +18,7 @@ from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.model import Model
 from hermes_agent.host.late import late
-from hermes_agent.providers.broker import Broker, Ledger
+from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -70,7 +71,7 @@ class Beside:
             auxiliaries=self._auxiliaries, record=record, ledger=ledger, deck=deck, view=view, deadline=deadline
         )
 
-    def with_eyes(self, model: Broker, record: SessionRecord, ledger: Ledger) -> Model:
+    def with_eyes(self, model: Answerer, record: SessionRecord, ledger: Ledger) -> Model:
         """The model; one that sees no pictures with another that describes them to it, where one is named for that."""
         if model.sees or not self._auxiliaries.settings.vision.model:
             return model
