@@ -319,7 +319,8 @@ class Builder:
 
     async def _answering(self, record: SessionRecord, ledger: Ledger) -> Model:
         """The model that answers in this session. Raises `NoModel`."""
-        return self.beside.with_eyes(await self._broker(record.model, ledger), record, ledger)
+        model = await self._broker(record.model, ledger)
+        return self.beside.with_eyes(model, record, ledger, sees=model.sees)
 
     async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
         """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises

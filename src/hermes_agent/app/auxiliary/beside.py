@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.session import Session
-from hermes_agent.app.answering import Answerer
 from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.decks.deck import Deck
@@ -71,9 +70,9 @@ class Beside:
             auxiliaries=self._auxiliaries, record=record, ledger=ledger, deck=deck, view=view, deadline=deadline
         )
 
-    def with_eyes(self, model: Answerer, record: SessionRecord, ledger: Ledger) -> Model:
+    def with_eyes(self, model: Model, record: SessionRecord, ledger: Ledger, *, sees: bool) -> Model:
         """The model; one that sees no pictures with another that describes them to it, where one is named for that."""
-        if model.sees or not self._auxiliaries.settings.vision.model:
+        if sees or not self._auxiliaries.settings.vision.model:
             return model
         if self._described is None:
             self._described = late(DESCRIBED)(self._cache / "pictures")
