@@ -69,6 +69,8 @@ class Running(Protocol):
     - `poll` answers at once: None while it runs;
     - output (both streams, in the order written) is kept whole; `read` gives up to `limit` bytes from `start` on, while
       it runs too, empty at the present end; `output_path` is where the model finds the whole;
+    - `cover` puts bytes over what is in the output from `start` on, while the command runs too; the output stays as
+      long as it is;
     - `write` sends bytes to the input of a background command, and raises `PlaceFailed` for any other;
     - `kill` ends the command and everything that it started, whatever signals those ignore and whatever session they
       moved to, and returns within two seconds, True when nothing is left; after it `wait` returns.
@@ -93,6 +95,8 @@ class Running(Protocol):
     async def size(self) -> int: ...
 
     async def read(self, start: int, limit: int) -> bytes: ...
+
+    async def cover(self, start: int, data: bytes) -> None: ...
 
     async def write(self, data: bytes) -> None: ...
 

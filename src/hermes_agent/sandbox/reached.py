@@ -204,6 +204,13 @@ class ReachedRunning:
         _, _, rest = await ask(self._reach, "part", self.exec_id, str(start), str(limit))
         return rest
 
+    async def cover(self, start: int, data: bytes) -> None:
+        await ask(self._reach, "cover", self.exec_id, str(start), data=data)
+        if self._said.output is not None:
+            before = self._said.output
+            after = (before[:start] + data + before[start + len(data) :])[: len(before)]
+            self._said = replace(self._said, output=after if start < len(before) else before)
+
     async def write(self, data: bytes) -> None:
         await ask(self._reach, "send", self.exec_id, data=data)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
@@ -75,6 +75,14 @@ class FakeRunning:
 
     async def read(self, start: int, limit: int) -> bytes:
         return self._play.output[start : start + limit]
+
+    def goes_on(self, output: bytes) -> None:
+        """It writes more."""
+        self._play = replace(self._play, output=self._play.output + output)
+
+    async def cover(self, start: int, data: bytes) -> None:
+        before = self._play.output
+        self._play = replace(self._play, output=before[:start] + data + before[start + len(data) :])
 
     async def write(self, data: bytes) -> None:
         if not self._command.background:

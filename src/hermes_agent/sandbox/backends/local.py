@@ -24,6 +24,7 @@ from hermes_agent.sandbox.executions import (
     check_length,
     check_text,
     claim,
+    cover_part,
     get_file,
     identity_in,
     is_beginning,
@@ -255,6 +256,11 @@ class LocalRunning:
         if self._output is not None and not self._has_children:
             return self._output[start : start + limit]
         return await asyncio.to_thread(read_part, self._folder / "out", start, limit)
+
+    async def cover(self, start: int, data: bytes) -> None:
+        await asyncio.to_thread(cover_part, self._folder / "out", start, data)
+        if self._output is not None:
+            self._output = self._output[:start] + data + self._output[start + len(data) :]
 
     async def write(self, data: bytes) -> None:
         if not self.command.background or not self._child.is_alive:

@@ -121,6 +121,9 @@ class SyncedRunning:
     async def read(self, start: int, limit: int) -> bytes:
         return await self._running.read(start, limit)
 
+    async def cover(self, start: int, data: bytes) -> None:
+        await self._running.cover(start, data)
+
     async def write(self, data: bytes) -> None:
         await self._running.write(data)
 
