@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
@@ -116,6 +117,8 @@ class Place(Protocol):
       where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
+    - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
+      it is not, or the shell was not used yet;
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
@@ -135,6 +138,8 @@ class Place(Protocol):
     async def list(self, group: str) -> tuple[str, ...]: ...
 
     async def directory(self, shell: str) -> str: ...
+
+    async def exported(self, shell: str) -> Mapping[str, str]: ...
 
     async def get(self, path: str, folder: str = "") -> bytes: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock
@@ -152,6 +152,9 @@ class FakePlace:
     async def directory(self, shell: str) -> str:
         kept = [each for each in self.started if each.command.shell == shell and each.command.keeps]
         return kept[-1].cwd if kept else ""
+
+    async def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
+        return {}
 
     async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
         if path not in self.files:

@@ -38,7 +38,7 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, on_terminal, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
 
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
@@ -102,6 +102,9 @@ class LocalPlace:
 
     async def directory(self, shell: str) -> str:
         return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
+
+    async def exported(self, shell: str) -> Mapping[str, str]:
+        return await asyncio.to_thread(lambda: kept_variables(read_text(self._folder / shell / KEPT)))
 
     async def prune(self, minutes: int, megabytes: int) -> int:
         return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
