@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.sandbox.place import Place, Running
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.place import Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned, head_and_tail, is_binary
 
 SAMPLE = 8192
@@ -19,6 +21,7 @@ CHUNK, OVERLAP = 4 << 20, 16 << 10
 """Bytes that are looked through at a time, and how many of them were before: a secret that was only half written, or
 whose other half came with the next part, is found then. Multiples of `BLOCK`."""
 BLOCK = 4096
+COVER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,35 @@ async def shown_output(running: Running, caps: Caps) -> str:
     tail = await running.read(max(0, size - caps.max_bytes), caps.max_bytes)
     note = f"[{size:,} bytes; the middle is left out, the whole is in {running.output_path}]"
     return head_and_tail(text, cleaned(tail.decode("utf-8", "replace")).removesuffix("\n"), caps, left_out=note)
+
+
+class Covers:
+    """What covers the outputs of a place's commands, by command, as long as anybody looks at them."""
+
+    def __init__(self, place: Place, hiding: Hiding) -> None:
+        self._place = place
+        self._hiding = hiding
+        self._covers: dict[str, Cover] = {}
+
+    async def catch_up(self, running: Running) -> None:
+        """Cover what is new in a command's output."""
+        cover = self._covers.setdefault(running.exec_id, Cover(running, self._hiding))
+        with suppress(PlaceFailed):  # the next call says what is wrong with the place
+            await cover.catch_up()
+
+    async def keep(self, running: Running) -> None:
+        """Do so from time to time, and at the command's end."""
+        waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
+        try:
+            while not waiting.done():
+                await asyncio.wait([waiting], timeout=COVER_SECONDS)
+                await self.catch_up(running)
+        finally:
+            waiting.cancel()
+
+    async def hide(self, running: Running) -> None:
+        """Take secrets out of what is kept of a command that has ended. Raises `PlaceFailed`."""
+        await hide_kept(running, self._place, self._hiding, self._covers.pop(running.exec_id, None))
 
 
 async def hide_kept(running: Running, place: Place, hiding: Hiding, cover: Cover | None = None) -> None:

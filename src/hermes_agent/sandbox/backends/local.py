@@ -16,6 +16,7 @@ import msgspec
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import family
+from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import (
     EXEC_ID,
     KEPT,
@@ -38,6 +39,7 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
+from hermes_agent.sandbox.spare import Spare
 from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
 
 SMALL = 64 << 10
@@ -74,6 +76,7 @@ class LocalPlace:
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
+        self._spare = Spare(folder)
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     @cached_property
@@ -81,7 +84,9 @@ class LocalPlace:
         return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
-        return await asyncio.to_thread(self._start, exec_id, command)
+        running = await asyncio.to_thread(self._start, exec_id, command)
+        spawn(asyncio.to_thread(self._spare.make), name="the next record")
+        return running
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
@@ -114,7 +119,8 @@ class LocalPlace:
         return ""
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is held open but what was made ready for the next command."""
+        await asyncio.to_thread(self._spare.drop)
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
@@ -142,6 +148,7 @@ class LocalPlace:
         text = f"{said}\n{text}" if said else text
         try:
             claim(folder)
+            self._spare.give(folder)
         except FileExistsError as error:
             raise AlreadyStarted(f"{exec_id} was started before.") from error
         except OSError as error:

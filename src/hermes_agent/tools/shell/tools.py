@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -15,7 +14,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
-from hermes_agent.tools.output import REWRITTEN, Cover, Hiding, hide_kept, shown_output
+from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.shell.watching import LINE_END, Lookout, check_patterns
@@ -24,7 +23,6 @@ from hermes_agent.tools.starting import started, told_meanwhile
 EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
 WATCH_SECONDS = 0.2
-COVER_SECONDS = 10.0
 LATEST = 2000  # bytes at the end of the output that a person is shown of while it runs
 SLOW = 1.0  # seconds from which on it is worth saying how long a command took
 MARGIN = 400  # bytes of an answer that are not output
@@ -41,8 +39,7 @@ class ShellTools:
         self._place = place
         self._settings = settings
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
-        self._hiding = hiding or Hiding()
-        self._covers: dict[str, Cover] = {}
+        self._covers = Covers(place, hiding or Hiding())
         self._polled: dict[str, int] = {}
         self._lookouts: dict[str, Lookout] = {}
 
@@ -90,7 +87,7 @@ class ShellTools:
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
-            spawn(self._keep_covered(running), name=f"secrets of {running.exec_id}")
+            spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
             return said(f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}")
         return await self._finish(running, context, self._seconds(timeout, context))
 
@@ -111,7 +108,7 @@ class ShellTools:
             return said(await self._listed(group))
         running = await self._find(group, id)
         if action in ("poll", "log", "wait"):
-            await self._catch_up(running)
+            await self._covers.catch_up(running)
         match action:
             case "write":
                 await running.write(data.encode("utf-8", "replace"))
@@ -121,7 +118,7 @@ class ShellTools:
                 return said(await self._state(running) if gone else "It was killed, but something of it still runs.")
             case "wait":
                 line = await self._wait(running, self._seconds(timeout, context), context)
-                await self._catch_up(running)
+                await self._covers.catch_up(running)
                 news = await self._news(running)
                 return said(f"{news}\n[matched: {line}]" if line else news)
             case "poll":
@@ -155,7 +152,7 @@ class ShellTools:
             raise
         if ended is None:
             await running.kill()
-        await hide_kept(running, self._place, self._hiding, self._covers.pop(running.exec_id, None))
+        await self._covers.hide(running)
         output = await shown_output(running, self._caps)
         if ended is None:
             return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
@@ -163,7 +160,7 @@ class ShellTools:
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
-        await hide_kept(running, self._place, self._hiding, self._covers.pop(running.exec_id, None))
+        await self._covers.hide(running)
 
     async def _watch(self, running: Running, context: CallContext, seconds: float) -> tuple[Ended | None, str]:
         """Wait for the end, showing the latest line meanwhile; None with the reason where it must be ended."""
@@ -185,7 +182,7 @@ class ShellTools:
                 if size > most:
                     return None, f"the command wrote more than {self._settings.max_output_mb:,} MB"
                 if size > REWRITTEN and covering is None:
-                    covering = spawn(self._keep_covered(running), name=f"secrets of {running.exec_id}")
+                    covering = spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
                 if size != shown:
                     await self._show(running, context, size)
                     shown = size
@@ -194,21 +191,6 @@ class ShellTools:
             waiting.cancel()
             if covering is not None:
                 covering.cancel()
-
-    async def _keep_covered(self, running: Running) -> None:
-        """Cover secrets in what the command writes, from time to time and at its end."""
-        waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
-        try:
-            while not waiting.done():
-                await asyncio.wait([waiting], timeout=COVER_SECONDS)
-                await self._catch_up(running)
-        finally:
-            waiting.cancel()
-
-    async def _catch_up(self, running: Running) -> None:
-        cover = self._covers.setdefault(running.exec_id, Cover(running, self._hiding))
-        with suppress(PlaceFailed):  # the next call says what is wrong with the place
-            await cover.catch_up()
 
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
         """The latest line that is whole: a secret that is only half written is not known for one."""
