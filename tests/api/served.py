@@ -17,7 +17,7 @@ from hermes_agent.api.keys import open_keys
 from hermes_agent.api.serve import standing_by
 from hermes_agent.api.server import api_server
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.serving import SERVED
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.events import Entry

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.server import api_server, webhook_server
-from hermes_agent.app.serving import SERVED
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.inbound import Standing

@@ -11,7 +11,7 @@ from hermes_agent.api.figures import Figures
 from hermes_agent.api.server import webhook_server
 from hermes_agent.api.webhooks.incoming import check
 from hermes_agent.api.webhooks.signatures import signed
-from hermes_agent.app.serving import SERVED, WebhookRoute, WebhookSettings
+from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.events import MessageTaken, RunEnded

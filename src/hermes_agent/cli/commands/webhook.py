@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from hermes_agent.app.serving import WebhookSettings
+from hermes_agent.app.serving.settings import WebhookSettings
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock

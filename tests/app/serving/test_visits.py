@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.app.visits import Visit
+from hermes_agent.app.serving.visits import Visit
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place
