@@ -25,7 +25,7 @@ from hermes_agent.api.webhooks.filling import field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
-from hermes_agent.app.serving.visits import deliver_once
+from hermes_agent.app.visits.visit import deliver_once
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text

@@ -1,1 +1,1 @@
-"""What the surfaces that serve many people share: their settings, and what each person may reach."""
+"""Settings of what listens."""
