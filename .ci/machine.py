@@ -1,4 +1,4 @@
-"""What the tests use of the machine: PostgreSQL, and ripgrep, bubblewrap, podman, sshd, dovecot where they are there."""
+"""What the tests use of the machine: PostgreSQL; ripgrep, bubblewrap, podman, sshd and dovecot where they are there."""
 
 import os
 import shutil

@@ -61,7 +61,7 @@ def test_lines_lists_links_and_pictures_are_kept():
         '<a href="https://x.test/">here</a> <a href="https://y.test">https://y.test</a> <img alt="sea">'
     )
 
-    text = "Title||One|two||- a|- b||x|y||here (https://x.test/) https://y.test [sea]"
+    text = "Title||One|two||- a|- b||x|y|here (https://x.test/) https://y.test [sea]"
     assert visible_text(html) == text.replace("|", "\n")
 
 

@@ -142,7 +142,8 @@ class Mailbox:
             raise
         except imaplib.IMAP4.error as error:
             raise TokenRefused(f"The mailbox {login.user} lets nobody in: {error}") from error
-        _checked(box.client.select(f'"{login.folder}"'))
+        chosen: tuple[str, list[Any]] = box.client.select(f'"{login.folder}"')
+        _checked(chosen)
 
     def _search(self, box: BaseMailBox, criteria: str) -> list[str]:
         box.client.untagged_responses.pop("EXISTS", None)
