@@ -18,8 +18,10 @@ from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.events import ToolStarted
 from hermes_agent.core.inbound import Busy, Conversation, Inbound
 from hermes_agent.core.messages import Text
+from hermes_agent.core.model import TextDelta
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
@@ -150,10 +152,19 @@ async def _ended(runtime: Runtime, session: str, after: int) -> None:
 
 
 async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int) -> None:
-    """In the middle of a run: another message."""
-    await asyncio.sleep(chance.random() * 0.03)
-    if runtime.hermes.runs(session):
-        await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)
+    """In the middle of a run: another message, or, while the model speaks or a tool works, a stop."""
+    if chance.random() < 0.5:
+        await asyncio.sleep(chance.random() * 0.03)
+        if runtime.hermes.runs(session):
+            await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)
+        return
+    wanted = chance.choice((TextDelta, ToolStarted))
+    after = await runtime.store.history.last_number(session)
+    async with aclosing(runtime.hermes.follow(session, after)) as events:
+        async for seen in events:
+            if isinstance(seen.event, wanted):
+                runtime.hermes.stop_now(session, "the bench says so")
+                return
 
 
 def _inbound(runtime: Runtime, chance: random.Random, number: int, busy: Busy = Busy.STEER) -> Inbound:
