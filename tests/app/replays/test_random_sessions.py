@@ -1,4 +1,4 @@
-"""Replays of random sessions: parallel calls, failures, retries, steering."""
+"""Replays of random sessions: parallel calls, failures, retries, steering, stops."""
 
 from __future__ import annotations
 
