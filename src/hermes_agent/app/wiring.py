@@ -104,6 +104,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         means = Means(
             secret=secrets.get,
             redact=secrets.redact,
+            mask=secrets.mask,
             notes=lambda: notes,
             store=lambda: store,
             standing=options.standing,
