@@ -41,14 +41,15 @@ MESSAGES = ("Go on.", "Now the other one.", "Почему?", "什么时候种番
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How a random session may look: messages, turns of each run at most (with `steady`: just so many), and the seconds
-    of model and tools."""
+    """How a random session may look: messages, turns of each run at most (with `steady`: just so many), the seconds of
+    model and tools, and whether somebody stops runs."""
 
     messages: int = 3
     turns: int = 5
     pace: Pace = field(default_factory=Pace)
     tool_seconds: float = 0.002
     faults: bool = True
+    stops: bool = False
     steady: bool = False
 
 
@@ -137,7 +138,7 @@ async def _talk(runtime: Runtime, folder: Path, chance: random.Random, shape: Sh
         await runtime.hermes.submit(_inbound(runtime, chance, number), session)
         async with asyncio.TaskGroup() as group:
             if shape.faults and chance.random() < 0.3:
-                group.create_task(_disturb(runtime, session, chance, number))
+                group.create_task(_disturb(runtime, session, chance, number, shape))
             group.create_task(_ended(runtime, session, after))
     for _ in range(1000):
         if not await runtime.hermes.resume(session):
@@ -151,9 +152,9 @@ async def _ended(runtime: Runtime, session: str, after: int) -> None:
             pass
 
 
-async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int) -> None:
+async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int, shape: Shape) -> None:
     """In the middle of a run: another message, or, while the model speaks or a tool works, a stop."""
-    if chance.random() < 0.5:
+    if not shape.stops or chance.random() < 0.5:
         await asyncio.sleep(chance.random() * 0.03)
         if runtime.hermes.runs(session):
             await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)

@@ -1,4 +1,4 @@
-"""Replays of random sessions: parallel calls, failures, retries, steering, stops."""
+"""Replays of random sessions: parallel calls, failures, retries, steering."""
 
 from __future__ import annotations
 
