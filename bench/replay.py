@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.figures import Figure
 from bench.random_session import Shape, differences, record
 from bench.random_session import replay as play
+from hermes_agent.core.errors import HermesError
 from hermes_agent.providers.demo.script import Pace
 
 SESSIONS = 1000
@@ -41,8 +42,12 @@ async def sessions(seeds: range, shape: Shape | None = None) -> int:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             await record(folder, seed, shape)
-            await play(folder)
-            if found := differences(folder):
+            try:
+                await play(folder)
+                found = differences(folder)
+            except* HermesError as failed:
+                found = [repr(failed.exceptions[0])]
+            if found:
                 print(f"seed {seed}: {found[0]}", file=sys.stderr)
                 wrong += 1
     return wrong
