@@ -56,6 +56,7 @@ NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
+SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify")
@@ -121,7 +122,8 @@ class Toolkit:
         hiding = Hiding(redact=means.redact, mask=means.mask)
         self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, hiding=hiding)
         self._todos = Todos(home.cache / "todo")
-        self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._place)
+        self._skills_place = self._place if settings.terminal.place != "local" else self._chosen(SKILLS_PLACE)
+        self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._skills_place)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -252,10 +254,11 @@ class Toolkit:
         """End what is held open for the place and the skills; commands go on."""
         await self.skills.close()
         await self._place.close()
+        await self._skills_place.close()
 
-    def _chosen(self) -> ChosenPlace:
+    def _chosen(self, maker: str = PLACE) -> ChosenPlace:
         def make() -> Place:
-            made: Place = late(PLACE)(self._home, self._settings.terminal, environment())
+            made: Place = late(maker)(self._home, self._settings.terminal, environment())
             return made
 
         return ChosenPlace(self._settings.terminal.place, make)

@@ -88,13 +88,14 @@ class Bubblewrap:
         """Parents before what is in them; where a path is both, it is hidden."""
         walls = self._walls
         open_ = [*walls.writable, *([cell.workspace] if cell else [])]
-        wanted = {os.path.realpath(path): "--bind" for path in open_}
+        wanted = {os.path.realpath(path): "--ro-bind" for path in walls.readable}
+        wanted |= {os.path.realpath(path): "--bind" for path in open_}
         wanted |= {os.path.realpath(path): "hide" for path in walls.hidden}
         for path in sorted(wanted, key=lambda path: path.count("/")):
             if wanted[path] == "hide":
                 yield from _hide(path)
             elif Path(path).exists():
-                yield from ("--bind", path, path)
+                yield from (wanted[path], path, path)
         if cell is not None:
             yield from _record(cell)
         if walls.network:
