@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
 from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.core.tool import Tool
@@ -31,11 +33,17 @@ class Toolbox(Protocol):
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 
 
+class Closing(Protocol):
+    """What is kept of a run besides its log: `changes` are committed together with its end. It raises nothing."""
+
+    def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
     runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
-    `redact` takes secrets out of what tools say, before anybody sees or keeps it.
+    `redact` takes secrets out of what tools say, before anybody sees or keeps it; `closing` adds to the run's end.
     """
 
     model: Model
@@ -51,3 +59,4 @@ class Agent:
     max_parallel: int = 8
     attended: bool = True
     redact: Callable[[str], str] = str
+    closing: Closing | None = None

@@ -16,8 +16,10 @@ from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.learning import Learning
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.prefixes import Prefixes
+from hermes_agent.store.proposals import Proposals
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger
@@ -52,6 +54,8 @@ class Store:
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
         self.versions = Versions(engine)
+        self.learning = Learning(engine, clock, self.workers)
+        self.proposals = Proposals(engine)
         self.cool_downs = CoolDowns(engine)
         self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)

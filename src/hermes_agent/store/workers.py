@@ -21,7 +21,10 @@ REGISTER = (
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
-BUSY_PEERS = f"{PEERS} AND EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id)"
+BUSY_PEERS = (
+    f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
+    "OR EXISTS (SELECT 1 FROM learning_job WHERE learning_job.owner = worker.id AND ended IS NULL))"
+)
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
 FREE = (
