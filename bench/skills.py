@@ -9,10 +9,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import skills_ref.validator
+
 from bench.data import dataset
 from bench.figures import Figure
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.section import estimate_tokens
+from hermes_agent.skills.format import problems
 from hermes_agent.skills.library import Library
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.offer import index_text
@@ -30,7 +33,7 @@ def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         figures = asyncio.run(in_the_prompt(Path(folder)))
         if (data := dataset("skills")) is not None:
-            figures += asyncio.run(finding(Path(folder), data))
+            figures += [*asyncio.run(finding(Path(folder), data)), agreement(data)]
     return figures
 
 
@@ -85,6 +88,16 @@ async def finding(folder: Path, data: Path) -> list[Figure]:
         Figure(name=f"tasks without their skill among {WITHIN}", value=100 * missed / len(tasks), unit="%", limit=10),
         Figure(name="finding, p95", value=1000 * sorted(seconds)[int(0.95 * len(seconds))], unit="ms", limit=30),
     ]
+
+
+def agreement(data: Path) -> Figure:
+    """Skills of the public sets on which the format's own validator says otherwise than we do."""
+    differ = 0
+    for skill in pool(data):
+        fields = {"name": skill.name, "description": skill.about}
+        theirs = skills_ref.validator.validate_metadata(fields, Path("/", skill.name))
+        differ += bool(theirs) != bool(problems(fields, skill.name))
+    return Figure(name="skills judged otherwise than by the reference", value=differ, unit="skills", limit=0)
 
 
 def pool(data: Path) -> Iterator[Indexed]:

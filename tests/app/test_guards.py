@@ -9,6 +9,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.events import Asked, ToolEnded, ToolStarted
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.faults import Status
 from hermes_agent.tools.schema import collect
 from tests.app.place import place
 
@@ -44,6 +45,63 @@ async def test_an_approval_is_for_one_command_and_one_time(tmp_path):
         await here.ended(after)
 
         assert [entry.event.kind for entry in await here.log()].count("asked") == 2
+
+
+def judging(opinion):
+    """A model that asks for a dangerous command, and gives its opinion where it is asked as the judge."""
+
+    def script(heard):
+        if heard.model == "judge":
+            return opinion
+        return Call("terminal", DANGEROUS) if heard.turn == 0 else Say("Done.")
+
+    return script
+
+
+SMART = "approvals:\n  mode: smart\nauxiliary:\n  judge:\n    model: custom/judge\n"
+
+
+@pytest.mark.parametrize(("opinion", "left"), [("APPROVE", False), ("DENY", True)])
+async def test_the_judge_decides_in_a_persons_place_and_is_paid_under_its_purpose(tmp_path, opinion, left):
+    async with place(tmp_path, judging(Say(opinion)), more=SMART) as here:
+        (tmp_path / "work/build").mkdir()
+        ended = await here.say("Clean up")
+
+        assert ended.text == "Done."
+        assert (tmp_path / "work/build").exists() is left
+        assert ("The auxiliary model refused it" in (await results(here))[0]) is left
+        rows = await here.runtime.store.usage.rows(here.record.id)
+        assert [(row.purpose, row.model, row.outcome) for row in rows] == [
+            ("chat", "m", "ok"),
+            ("judge", "judge", "ok"),
+            ("chat", "m", "ok"),
+        ]
+        assert len({row.run for row in rows}) == 1
+
+
+@pytest.mark.parametrize("opinion", [Say("ASK"), Say("Well, I do not know."), Status(400)])
+async def test_where_the_judge_is_in_doubt_or_fails_the_person_decides(tmp_path, opinion):
+    async with place(tmp_path, judging(opinion), more=SMART) as here:
+        (tmp_path / "work/build").mkdir()
+        after = await here.tell("Clean up")
+        asked = (await here.until(Asked)).event
+        await here.tell(here.inbound("once", answers=asked.question))
+        await here.ended(after)
+
+        assert not (tmp_path / "work/build").exists()
+
+
+async def test_without_a_model_of_its_own_the_one_that_answers_judges(tmp_path):
+    def script(heard):
+        if "You judge" in heard.system:
+            return Say("APPROVE")
+        return Call("terminal", DANGEROUS) if heard.turn == 0 else Say("Done.")
+
+    async with place(tmp_path, script, more="approvals:\n  mode: smart\n") as here:
+        assert (await here.say("Clean up")).text == "Done."
+
+        rows = await here.runtime.store.usage.rows(here.record.id)
+        assert [(row.purpose, row.model) for row in rows] == [("chat", "m"), ("judge", "m"), ("chat", "m")]
 
 
 async def test_where_nobody_is_there_it_is_refused(tmp_path):

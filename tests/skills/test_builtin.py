@@ -19,4 +19,4 @@ def test_a_bundled_skill_is_a_good_one(name: str):
 
 
 def test_the_set_is_small():
-    assert 6 <= len(FOLDERS) <= 12
+    assert 12 <= len(FOLDERS) <= 15

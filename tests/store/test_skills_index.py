@@ -6,6 +6,7 @@ import apsw
 import pytest
 
 from hermes_agent.core.errors import StoreError
+from hermes_agent.store import skills_index
 from hermes_agent.store.skills_index import Indexed, SkillsIndex
 from hermes_agent.store.skills_words import STOP_WORDS
 
@@ -91,3 +92,21 @@ async def test_a_file_that_cannot_be_made_is_a_store_error(tmp_path: Path):
     with pytest.raises(StoreError):
         await index.page(ROOTS)
     await index.close()
+
+
+async def test_what_another_program_adds_is_counted(tmp_path: Path, index: SkillsIndex):
+    await index.update([skill("tea", about="makes oolong")])
+    assert await index.search("a cup of matcha", ROOTS) == []
+    other = SkillsIndex(tmp_path / "skills.db")
+    await other.update([skill("cup", about="holds matcha")])
+    await other.close()
+
+    assert [row.name for row in await index.search("a cup of matcha", ROOTS)] == ["cup"]
+
+
+async def test_words_are_not_remembered_without_end(index: SkillsIndex):
+    await index.update([skill("tea", about="makes oolong")])
+    for first in range(0, skills_index.COUNTED + 2_000, 1_000):
+        await index.search(" ".join(f"w{number:x}" for number in range(first, first + 1_000)), ROOTS)
+
+    assert len(index._counts) <= skills_index.COUNTED + 1_000

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.settings import Settings
@@ -13,12 +15,13 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Principal
-from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
+from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
@@ -27,9 +30,20 @@ from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.providers.tool_schemas import fitted
 from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session
 from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
+
+
+class Auxiliary(Protocol):
+    """Gives the model that works for a session for a purpose, in the ledger under that purpose: of a run where its
+    `ledger` is given, else of its own. Behind it stands the model that answers, unless it is wanted `alone`. Raises
+    `NoModel`."""
+
+    def __call__(
+        self, purpose: Purpose, record: Session, ledger: Ledger | None = None, *, alone: bool = False
+    ) -> Awaitable[Model]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +51,7 @@ class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
     process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
     questions; `build` makes the agent of a session under its journal. `is_owner` knows
-    the principals whose `notes` are the home's own."""
+    the principals whose `notes` are the home's own; `auxiliary` gives the model that works for a purpose."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -54,6 +68,7 @@ class Runtime:
     skills: Skills
     notes: Notes
     is_owner: Callable[[str], bool]
+    auxiliary: Auxiliary
     model: str = ""
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
+from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
@@ -92,6 +93,10 @@ class Settings:
     models: dict[str, ModelOverride] = field(
         default_factory=dict,
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
+    )
+    auxiliary: AuxiliarySettings = field(
+        default_factory=AuxiliarySettings,
+        metadata={"doc": "Models beside the one that answers; `model` empty in one of these: the one that answers."},
     )
     agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Turns, time and habits of a run."})
     compaction: CompactionSettings = field(

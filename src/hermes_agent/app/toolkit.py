@@ -79,13 +79,11 @@ def no_store() -> Store:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What guards and tools ask of the rest, when they need it: `judge` the auxiliary model (`approvals.mode: smart`),
-    `secret` for the value of a secret, empty where there is none, `redact` for a text without any known secret; `notes`
-    for those of the home, `is_owner` whether a principal, by their key, is the one whose home this is. `http` is what
-    the web is reached by.
-    `store` gives the log."""
+    """What guards and tools ask of the rest, when they need it: `secret` for the value of a secret, empty where there
+    is none, `redact` for a text without any known secret; `notes` for those of the home, `is_owner` whether a
+    principal, by their key, is the one whose home this is. `http` is what the web is reached by. `store` gives the
+    log."""
 
-    judge: Ask | None = None
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
@@ -167,10 +165,17 @@ class Toolkit:
         return self._boxes[surface, small]
 
     def hooks(
-        self, granted: Sequence[str] | None, *, attended: bool, session: str = "", surface: str = CLI
+        self,
+        granted: Sequence[str] | None,
+        *,
+        attended: bool,
+        session: str = "",
+        surface: str = CLI,
+        judge: Ask | None = None,
     ) -> tuple[Hook, ...]:
-        """What stands around every call of a run; `granted` names capabilities, None all that the surface has. To be
-        asked for once a run: what people said about this run holds for these hooks alone."""
+        """What stands around every call of a run; `granted` names capabilities, None all that the surface has; `judge`
+        is the auxiliary model that is asked before a person (`approvals.mode: smart`). To be asked for once a run: what
+        people said about this run holds for these hooks alone."""
         named = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.toolsets(surface)),
@@ -181,7 +186,7 @@ class Toolkit:
             FirstUse(self._spill),
             FirstUse(lambda: late(NEARBY)(self._home.cache / "context")),
             FirstUse(lambda: late(GUARDRAILS)(self._settings.guardrails)),
-            FirstUse(lambda: self._permission_hook(standpoint)),
+            FirstUse(lambda: self._permission_hook(standpoint, judge)),
             *([FirstUse(self._checkpoint_hook)] if self._settings.checkpoints.enabled else []),
         )
 
@@ -189,11 +194,10 @@ class Toolkit:
         hook: Hook = late(CHECKPOINTS)(self._home.root / "checkpoints", self._settings.checkpoints, self._clock)
         return hook
 
-    def _permission_hook(self, standpoint: Standpoint) -> Hook:
-        terminal, approvals = self._settings.terminal, self._settings.approvals
-        variables = scrubbed(environment(), terminal.env_passthrough)
-        judge = self._means.judge if approvals.mode == "smart" else None
-        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, judge)
+    def _permission_hook(self, standpoint: Standpoint, judge: Ask | None) -> Hook:
+        variables = scrubbed(environment(), self._settings.terminal.env_passthrough)
+        asked = judge if self._settings.approvals.mode == "smart" else None
+        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, asked)
         return hook
 
     def offer(self, tools: Sequence[object]) -> None:

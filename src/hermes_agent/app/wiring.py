@@ -15,7 +15,8 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.chains import chain_of
+from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.chains import chain_alone, chain_before, chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
@@ -29,6 +30,7 @@ from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
@@ -47,10 +49,14 @@ from hermes_agent.store.workers import Timings
 from hermes_agent.tools.surfaces import GUEST
 
 if TYPE_CHECKING:
+    from hermes_agent.app.auxiliary.models import Auxiliaries
     from hermes_agent.app.outside import Outside
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
+    from hermes_agent.tools.permission.smart import Ask
 
+AUXILIARIES = "hermes_agent.app.auxiliary.models:Auxiliaries"
+JUDGE = "hermes_agent.app.auxiliary.judge:Judge"
 OUTSIDE = "hermes_agent.app.outside:Outside"
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
@@ -163,6 +169,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             build=builder.apart,
             notes=notes,
             is_owner=options.is_owner,
+            auxiliary=builder.auxiliary,
             model=options.model,
         )
 
@@ -261,6 +268,12 @@ class Builder:
             )
             return made
 
+        async def judge(question: str) -> str:
+            beside = partial(self.auxiliaries(deck).model, Purpose.JUDGE, record, ledger)
+            ids = deck.own(record.id, Purpose.JUDGE).ids
+            made: Ask = late(JUDGE)(make=beside, view=journal.session, ids=ids, deadline=limits.deadline)
+            return await made(question)
+
         agent = Agent(
             model=late(UNFENCED)(model, recall.answered) if recall else model,
             tools=toolbox,
@@ -271,7 +284,11 @@ class Builder:
             clock=own.clock,
             ids=own.ids,
             hooks=self.toolkit.hooks(
-                self.options.capabilities, attended=self.options.attended, session=record.id, surface=surface
+                self.options.capabilities,
+                attended=self.options.attended,
+                session=record.id,
+                surface=surface,
+                judge=judge,
             ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
@@ -282,12 +299,31 @@ class Builder:
         )
         return deck.outfit(record.id, agent)
 
-    async def _broker(self, model: str, ledger: Ledger) -> Broker:
-        """The broker of a model: the one named, else this process's, else the configured one. Raises `NoModel`."""
-        settings, name = self.loaded.value, model or self.options.model
-        cool_downs = StoredCoolDowns(self.store, self.clock)
-        chain = await chain_of(self.loaded, self.secrets, name, cool_downs, self._reachable)
-        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=settings.model)
+    async def auxiliary(
+        self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
+    ) -> Model:
+        """The model that works for this session for a purpose, beside the one that answers; see `Auxiliaries.model`."""
+        return await self.auxiliaries(self.deck).model(purpose, record, ledger, alone=alone)
+
+    def auxiliaries(self, deck: Deck) -> Auxiliaries:
+        """The auxiliary models of this process, as they come out of this deck."""
+        made: Auxiliaries = late(AUXILIARIES)(
+            settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book, deck=deck
+        )
+        return made
+
+    async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Broker:
+        """The broker of a model: the one named, else this process's, else the configured one; `first` as in `Brokers`.
+        Raises `NoModel`."""
+        name, cool_downs = main or self.options.model, StoredCoolDowns(self.store, self.clock)
+        parts = (self.loaded, self.secrets)
+        if first and alone:
+            chain = await chain_alone(first, *parts, cool_downs, self._reachable)
+        elif first:
+            chain = await chain_before(first, *parts, name, cool_downs, self._reachable)
+        else:
+            chain = await chain_of(*parts, name, cool_downs, self._reachable)
+        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=self.loaded.value.model)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
         person = person_of(record.principal, self.options.is_owner, record.conversation)

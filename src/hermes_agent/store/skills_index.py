@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import apsw
+import msgspec
 
 from hermes_agent.store.finding.terms import spaced
 from hermes_agent.store.skills_words import STOP_WORDS
@@ -22,7 +23,7 @@ from hermes_agent.store.sqlite.errors import explain
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-FORMAT = 1
+FORMAT = 2
 TOKENIZER = ("porter", "unicode61")
 SCHEMA = f"""
 CREATE TABLE skill (
@@ -32,6 +33,10 @@ CREATE TABLE skill (
 CREATE INDEX skill_name ON skill (name, root);
 CREATE INDEX skill_root ON skill (root, folder, stamp);
 CREATE INDEX skill_family ON skill (family, name);
+CREATE TABLE name_word (
+    stem TEXT NOT NULL, skill INTEGER NOT NULL, parts INTEGER NOT NULL, PRIMARY KEY (stem, skill)
+) WITHOUT ROWID;
+CREATE INDEX name_word_skill ON name_word (skill);
 CREATE VIRTUAL TABLE head USING fts5(name, about, content='', contentless_delete=1, tokenize="porter unicode61");
 CREATE VIRTUAL TABLE body USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61");
 CREATE VIRTUAL TABLE head_word USING fts5vocab(head, 'row');
@@ -44,13 +49,16 @@ RAREST = 20
 AGAIN = 0.5
 NAME_SAID = 2.0
 BODY = 1.0  # against a word of name or description
-NAME_WORDS = 60
 SHORTLIST = 60
 # A word that more than this share of the skills know says nothing about a task.
 COMMON = 30
 FEW = 8
 LONGEST_TASK = 8_000
+COUNTED = 20_000  # words whose counts are remembered
 LONGEST_BODY = 100_000
+SAID_WHOLE = (
+    "SELECT skill, sum(value) FROM json_each(?) JOIN name_word ON stem = key GROUP BY skill HAVING count(*) = parts"
+)
 WORD = re.compile(r"[^\W_]+")
 
 
@@ -92,6 +100,9 @@ class SkillsIndex:
         self._thread: ThreadPoolExecutor | None = None
         self._connection: apsw.Connection | None = None
         self._stems: Callable[[str], list[str]] = str.split
+        # How many skills know a stem ("": how many there are), as of one state of the file.
+        self._counts: dict[str, int] = {}
+        self._state: object = None
 
     async def stamps(self, root: str) -> dict[str, str]:
         """Folder -> stamp, of every skill known under a root."""
@@ -107,11 +118,12 @@ class SkillsIndex:
         folders = [*gone, *(each.folder for each in put)]
 
         def work(db: apsw.Connection) -> None:
+            self._counts.clear()
             with db:
                 for folder in folders:
                     _forget(db, folder)
                 for each in put:
-                    _add(db, each)
+                    _add(db, each, self._stems)
 
         await self._in_thread(work)
 
@@ -222,7 +234,7 @@ class SkillsIndex:
         for row, score in db.execute(best.format("body"), (match, SHORTLIST)):
             scores[row] -= BODY * score
             told[row] -= score
-        named = self._names_said(db, weights, rarest[:NAME_WORDS])
+        named = self._names_said(db, weights)
         for row, worth in named.items():
             scores[row] += NAME_SAID * worth
         enough = sum(weights[word] for word in rarest[:2]) / 2
@@ -240,7 +252,7 @@ class SkillsIndex:
     def _weights(self, db: apsw.Connection, task: str) -> dict[str, float]:
         """What each telling word of a task is worth: much where few skills know it, more where it is said again.
         Of words with one stem the first stands for all."""
-        everything = db.execute("SELECT count(*) FROM skill WHERE problem = ''").get
+        everything = self._count(db, "")
         weights: dict[str, float] = {}
         seen: set[str] = set()
         said_words = Counter(filter(_tells, WORD.findall(spaced(task[:LONGEST_TASK].lower()))))
@@ -249,23 +261,28 @@ class SkillsIndex:
             if stem in seen:
                 continue
             seen.add(stem)
-            known = db.execute("SELECT doc FROM head_word WHERE term = ?", (stem,)).get or 0
-            known = known or db.execute("SELECT doc FROM body_word WHERE term = ?", (stem,)).get or 0
+            known = self._count(db, stem)
             if 0 < known <= max(everything / COMMON, FEW):
                 rare = math.log(1 + (everything - known + 0.5) / (known + 0.5))
                 weights[word] = rare * (1 + AGAIN * math.log(said))
         return weights
 
-    def _names_said(self, db: apsw.Connection, weights: dict[str, float], words: list[str]) -> dict[int, float]:
+    def _count(self, db: apsw.Connection, stem: str) -> int:
+        """How many skills know a stem, in name and description, else in the body. Asked anew when the file changed:
+        counting the words of a long task is a third of a search."""
+        state = db.pragma("data_version")
+        if state != self._state or len(self._counts) > COUNTED:
+            self._counts.clear()
+            self._state = state
+        if stem not in self._counts:
+            self._counts[stem] = _counted(db, stem)
+        return self._counts[stem]
+
+    def _names_said(self, db: apsw.Connection, weights: dict[str, float]) -> dict[int, float]:
         """The skills whose whole name is said, and what its words are worth."""
-        sql = "SELECT id, name FROM skill WHERE id IN (SELECT rowid FROM head WHERE head MATCH ?)"
-        said: dict[int, float] = {}
         worth = {self._stems(word)[0]: weight for word, weight in weights.items()}
-        for row, name in db.execute(sql, (f"name : ({_any_of(words)})",)):
-            parts = self._stems(str(name))
-            if parts and all(part in worth for part in parts):
-                said[int(row)] = sum(worth[part] for part in parts)
-        return said
+        rows = db.execute(SAID_WHOLE, (msgspec.json.encode(worth).decode(),))
+        return {int(row): float(said) for row, said in rows}
 
     def _shares(self, db: apsw.Connection, row: int, words: list[str]) -> bool:
         """Whether name and description hold two of these words, or the only one."""
@@ -293,11 +310,19 @@ def _make(connection: apsw.Connection) -> None:
 def _forget(db: apsw.Connection, folder: str) -> None:
     row = db.execute("DELETE FROM skill WHERE folder = ? RETURNING id", (folder,)).get
     if row is not None:
+        db.execute("DELETE FROM name_word WHERE skill = ?", (row,))
         db.execute("DELETE FROM head WHERE rowid = ?", (row,))
         db.execute("DELETE FROM body WHERE rowid = ?", (row,))
 
 
-def _add(db: apsw.Connection, skill: Indexed) -> None:
+def _counted(db: apsw.Connection, stem: str) -> int:
+    if not stem:
+        return int(db.execute("SELECT count(*) FROM skill WHERE problem = ''").get)
+    found = db.execute("SELECT doc FROM head_word WHERE term = ?", (stem,)).get
+    return int(found or db.execute("SELECT doc FROM body_word WHERE term = ?", (stem,)).get or 0)
+
+
+def _add(db: apsw.Connection, skill: Indexed, stems: Callable[[str], list[str]]) -> None:
     row = db.execute(
         "INSERT INTO skill (folder, root, name, family, stamp, problem, card) VALUES (?, ?, ?, ?, ?, ?, ?) "
         "RETURNING id",
@@ -307,6 +332,8 @@ def _add(db: apsw.Connection, skill: Indexed) -> None:
         about = spaced(skill.about)
         db.execute("INSERT INTO head (rowid, name, about) VALUES (?, ?, ?)", (row, spaced(skill.name), about))
         db.execute("INSERT INTO body (rowid, text) VALUES (?, ?)", (row, spaced(skill.body[:LONGEST_BODY])))
+        parts = set(stems(spaced(skill.name)))
+        db.executemany("INSERT INTO name_word VALUES (?, ?, ?)", [(part, row, len(parts)) for part in parts])
 
 
 FIELDS = "folder, root, name, card, problem"

@@ -8,7 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
+from hermes_agent.cli.commands.prompt import measured
 from hermes_agent.core.errors import UnknownSession
+from hermes_agent.tools.schema import Quarantined
 from tests.cli.kept import GARDEN, WORK, filled
 from tests.cli.shell import typed
 
@@ -43,3 +45,39 @@ def test_two_prompts_are_compared(tmp_path: Path) -> None:
 def test_a_session_without_a_prompt_is_told(tmp_path: Path) -> None:
     with pytest.raises(UnknownSession, match="has no prompt yet"):
         typed(filled(tmp_path), "prompt", "--session", WORK)
+
+
+def test_a_session_that_there_is_not_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UnknownSession, match="20990101"):
+        typed(filled(tmp_path), "prompt", "--session", "20990101_000000_nobody")
+
+
+def test_the_prompt_of_a_new_session_is_shown_before_a_model_is_chosen(tmp_path: Path) -> None:
+    parts = json.loads(typed(filled(tmp_path), "prompt", "--json").out)
+
+    assert [part["name"] for part in parts][:2] == ["identity", "how to work"]
+    assert parts[-1]["name"] == "tools"
+    assert "read_file" in parts[-1]["text"]
+
+
+def test_the_prompt_of_a_new_session_fits_the_window_of_its_model(tmp_path: Path) -> None:
+    home = filled(tmp_path)
+    (home / "SOUL.md").write_text("I am somebody. " * 2_000)
+    large = json.loads(typed(home, "prompt", "--json").out)
+    (home / "config.yaml").write_text("model:\n  default: ollama/small\n  window: 8192\n")
+    small = json.loads(typed(home, "prompt", "--json").out)
+
+    assert small[0]["tokens"] < large[0]["tokens"]
+
+
+def test_a_new_prompt_is_compared_with_that_of_a_session(tmp_path: Path) -> None:
+    lines = typed(filled(tmp_path), "prompt", "--against", GARDEN).out.splitlines()
+
+    assert [line.split()[0] for line in lines][:2] == ["SECTION", "identity"]
+    assert not any("byte for byte" in line for line in lines)
+
+
+def test_tools_that_are_not_offered_are_named_below() -> None:
+    said = measured([], [Quarantined(name="odd", reason="its schema refers to itself")])
+
+    assert said.splitlines()[-1] == "The tool `odd` is not offered: its schema refers to itself."

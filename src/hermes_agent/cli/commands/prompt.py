@@ -59,11 +59,15 @@ def prompt(surface: Surface, session: str, against: str, wanted: str, as_json: b
     elif against and not parts:
         say("Both prompts are the same, byte for byte.")
     else:
-        rows = [(part.name, f"{part.bytes:,}", f"{part.tokens:,}", part.hash) for part in parts]
-        rows.append(("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""))
-        say(table(rows, ("SECTION", "BYTES", "TOKENS", "HASH"), right=(1, 2)))
-        for tool in aside:
-            say(f"The tool `{tool.name}` is not offered: {tool.reason}.")
+        say(measured(parts, aside))
+
+
+def measured(parts: Sequence[Part], aside: Sequence[Quarantined]) -> str:
+    """The sections and their sizes as a table, and below it which tools are not offered."""
+    rows = [(part.name, f"{part.bytes:,}", f"{part.tokens:,}", part.hash) for part in parts]
+    rows.append(("all", f"{sum(part.bytes for part in parts):,}", f"{sum(part.tokens for part in parts):,}", ""))
+    left_out = [f"The tool `{tool.name}` is not offered: {tool.reason}." for tool in aside]
+    return "\n".join([table(rows, ("SECTION", "BYTES", "TOKENS", "HASH"), right=(1, 2)), *left_out])
 
 
 async def frozen(store: Store, name: str) -> list[Part]:

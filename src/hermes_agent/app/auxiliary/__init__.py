@@ -1,0 +1,1 @@
+"""Models that work beside the one that answers, each for a purpose of its own."""

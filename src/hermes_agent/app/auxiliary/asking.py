@@ -1,0 +1,49 @@
+"""One question to an auxiliary model, and its words."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from hermes_agent.core.errors import EmptyReply
+from hermes_agent.core.messages import Message
+from hermes_agent.core.model import Model, ModelRequest, Reply
+from hermes_agent.core.section import Section, freeze
+
+LONGEST = 2_000
+"""Tokens of a short answer, with room for a model that thinks before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Small:
+    """A question without a conversation: `whose` names the session, run and turn that it belongs to."""
+
+    call_id: str
+    purpose: str
+    system: str
+    message: Message
+    whose: tuple[str, str, int]
+    deadline: float | None = None
+    longest: int = LONGEST
+
+
+async def asked(model: Model, small: Small) -> str:
+    """The model's words. Raises `ProviderError` or `LimitReached` where there are none."""
+    session, run, turn = small.whose
+    request = ModelRequest(
+        call_id=small.call_id,
+        session=session,
+        run=run,
+        turn=turn,
+        purpose=small.purpose,
+        prefix=freeze((Section(name=small.purpose, text=small.system),), ()),
+        messages=(small.message,),
+        deadline=small.deadline,
+        max_output=small.longest,
+        effort="low",
+    )
+    async with aclosing(model.ask(request)) as stream:
+        async for piece in stream:
+            if isinstance(piece, Reply):
+                return piece.message.text.strip()
+    raise EmptyReply("The model's stream ended without a reply.", model=model.name)

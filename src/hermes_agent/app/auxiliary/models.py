@@ -1,0 +1,90 @@
+"""The model for each purpose: the one that the settings name, behind it the one that answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from hermes_agent.app.auxiliary.settings import AuxiliaryModel, AuxiliarySettings, Purpose
+from hermes_agent.app.decks.deck import Deck
+from hermes_agent.app.ledger import Book, StoredLedger
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.model import Delta, Model, ModelRequest, Reply
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.store.sessions import Session
+
+
+class Brokers(Protocol):
+    """Makes a broker that asks `first`, where that is named and can be asked, then, unless `alone`, the session's own
+    model (`main`, empty: the configured one) and its fallbacks. Raises `NoModel`."""
+
+    def __call__(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Awaitable[Model]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Auxiliaries:
+    """The auxiliary models of a process."""
+
+    settings: AuxiliarySettings
+    brokers: Brokers
+    book: Book
+    deck: Deck
+
+    def named(self, purpose: Purpose) -> str:
+        """The model that the settings name for it, empty where that is the one that answers."""
+        return self.settings.of(purpose).model
+
+    async def model(
+        self, purpose: Purpose, session: Session, ledger: Ledger | None = None, *, alone: bool = False
+    ) -> Model:
+        """Who is asked for this purpose, for this session: with the purpose's own row in the ledger, within its time.
+
+        A call that belongs to a run is written into that run's `ledger`, any other into one of its own. `alone` leaves
+        out those behind it, for a caller who has others to ask. Raises `NoModel`.
+        """
+        chosen = self.settings.of(purpose)
+        live: Callable[[Ledger], Awaitable[Model]] = partial(
+            self._live, main=session.model, first=chosen.model, alone=alone
+        )
+        book = ledger or StoredLedger(self.book, session.principal)
+        model = await self.deck.model(session.id, purpose, book, live)
+        return Assigned(model, purpose, chosen, self.book.clock)
+
+    async def _live(self, ledger: Ledger, *, main: str, first: str, alone: bool) -> Model:
+        return await self.brokers(main, ledger, first, alone=alone)
+
+
+class Assigned:
+    """A model at work for one purpose, within the time that the settings give it: implements `core.model.Model`."""
+
+    def __init__(self, model: Model, purpose: Purpose, settings: AuxiliaryModel, clock: Clock) -> None:
+        self._model = model
+        self._purpose = purpose
+        self._seconds = settings.seconds
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """Its tokens of context."""
+        return self._model.window
+
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        """See `core.model.Model`."""
+        fitted = replace(request, purpose=self._purpose, deadline=self._deadline(request.deadline))
+        async with aclosing(self._model.ask(fitted)) as items:
+            async for item in items:
+                yield item
+
+    def _deadline(self, asked: float | None) -> float | None:
+        if self._seconds is None:
+            return asked
+        own = self._clock.monotonic() + self._seconds
+        return own if asked is None else min(asked, own)

@@ -1,0 +1,71 @@
+"""The `auxiliary` section: which model works beside the one that answers, for each purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from hermes_agent.host.schema import about
+
+MODEL = "The model that is asked: vendor/model. Empty: the one that answers."
+SECONDS = about("Longest time for one answer; empty means none of its own.", least=1)
+
+
+class Purpose(StrEnum):
+    """What an auxiliary model is asked for; the ledger's rows carry it."""
+
+    COMPRESSION = "compression"
+    TITLE = "title"
+    REVIEW = "review"
+    CURATOR = "curator"
+    VISION = "vision"
+    JUDGE = "judge"
+    WEB = "web"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuxiliaryModel:
+    """The model for one purpose. `seconds` None: no limit of its own."""
+
+    model: str = field(default="", metadata={"doc": MODEL})
+    seconds: float | None = field(default=None, metadata=SECONDS)
+
+
+def within(seconds: float) -> AuxiliaryModel:
+    """A purpose that somebody waits for no longer than so."""
+    return AuxiliaryModel(seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuxiliarySettings:
+    """One section for each `Purpose`, under its name."""
+
+    compression: AuxiliaryModel = field(
+        default_factory=AuxiliaryModel,
+        metadata={"doc": "Summaries of long conversations; where it fails, the model that answers writes them."},
+    )
+    title: AuxiliaryModel = field(
+        default_factory=lambda: within(30.0), metadata={"doc": "Titles of conversations, written after a reply."}
+    )
+    review: AuxiliaryModel = field(
+        default_factory=AuxiliaryModel, metadata={"doc": "Whether anything in a conversation is worth keeping."}
+    )
+    curator: AuxiliaryModel = field(
+        default_factory=AuxiliaryModel, metadata={"doc": "The upkeep of skills that the agent wrote."}
+    )
+    vision: AuxiliaryModel = field(
+        default_factory=lambda: within(60.0),
+        metadata={"doc": "Describes pictures to a model that sees none. Empty: it is told that there is one."},
+    )
+    judge: AuxiliaryModel = field(
+        default_factory=lambda: within(30.0),
+        metadata={"doc": "Judges commands before a person is asked (`approvals.mode: smart`)."},
+    )
+    web: AuxiliaryModel = field(
+        default_factory=lambda: within(60.0), metadata={"doc": "What is to be found out about long web pages."}
+    )
+
+    def of(self, purpose: Purpose) -> AuxiliaryModel:
+        """The settings of one purpose."""
+        found: AuxiliaryModel = getattr(self, purpose)
+        return found
