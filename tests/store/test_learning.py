@@ -29,19 +29,19 @@ async def queued(store: Store, *jobs: Job) -> None:
 
 
 async def empty(store: Store) -> dict[str, int]:
-    return await store.read(lambda tx: store.learning.empty(tx, "cli:ann"))
+    return await store.read(lambda tx: store.pace.empty(tx, "cli:ann"))
 
 
 async def test_counts_grow_until_they_are_reset(store: Store):
-    assert await store.learning.counted("s1") == (0, 0)
+    assert await store.pace.counted("s1") == (0, 0)
 
-    await store.write(lambda tx: store.learning.count(tx, "s1", 4, 1))
-    assert await store.write(lambda tx: store.learning.count(tx, "s1", 3, 2)) == (7, 3)
-    await store.write(lambda tx: store.learning.reset(tx, "s1", "skills"))
-    assert await store.learning.counted("s1") == (0, 3)
-    await store.write(lambda tx: store.learning.reset(tx, "s1", "memory"))
+    await store.write(lambda tx: store.pace.count(tx, "s1", 4, 1))
+    assert await store.write(lambda tx: store.pace.count(tx, "s1", 3, 2)) == (7, 3)
+    await store.write(lambda tx: store.pace.reset(tx, "s1", "skills"))
+    assert await store.pace.counted("s1") == (0, 3)
+    await store.write(lambda tx: store.pace.reset(tx, "s1", "memory"))
 
-    assert await store.learning.counted("s1") == (0, 0)
+    assert await store.pace.counted("s1") == (0, 0)
 
 
 async def test_a_job_is_claimed_once_the_oldest_first(store: Store, open_another: OpenAnother):
@@ -166,7 +166,7 @@ async def test_what_a_conversation_was_not_told_is_found_until_it_is(store: Stor
         await store.learning.end(claim, JobState.DONE, Account(kept=kept))
 
     assert [each.id for each in await store.learning.untold()] == ["j1"]
-    await store.write(lambda tx: store.learning.told(tx, "j1"))
+    await store.learning.told("j1")
 
     assert await store.learning.untold() == []
     found = await store.learning.get("j1")
@@ -189,7 +189,7 @@ async def test_deleting_a_conversation_drops_its_reviews_and_asks_for_a_retracti
         session="s1",
     )
     await store.write(lambda tx: store.versions.keep(tx, change))
-    await store.write(lambda tx: store.learning.count(tx, "s1", 4, 1))
+    await store.write(lambda tx: store.pace.count(tx, "s1", 4, 1))
 
     await store.sessions.delete("s1")
     await store.sessions.delete("s2")
@@ -199,4 +199,4 @@ async def test_deleting_a_conversation_drops_its_reviews_and_asks_for_a_retracti
         "j1": (JobKind.REVIEW, JobState.DROPPED),
         "s1.retract": (JobKind.RETRACT, JobState.QUEUED),
     }
-    assert await store.learning.counted("s1") == (0, 0)
+    assert await store.pace.counted("s1") == (0, 0)

@@ -48,9 +48,9 @@ class Session:
     event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those that were
     taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `speakers`
     are the principals whose messages this run took, `heard` counts these, `rounds` the replies that asked for tools.
-    `mark` is the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never
-    compacted away. `compacted` is the length of `messages` after the last
-    compaction, `prefix_tokens` the size of the prefix by bytes / 4.
+    `mark` is the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what
+    is never compacted away. `compacted` is the length of `messages` after the last compaction, `prefix_tokens` the size
+    of the prefix by bytes / 4.
     """
 
     id: str

@@ -235,6 +235,10 @@ class Refused(ToolError):
     kind = "refused"
 
 
+class Protected(Refused):
+    """A person wrote or pinned what the call would change: whoever works beside them may only propose it."""
+
+
 class StaleWrite(ToolError):
     """The file changed since it was read."""
 

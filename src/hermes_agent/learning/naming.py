@@ -66,7 +66,12 @@ def stretches(command: str) -> list[str]:
 
 def _is_command(text: str) -> bool:
     words = text.split()
-    return len(words) > 1 and len(text) <= LONGEST and not text.startswith("#") and bool(WORD.match(words[0].lstrip("./~")))
+    return (
+        len(words) > 1
+        and len(text) <= LONGEST
+        and not text.startswith("#")
+        and bool(WORD.match(words[0].lstrip("./~")))
+    )
 
 
 def _paths(text: str) -> list[str]:
@@ -81,4 +86,4 @@ def _is_prose(path: str) -> bool:
         return False
     if "/" not in path:
         return path.lower() in {"e.g", "i.e", "etc"} or path.split(".")[-1].lower() in {"g", "e"}
-    return "." not in path and "_" not in path and "-" not in path and path.count("/") < 2  # noqa: PLR2004  and/or
+    return "." not in path and "_" not in path and "-" not in path and path.count("/") < 2  # and/or

@@ -24,8 +24,8 @@ LEAST = 3
 """A whole sentence of so many words or more that stands outside too is copied; a heading needs `RUN` - 1."""
 LONGEST_COMMAND = 200
 
-WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|\w+", re.UNICODE)
-SENTENCE = re.compile(r"[^\n.!?。!?]+(?:[.!?](?=\S)[^\n.!?。!?]+)*")
+WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
+SENTENCE = re.compile(r"[^\n.!?:;\"。!?:;]+(?:[.!?:](?=[^\s\"])[^\n.!?:;\"。!?:;]+)*")
 
 
 class Side(StrEnum):
@@ -154,7 +154,7 @@ class Sources:
     def copied(self, text: str) -> dict[Span, str]:
         """The stretches of a text that stand outside and nowhere else, each with what said them."""
         found: dict[Span, str] = {}
-        for span, key in _keys(text):
+        for span, key in (*_keys(text), *_short(text)):
             if key in self._outside and key not in self._clean:
                 found[span] = self._outside[key]
         return found
@@ -178,15 +178,18 @@ class Sources:
 
     def numbers_of(self, named: Named, among: Sequence[int] = ()) -> list[int]:
         """The events whose words hold this, of these events where some are given."""
-        return [
-            number
-            for number, text in _by_number(self.pieces, among).items()
-            if _holds(text, named)
-        ]
+        return [number for number, text in _by_number(self.pieces, among).items() if _holds(text, named)]
+
+    def backs(self, named: Named) -> bool:
+        """Whether a person, or the agent by itself, said or did this here."""
+        own = (piece for piece in self.pieces if piece.side is not Side.OUTSIDE and _holds(piece.text, named))
+        return any(piece.side is Side.CLEAN or not self.copied(piece.text) for piece in own)
 
     def _add(self, piece: Piece) -> None:
         self.pieces.append(piece)
         keys = {key for _, key in _keys(piece.text)}
+        if piece.side is not Side.OUTSIDE:
+            keys |= {key for _, key in _short(piece.text)}
         match piece.side:
             case Side.OUTSIDE:
                 for key in keys:
@@ -222,6 +225,15 @@ def _keys(text: str) -> Iterator[tuple[Span, str]]:
         for place in range(len(words) - RUN + 1):
             run = words[place : place + RUN]
             yield Span(start + run[0][0], start + run[-1][1]), " ".join(word for *_, word in run)
+
+
+def _short(text: str) -> Iterator[tuple[Span, str]]:
+    """Every run of words that could be a short sentence of somewhere else, with its key as a sentence."""
+    words = [(found.start(), found.end(), found[0].casefold()) for found in WORDS.finditer(text)]
+    for length in range(LEAST + 1, RUN):
+        for place in range(len(words) - length + 1):
+            run = words[place : place + length]
+            yield Span(run[0][0], run[-1][1]), " ".join(word for *_, word in run) + "."
 
 
 def _merged(copied: Mapping[Span, str]) -> list[tuple[Span, str]]:

@@ -33,7 +33,7 @@ TOOL = {What.SKILLS: "skill_manage", What.MEMORY: "memory"}
 
 def stretched(interval: int, empty: int) -> int:
     """The interval after so many reviews in a row that kept nothing."""
-    return interval * 2 ** min(max(0, empty - PATIENCE), MOST_DOUBLINGS)
+    return interval << min(max(0, empty - PATIENCE), MOST_DOUBLINGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Triggers:
         if not self.intervals:
             return ()
         counted = {What.SKILLS: session.rounds, What.MEMORY: session.heard}
-        last, learning = session.number + 1, self.store.learning  # The end itself is the last event.
+        last, store = session.number + 1, self.store  # The end itself is the last event.
         job = Job(
             id=self.ids.short(),
             kind=JobKind.REVIEW,
@@ -69,15 +69,15 @@ class Triggers:
         )
 
         async def change(tx: Transaction) -> None:
-            now = await learning.count(tx, session.id, counted[What.SKILLS], counted[What.MEMORY])
+            now = await store.pace.count(tx, session.id, counted[What.SKILLS], counted[What.MEMORY])
             if ended.outcome is not Outcome.ANSWERED:
                 return
             due = await self._due(tx, dict(zip(What, now, strict=True)))
             for what in due:
-                await learning.reset(tx, session.id, what)
+                await store.pace.reset(tx, session.id, what)
             if due:
-                await learning.queue(tx, replace(job, what="+".join(due)))
-            if due or await learning.ready(tx):
+                await store.learning.queue(tx, replace(job, what="+".join(due)))
+            if due or await store.learning.ready(tx):
                 self.rung()
 
         return (change,)
@@ -86,6 +86,5 @@ class Triggers:
         reached = [what for what, interval in self.intervals.items() if interval and counts[what] >= interval]
         if not reached:
             return []
-        empty = await self.store.learning.empty(tx, self.principal)
+        empty = await self.store.pace.empty(tx, self.principal)
         return [what for what in reached if counts[what] >= stretched(self.intervals[what], empty.get(what, 0))]
-

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.edits import replace
-from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.held import held
@@ -24,9 +24,10 @@ from hermes_agent.skills.changes import By, Written
 from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
+from hermes_agent.skills.undoing import before
 from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
 from hermes_agent.skills.view import inside
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, Version
 
 ARCHIVE = ".archive"
 BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
@@ -73,10 +74,10 @@ class Writer:
         async with self._held():
             folder = await self._own(name, by, "")
             path = folder / FILE if file == FILE else inside(folder, file)
-            before = await asyncio.to_thread(read_small, path, LARGEST)
-            if before is None:
+            found = await asyncio.to_thread(read_small, path, LARGEST)
+            if found is None:
                 raise ToolError(f"The skill `{name}` has no file `{file}`.")
-            done = replace(_text(before, file), old, new, everywhere=everywhere)
+            done = replace(_text(found, file), old, new, everywhere=everywhere)
             if file == FILE:
                 read(done.content, name)
             written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
@@ -104,7 +105,8 @@ class Writer:
         async with self._held():
             card = await self.library.find(name)
             await self._may(card, by)
-            if by.author is not Author.OWNER and name in self.library.state.get().pinned:
+            approved = by.author is Author.OWNER or by.backing.approved
+            if not approved and name in self.library.state.get().pinned:
                 raise Refused(f"The person pinned `{name}`: only they put it aside.")
             if card.layer is Layer.EXTERNAL:
                 raise ToolError(
@@ -148,6 +150,19 @@ class Writer:
             }
             return await self._put(name, folder, files, by, f"revert to {number}")
 
+    async def undo(self, version: Version, by: By) -> Written:
+        """Take one change back: to the byte where nothing came after it, else what of it can be found again; a skill
+        that it made is put aside. Raises `Conflict`."""
+        name = version.change.item.partition("/")[0]
+        async with self._held():
+            card = await self.library.find(name) if await self.library.same_name(name) else None
+            folder = card.path if card is not None and card.layer is Layer.USER else self.home / name
+            await self.versions.notice(name, folder)
+            if version.change.item == f"{name}/{FILE}" and version.change.before is None:
+                number = await self._move(name, folder, self.home / ARCHIVE / name, by, "archive")
+                return Written(name=name, file=FILE, version=number)
+            return await self._put(name, folder, await before(self.versions, version, folder), by, "undo")
+
     async def owner(self, card: Card) -> Owner:
         """Whose a skill is."""
         if card.layer is Layer.BUNDLED or card.name in (await asyncio.to_thread(self.library.state.get)).bases:
@@ -175,12 +190,12 @@ class Writer:
         return folder
 
     async def _may(self, card: Card, by: By) -> None:
-        if by.author not in BESIDE:
+        if by.author not in BESIDE or by.backing.approved:
             return
         if card.name in self.library.state.get().pinned:
-            raise Refused(f"The person pinned `{card.name}`: it may only be proposed to change it.")
+            raise Protected(f"The person pinned `{card.name}`: it may only be proposed to change it.")
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
-            raise Refused(f"A person wrote `{card.name}`: it may only be proposed to change it.")
+            raise Protected(f"A person wrote `{card.name}`: it may only be proposed to change it.")
 
     def _check_new(self, name: str, text: str, category: str) -> None:
         problems = [*name_problems(name), *(name_problems(category) if category else ())]
@@ -196,10 +211,10 @@ class Writer:
         act, number, last = self.ids.short(), 0, FILE
         for file, content in files.items():
             path = folder / FILE if file == FILE else inside(folder, file)
-            before = await asyncio.to_thread(read_small, path, LARGEST * 4)
-            if before == content:
+            found = await asyncio.to_thread(read_small, path, LARGEST * 4)
+            if found == content:
                 continue
-            number = await self.versions.intend(f"{name}/{file}", before, content, by, action, act)
+            number = await self.versions.intend(f"{name}/{file}", found, content, by, action, act)
             await asyncio.to_thread(_swap, path, content)
             await self.versions.settle(number, done=True)
             last = file
@@ -211,9 +226,9 @@ class Writer:
         act, numbers = self.ids.short(), []
         for path in await asyncio.to_thread(own_files, old):
             content = await asyncio.to_thread(path.read_bytes)
-            before, after = (content, None) if action == "archive" else (None, content)
+            was, becomes = (content, None) if action == "archive" else (None, content)
             item = f"{name}/{path.relative_to(old)}"
-            numbers.append(await self.versions.intend(item, before, after, by, action, act))
+            numbers.append(await self.versions.intend(item, was, becomes, by, action, act))
         await asyncio.to_thread(_rename, old, new)
         for number in numbers:
             await self.versions.settle(number, done=True)

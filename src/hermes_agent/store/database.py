@@ -18,6 +18,7 @@ from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.learning import Learning
 from hermes_agent.store.opened import Opened
+from hermes_agent.store.pace import Pace
 from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.proposals import Proposals
 from hermes_agent.store.sessions import Sessions
@@ -54,7 +55,8 @@ class Store:
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
         self.versions = Versions(engine)
-        self.learning = Learning(engine, clock, self.workers)
+        self.pace = Pace(engine)
+        self.learning = Learning(engine, clock, self.workers, self.pace)
         self.proposals = Proposals(engine)
         self.cool_downs = CoolDowns(engine)
         self.breaks = Breaks(engine, self.prefixes)

@@ -1,4 +1,4 @@
-"""Work on what is learned: what conversations brought since they were reviewed, and the jobs that follow from it."""
+"""The jobs of learning: work that goes on beside conversations, in line until somebody does it under a lease."""
 
 from __future__ import annotations
 
@@ -9,31 +9,17 @@ from enum import StrEnum
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import storable
+from hermes_agent.store.pace import Pace
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
 from hermes_agent.store.workers import Workers
 
-COUNT = (
-    "INSERT INTO learning_count (session, iterations, turns) VALUES ($1, $2, $3) ON CONFLICT (session) DO UPDATE SET "
-    "iterations = learning_count.iterations + excluded.iterations, turns = learning_count.turns + excluded.turns "
-    "RETURNING iterations, turns"
-)
-COUNTED = "SELECT iterations, turns FROM learning_count WHERE session = $1"
-RESET = {
-    "skills": "UPDATE learning_count SET iterations = 0 WHERE session = $1",
-    "memory": "UPDATE learning_count SET turns = 0 WHERE session = $1",
-}
-EMPTY = "SELECT what, empty FROM learning_pace WHERE principal = $1"
-PACE = (
-    "INSERT INTO learning_pace (principal, what, empty) VALUES ($1, $2, $3) "
-    "ON CONFLICT (principal, what) DO UPDATE SET empty = CASE WHEN $3 = 0 THEN 0 ELSE learning_pace.empty + 1 END"
-)
 FIELDS = (
     "id, kind, session, principal, what, first, last, state, attempts, created, ended, calls, input, cached, output, "
     "cost, kept, waiting, refused, told, note"
 )
 QUEUE = (
-    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, calls, "
-    "input, cached, output, kept, waiting, refused, told, note) "
+    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
+    "calls, input, cached, output, kept, waiting, refused, told, note) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, 0, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9) ON CONFLICT (id) DO NOTHING"
 )
 # Whose worker is gone is nobody's: its row goes when it leaves, and is taken away when it died.
@@ -60,7 +46,7 @@ LIST = (
     "AND (CAST($2 AS TEXT) = '' OR session = $2) AND created >= $3 ORDER BY created DESC, id DESC LIMIT $4"
 )
 UNTOLD = (
-    f"SELECT {FIELDS} FROM learning_job WHERE told = 0 AND state = 'done' AND session <> '' AND kept + waiting > 0 "
+    f"SELECT {FIELDS} FROM learning_job WHERE told = 0 AND ended IS NOT NULL AND session <> '' AND kept + waiting > 0 "
     "ORDER BY created"
 )
 TOLD = "UPDATE learning_job SET told = 1 WHERE id = $1"
@@ -142,29 +128,10 @@ class Claim:
 
 
 class Learning:
-    """Counts and jobs."""
+    """Jobs. A review that ends says what it brought to the `pace`."""
 
-    def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
-        self._engine, self._clock, self._workers = engine, clock, workers
-
-    async def count(self, tx: Transaction, session: str, iterations: int, turns: int) -> tuple[int, int]:
-        """Add to the counts of a session; what they are now."""
-        row = await tx.row(COUNT, session, iterations, turns)
-        assert row is not None
-        return int(row[0]), int(row[1])
-
-    async def counted(self, session: str) -> tuple[int, int]:
-        """Rounds of tools and messages since the last reviews."""
-        row = await self._row(COUNTED, session)
-        return (int(row[0]), int(row[1])) if row else (0, 0)
-
-    async def reset(self, tx: Transaction, session: str, what: str) -> None:
-        """Count anew what a review of `skills`, or of `memory`, is due by."""
-        await tx.run(RESET[what], session)
-
-    async def empty(self, tx: Transaction, principal: str) -> dict[str, int]:
-        """How many reviews in a row kept nothing of this person's, by what was reviewed."""
-        return {row[0]: int(row[1]) for row in await tx.rows(EMPTY, principal)}
+    def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
+        self._engine, self._clock, self._workers, self._pace = engine, clock, workers, pace
 
     async def queue(self, tx: Transaction, job: Job) -> None:
         """Put a job in line; one of that id stays as it is."""
@@ -226,7 +193,7 @@ class Learning:
             ended = await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came)
             if ended and state is JobState.DONE and job.kind is JobKind.REVIEW:
                 for what in sorted(job.subjects):
-                    await tx.run(PACE, job.principal, what, 0 if account.kept + account.waiting else 1)
+                    await self._pace.note(tx, job.principal, what, empty=not account.kept + account.waiting)
 
         await self._engine.write(change)
 
@@ -234,6 +201,22 @@ class Learning:
         """The job of that id."""
         row = await self._row(GET, job)
         return None if row is None else _job(row)
+
+    async def untold(self) -> list[Job]:
+        """The jobs that brought something of which their conversation was not told."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(UNTOLD)
+
+        return [_job(row) for row in await self._engine.read(query)]
+
+    async def told(self, job: str) -> None:
+        """The conversation was told."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(TOLD, job)
+
+        await self._engine.write(change)
 
     async def list(
         self, kind: JobKind | None = None, session: str = "", *, since: float = 0.0, limit: int = 100
@@ -244,18 +227,6 @@ class Learning:
             return await tx.rows(LIST, kind.value if kind else "", session, since, limit)
 
         return [_job(row) for row in await self._engine.read(query)]
-
-    async def untold(self) -> list[Job]:
-        """The jobs that brought something of which their conversation was not told."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(UNTOLD)
-
-        return [_job(row) for row in await self._engine.read(query)]
-
-    async def told(self, tx: Transaction, job: str) -> None:
-        """The conversation was told."""
-        await tx.run(TOLD, job)
 
     async def _row(self, sql: str, key: str) -> Row | None:
         async def query(tx: Transaction) -> Row | None:

@@ -24,10 +24,7 @@ WAITING = (
     "ORDER BY id"
 )
 LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE id < $1 ORDER BY id DESC LIMIT $2"
-END = (
-    "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 "
-    "WHERE id = $1 AND (ended IS NULL OR state = 'intended')"
-)
+END = "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 WHERE id = $1 AND ended IS NULL"
 INTEND = "UPDATE learning_proposal SET state = 'intended' WHERE id = $1 AND ended IS NULL AND state = 'waiting'"
 EXPIRE = (
     "UPDATE learning_proposal SET state = 'expired', ended = $1 WHERE ended IS NULL AND expires <= $1 "

@@ -91,6 +91,24 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """What stands behind a change that nobody asked for in so many words: the events `first` to `last` of the
+    conversation that it came from, its evidence as JSON, what of it is from outside, what it cost (US dollars), a note.
+    `approved` says that the owner, or other conversations, want it whatever it changes."""
+
+    first: int = 0
+    last: int = 0
+    evidence: str | None = None
+    taint: str | None = None
+    cost: float | None = None
+    note: str | None = None
+    approved: bool = False
+
+
+NO_BACKING = Backing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """A change as it stands in the ledger, under its number."""
 
