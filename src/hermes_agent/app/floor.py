@@ -46,15 +46,26 @@ class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue. A session at rest is not held in memory.
+    otherwise every lane of the queue. A session at rest is not held in memory. `after_run` is told of each run's
+    end once that was shown.
     """
 
-    def __init__(self, *, store: Store, build: BuildAgent, deck: Deck, queue: str, own_only: bool) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        build: BuildAgent,
+        deck: Deck,
+        queue: str,
+        own_only: bool,
+        after_run: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
         self._deck = deck
+        self._after_run = after_run
         self._own: set[str] | None = set() if own_only else None
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -239,6 +250,7 @@ class Floor:
                     error = HermesError(APOLOGY)
                 ended = await give_up(view, journal, self._deck.own(view.id).ids, error)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
+            self._after_run(view.id)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -38,7 +38,7 @@ class Hermes:
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue.
+    alone (`own_only`), a gateway or worker on every lane of its queue. `after_run` is told of each run's end.
     """
 
     def __init__(
@@ -49,10 +49,11 @@ class Hermes:
         deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
+        after_run: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.store = store
         self._deck = deck
-        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only)
+        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, after_run=after_run)
 
     async def open_session(
         self,

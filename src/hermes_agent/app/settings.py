@@ -10,6 +10,7 @@ from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
+from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
@@ -123,6 +124,9 @@ class Settings:
         default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
     )
     skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
+    learning: LearningSettings = field(
+        default_factory=LearningSettings, metadata={"doc": "What is learned from conversations."}
+    )
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
@@ -20,6 +20,7 @@ from hermes_agent.app.chains import chain_alone, chain_before, chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
+from hermes_agent.app.learner import Learner
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
@@ -78,7 +79,8 @@ class Options:
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
     whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
-    `is_owner` says whose home this is, by default whoever speaks on this machine.
+    `is_owner` says whose home this is, by default whoever speaks on this machine. `reviews` says whether it does what
+    there is to learn, beside the runs; otherwise that waits for a process that does.
     """
 
     model: str = ""
@@ -92,6 +94,7 @@ class Options:
     tape: Recorder | Player | None = None
     is_guest: Callable[[str], bool] = is_stranger
     is_owner: Callable[[str], bool] = is_local
+    reviews: bool = True
 
 
 @asynccontextmanager
@@ -146,13 +149,33 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             outside=outside,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
         )
-        hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
+        learner = builder.learner = Learner(
+            store=store,
+            clock=clock,
+            ids=ids,
+            settings=loaded.value,
+            skills=toolkit.skills,
+            notes=notes,
+            is_owner=options.is_owner,
+            auxiliaries=lambda: builder.auxiliaries(Playing(clock, ids)),
+            book=builder.book,
+            works=options.reviews,
+        )
+        hermes = learner.hermes = Hermes(
+            store=store,
+            build=builder.agent,
+            deck=deck,
+            queue=options.queue,
+            own_only=options.own_only,
+            after_run=learner.after_run,
+        )
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
         if outside is not None:
             toolkit.offer(outside.tools())
             closing.push_async_callback(outside.close)
         closing.push_async_callback(hermes.close)
+        closing.push_async_callback(learner.close)
         yield Runtime(
             home=home,
             loaded=loaded,
@@ -170,6 +193,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             notes=notes,
             is_owner=options.is_owner,
             auxiliary=builder.auxiliary,
+            learner=learner,
             model=options.model,
         )
 
@@ -216,6 +240,7 @@ class Builder:
     closing: AsyncExitStack
     book: Book
     outside: Outside | None = None
+    learner: Learner | None = None
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
@@ -296,8 +321,15 @@ class Builder:
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
+            closing=self._closing(record, surface, toolbox.names),
         )
         return deck.outfit(record.id, agent)
+
+    def _closing(self, record: SessionRecord, surface: str, tools: Sequence[str]) -> Closing | None:
+        """What is counted of a run; nothing of a guest's, nor beside a tape."""
+        if self.learner is None or surface == GUEST or self.options.tape is not None:
+            return None
+        return self.learner.closing(record, tools)
 
     async def auxiliary(
         self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import Account, Job, JobState
+from hermes_agent.store.learning.jobs import Account, Job, JobState
 from hermes_agent.store.usage import UsageRow
 
 NONE = Account()

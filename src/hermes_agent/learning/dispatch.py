@@ -22,8 +22,8 @@ from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.sources import LIBRARY, Side, Sources
 from hermes_agent.memory.whose import is_shared
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import Claim
-from hermes_agent.store.proposals import Why
+from hermes_agent.store.learning.jobs import Claim
+from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.versions import Backing, Kind, Version
 from hermes_agent.tools.schema import said

@@ -12,7 +12,7 @@ from hermes_agent.learning.sources import Sources, texts_of
 from hermes_agent.memory.whose import Target
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
-from hermes_agent.store.proposals import Why
+from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Kind
 
 BECAUSE = "because"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from hermes_agent.core.errors import HermesError, LostLease, StoreError
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import Account, Claim, Job, JobKind, JobState
+from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind, JobState
 
 log = logging.getLogger(__name__)
 

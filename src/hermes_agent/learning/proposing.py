@@ -15,8 +15,8 @@ from hermes_agent.learning.drafts import Draft, Waits, draft_of
 from hermes_agent.learning.hands import Beside, Hands
 from hermes_agent.skills.undoing import rebased
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import Job
-from hermes_agent.store.proposals import Proposal, ProposalState, Why
+from hermes_agent.store.learning.jobs import Job
+from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.versions import Backing, Version

@@ -17,7 +17,7 @@ from hermes_agent.learning.naming import named_in
 from hermes_agent.learning.proposing import Call, Proposing
 from hermes_agent.learning.sources import Side, Sources
 from hermes_agent.store.database import Store
-from hermes_agent.store.proposals import Proposal, ProposalState, Why
+from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.versions import Version
 

@@ -28,7 +28,7 @@ from hermes_agent.learning.sources import Sources, has_outside, pieces_of
 from hermes_agent.learning.stubs import stubbed
 from hermes_agent.learning.triggers import What
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import Account, Claim
+from hermes_agent.store.learning.jobs import Account, Claim
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
 

@@ -12,7 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import Job, JobKind
+from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.transaction import Transaction
 
 PATIENCE = 1

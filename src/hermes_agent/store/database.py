@@ -16,11 +16,11 @@ from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
-from hermes_agent.store.learning import Learning
+from hermes_agent.store.learning.jobs import Learning
+from hermes_agent.store.learning.pace import Pace
+from hermes_agent.store.learning.proposals import Proposals
 from hermes_agent.store.opened import Opened
-from hermes_agent.store.pace import Pace
 from hermes_agent.store.prefixes import Prefixes
-from hermes_agent.store.proposals import Proposals
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
 from hermes_agent.store.usage import Ledger

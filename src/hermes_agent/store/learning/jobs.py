@@ -9,7 +9,7 @@ from enum import StrEnum
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.pace import Pace
+from hermes_agent.store.learning.pace import Pace
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
 from hermes_agent.store.workers import Workers
 

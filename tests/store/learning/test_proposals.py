@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hermes_agent.store.database import Store
-from hermes_agent.store.proposals import Proposal, ProposalState, Why
+from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
 from hermes_agent.store.versions import Kind
 
 ONE = Proposal(

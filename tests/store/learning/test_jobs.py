@@ -4,7 +4,7 @@ import pytest
 
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning import MOST_ATTEMPTS, Account, Job, JobKind, JobState
+from hermes_agent.store.learning.jobs import MOST_ATTEMPTS, Account, Job, JobKind, JobState
 from hermes_agent.store.versions import Author, Change, Kind
 from tests.databases import OpenAnother
 from tests.store.made import add, session
