@@ -1,12 +1,15 @@
 """Permission and size around every call, with the real tools."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, ToolEnded, ToolStarted
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.tool import tool
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Status
@@ -182,6 +185,56 @@ async def test_the_question_carries_what_its_answer_is_bound_to(tmp_path):
         await here.ended(asked.number)
 
         assert asked.event.question.startswith("a.approval.")
+        assert "said no" in (await results(here))[0]
+
+
+STRANGER = Principal(platform="telegram", user="7", standing=Standing.GUEST)
+LOOK = {"command": "echo looked"}
+
+
+async def test_a_strangers_words_in_the_owners_session_run_no_command(tmp_path):
+    async with place(tmp_path, [Call("terminal", LOOK), Say("No.")]) as here:
+        await here.say(replace(here.inbound("Look"), principal=STRANGER))
+
+        refused = json.loads((await results(here))[0])
+        assert refused["kind"] == "refused"
+        assert "needs `exec`, which is not granted" in refused["error"]
+
+
+async def test_after_a_strangers_run_the_owner_may_again(tmp_path):
+    script = [Say("No."), Call("terminal", LOOK), Say("Done.")]
+    async with place(tmp_path, script) as here:
+        await here.say(replace(here.inbound("Look"), principal=STRANGER))
+        await here.say("Look")
+
+        assert "looked" in (await results(here))[0]
+
+
+async def test_of_a_member_the_access_list_decides(tmp_path):
+    async def looked(folder, standing) -> str:
+        folder.mkdir()
+        options = Options(standing=lambda key: standing if key == STRANGER.key else Standing.OWNER)
+        async with place(folder, [Call("terminal", LOOK), Say("Done.")], options) as here:
+            await here.say(replace(here.inbound("Look"), principal=STRANGER))
+            return (await results(here))[0]
+
+    assert "looked" in await looked(tmp_path / "a", Standing.MEMBER)
+    assert "not granted" in await looked(tmp_path / "b", Standing.GUEST)
+
+
+async def test_a_guest_allows_nothing_also_in_their_own_session(tmp_path):
+    more = "tools:\n  guest:\n    enabled: [shell]\n"
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")], more=more) as here:
+        chat = Conversation(platform="telegram", chat="7")
+        here.record = await here.runtime.hermes.open_session(chat, STRANGER, workspace=str(tmp_path / "work"))
+        after = await here.tell(replace(here.inbound("Clean up"), principal=STRANGER))
+        asked = await here.until(Asked, after)
+        theirs = replace(here.inbound("once", answers=asked.event.question), principal=STRANGER)
+        with pytest.raises(HermesError, match="A guest cannot allow that"):
+            await here.tell(theirs)
+        await here.tell(here.inbound("deny", answers=asked.event.question))
+        await here.ended(asked.number)
+
         assert "said no" in (await results(here))[0]
 
 

@@ -70,13 +70,12 @@ def test_nothing_is_made_before_the_first_call(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_webhook_and_a_guest_have_neither_files_nor_shell(tmp_path):
+def test_a_webhook_and_a_guest_have_neither_files_nor_shell_nor_the_web(tmp_path):
     kit = toolkit(tmp_path)
 
-    web = ["web_search", "web_extract"]
     for surface, has in {
-        "webhook": [*web, "todo", "clarify"],
-        "guest": [*web, "todo", "memory", "session_search", "clarify"],
+        "webhook": ["todo", "clarify"],
+        "guest": ["todo", "memory", "session_search", "clarify"],
     }.items():
         assert [schema.name for schema in kit.toolbox(surface).offered] == has
         with pytest.raises(UnknownTool):
@@ -87,7 +86,7 @@ def test_settings_switch_toolsets_by_surface(tmp_path):
     kit = toolkit(tmp_path, cli=SurfaceTools(disabled=("shell",)), guest=SurfaceTools(enabled=("files",)))
 
     assert kit.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "recall", "clarify")
-    assert kit.toolsets("guest") == ("files", "web", "todo", "memory", "recall", "clarify")
+    assert kit.toolsets("guest") == ("files", "todo", "memory", "recall", "clarify")
     assert kit.toolsets("telegram") == TOOLSETS
 
 

@@ -40,6 +40,7 @@ KINDS: tuple[Extensions, ...] = (
         besides=frozenset({"damaged"}),
     ),
     Extensions(folder="tools/web/search", file="tools/web/search/__init__.py", table="BACKENDS"),
+    Extensions(folder="gateway/channels", file="gateway/channels/__init__.py", table="CHANNELS"),
     Extensions(folder="sandbox/backends", file="sandbox/place.py", table="PLACES"),
 )
 

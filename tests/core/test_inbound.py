@@ -29,6 +29,22 @@ def test_different_places_have_different_keys(one: tuple[str, str, str], other: 
     assert (keys[0] == keys[1]) == (one == other)
 
 
+@given(st.lists(st.text(max_size=4), min_size=6, max_size=6))
+def test_a_key_is_read_back(parts: list[str]) -> None:
+    platform, kind, chat, thread, participant, topic = parts
+    where = Conversation(
+        platform=platform, chat_kind=kind, chat=chat, thread=thread, participant=participant, topic=topic
+    )
+
+    assert Conversation.parse(where.key) == where
+
+
+def test_words_appear_in_a_place_whoever_takes_part() -> None:
+    where = Conversation(platform="p", chat_kind="group", chat="1", thread="2", participant="ann", topic="work")
+
+    assert where.place.key == "p:group:1:2"
+
+
 def test_a_principal_is_platform_and_user() -> None:
     assert Principal(platform="cli", user="root").key == "cli:root"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,6 +33,10 @@ class Context:
     @property
     def speaker(self) -> str:
         return "cli:me"
+
+    @property
+    def speakers(self) -> Set[str]:
+        return {"cli:me"}
 
     def seconds_left(self) -> float | None:
         return self.left

@@ -1,35 +1,77 @@
-"""What a surface may use follows from its toolsets."""
+"""What somebody may use follows from who they are and where they speak."""
 
 from __future__ import annotations
 
 import pytest
 
+from hermes_agent.app.toolkit import TOOLSETS
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.tools.surfaces import SurfaceTools, granted_to, toolsets_of
+from hermes_agent.core.inbound import Standing
+from hermes_agent.tools.surfaces import WITHOUT, Allowance, SurfaceTools, allowance, standing_here, toolsets_of
 
-KNOWN = ("files", "shell", "todo")
-
-
-def test_a_surface_of_ones_own_has_everything() -> None:
-    assert toolsets_of("cli", KNOWN, {}) == KNOWN
-    assert granted_to("cli", ()) == frozenset(Capability)
+KNOWN = ("files", "shell", "web", "memory", "todo")
+OWNER, MEMBER, GUEST = Standing.OWNER, Standing.MEMBER, Standing.GUEST
 
 
-@pytest.mark.parametrize("surface", ["webhook", "guest"])
-def test_where_anybody_may_speak_there_are_no_commands_and_files(surface: str) -> None:
-    lacking = frozenset(Capability) - granted_to(surface, toolsets_of(surface, KNOWN, {}))
-
-    machine = {Capability.FS_READ, Capability.FS_WRITE, Capability.EXEC, Capability.SPAWN, Capability.SKILLS}
-    assert lacking == (machine if surface == "guest" else machine | {Capability.MEMORY})
+def has(surface: str, standing: Standing, **settings: SurfaceTools) -> Allowance:
+    return allowance(surface, standing, KNOWN, settings)
 
 
-def test_what_was_enabled_is_granted() -> None:
-    chosen = toolsets_of("guest", KNOWN, {"guest": SurfaceTools(enabled=("files",), disabled=("todo",))})
+@pytest.mark.parametrize("standing", [OWNER, MEMBER])
+@pytest.mark.parametrize("surface", ["cli", "library", "telegram", "api"])
+def test_owner_and_members_have_everything_where_they_speak(surface: str, standing: Standing) -> None:
+    assert has(surface, standing).toolsets == KNOWN
+    assert has(surface, standing).capabilities == frozenset(Capability)
 
-    assert chosen == ("files",)
-    assert Capability.FS_READ in granted_to("guest", chosen)
-    assert Capability.EXEC not in granted_to("guest", chosen)
+
+@pytest.mark.parametrize("surface", ["cli", "telegram", "api", "guest"])
+def test_a_guest_has_the_same_wherever_they_speak(surface: str) -> None:
+    assert has(surface, GUEST) == Allowance(
+        surface="guest", toolsets=("memory", "todo"), capabilities=frozenset({Capability.MEMORY})
+    )
+
+
+@pytest.mark.parametrize("standing", list(Standing))
+def test_a_webhook_may_use_nothing_of_the_machine_whoever_it_says_it_is(standing: Standing) -> None:
+    assert has("webhook", standing) == Allowance(surface="webhook", toolsets=("todo",), capabilities=frozenset())
+
+
+def test_a_webhook_lacks_whatever_a_guest_lacks() -> None:
+    assert WITHOUT["webhook"] >= WITHOUT["guest"]
+
+
+@pytest.mark.parametrize(
+    ("toolset", "brings"),
+    [
+        ("files", {Capability.FS_READ, Capability.FS_WRITE}),
+        ("shell", {Capability.EXEC, Capability.SPAWN}),
+        ("web", {Capability.NET}),
+    ],
+)
+def test_what_the_owner_enables_brings_what_it_needs_and_no_more(toolset: str, brings: set[Capability]) -> None:
+    enabled = has("telegram", GUEST, guest=SurfaceTools(enabled=(toolset,), disabled=("memory",)))
+
+    assert enabled.toolsets == tuple(name for name in KNOWN if name in (toolset, "todo"))
+    assert enabled.capabilities == brings
+
+
+def test_what_was_enabled_for_one_surface_is_for_no_other() -> None:
+    settings = {"telegram": SurfaceTools(enabled=("web",)), "webhook": SurfaceTools(enabled=("web",))}
+
+    assert Capability.NET not in has("telegram", GUEST, **settings).capabilities
+    assert Capability.NET in has("webhook", GUEST, **settings).capabilities
+
+
+def test_no_toolset_that_there_is_gives_a_guest_the_machine() -> None:
+    found = allowance("telegram", GUEST, TOOLSETS, {})
+
+    assert found.capabilities == {Capability.MEMORY}
+
+
+def test_without_an_access_list_whoever_speaks_here_is_the_owner() -> None:
+    assert [standing_here(key) for key in ("cli:root", "library:me")] == [OWNER, OWNER]
+    assert [standing_here(key) for key in ("telegram:7", "webhook:github", "clip:x", "")] == [GUEST] * 4
 
 
 def test_a_toolset_that_does_not_exist_is_told() -> None:

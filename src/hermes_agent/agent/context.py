@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from typing import Any, TypeAlias
 
 from hermes_agent.agent.agent import Agent
@@ -16,6 +16,14 @@ from hermes_agent.core.tool import Answer, Question
 
 Within: TypeAlias = Callable[[ToolCall], Awaitable[Answer]]
 """Makes a call in the name of another."""
+
+
+_PURPOSE = {"approval": ".approval", "clarify": ".clarify"}
+
+
+def asks_approval(question: str) -> bool:
+    """Whether the question of that id is about whether a call may run."""
+    return _PURPOSE["approval"] in question
 
 
 class RunContext:
@@ -58,6 +66,11 @@ class RunContext:
         speakers = self._session.speakers
         return next(iter(speakers)) if len(speakers) == 1 else ""
 
+    @property
+    def speakers(self) -> Set[str]:
+        """Everybody whose words this run works on."""
+        return self._session.speakers
+
     def seconds_left(self) -> float | None:
         """Seconds until the run's deadline, None without one."""
         return self._agent.budget.seconds_left(self._agent.clock.monotonic())
@@ -75,7 +88,7 @@ class RunContext:
 
     async def ask(self, question: Question) -> str:
         """The person's answer; the question goes into the log once, however often the call is made again."""
-        id_ = f"{self._call.id}.{question.purpose}" + (f".{question.about[:16]}" if question.about else "")
+        id_ = f"{self._call.id}{_PURPOSE[question.purpose]}" + (f".{question.about[:16]}" if question.about else "")
         session, journal = self._session, self._journal
         if not self._agent.attended:
             raise Refused(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.floor import BuildAgent, Floor
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
@@ -191,11 +193,13 @@ class Hermes:
         await self.store.close()
 
     async def _check_answerer(self, inbound: Inbound, session: str) -> None:
-        """What a run asks is for the person whose session it is, and for the owner."""
+        """What a run asks is for the person whose session it is, and for the owner; what may run is for no guest."""
         record = await self.store.sessions.get(session)
         owner = inbound.principal.standing is Standing.OWNER
         if record is not None and not owner and record.principal != inbound.principal.key:
             raise HermesError("Only the person whose session it is, or the owner, may answer that.")
+        if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
+            raise HermesError("A guest cannot allow that: the owner is asked.")
 
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)

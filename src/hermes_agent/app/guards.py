@@ -79,7 +79,7 @@ class PermissionHook:
             folder=await self.commands.directory(context.session) if runs_commands else "",
             environment=fingerprint(self.variables, str(proposed.arguments.get(COMMAND, ""))) if runs_commands else "",
             principal=context.speaker,
-            granted=standpoint.granted,
+            granted=standpoint.granted_to(context.speakers),
             attended=standpoint.attended,
             unasked=standpoint.unasked.holds_for(context.speaker),
             feeds=await self.commands.fed(context.session, proposed.arguments) if runs_commands else "",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,10 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError, ToolError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -34,9 +36,9 @@ from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
-from hermes_agent.tools.schema import capability_of, collect
+from hermes_agent.tools.schema import Collected, Quarantined, capability_of, collect
 from hermes_agent.tools.shell.tools import ShellTools
-from hermes_agent.tools.surfaces import check_toolset, granted_to, toolsets_of
+from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
 from hermes_agent.tools.toolbox import Toolbox
 from hermes_agent.tools.web.tools import WebTools
@@ -62,11 +64,6 @@ SMALL_WINDOW = 16_384
 """Tokens of a window below which a prompt shows only what nearly every piece of work needs."""
 
 
-def is_local(principal: str) -> bool:
-    """Whether somebody speaks on this machine."""
-    return principal.startswith(("cli:", "library:"))
-
-
 def no_notes() -> Notes:
     """Where there is no database."""
     raise ConfigError("There are no notes without a database.")
@@ -80,16 +77,19 @@ def no_store() -> Store:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `secret` for the value of a secret, empty where there
-    is none, `redact` for a text without any known secret; `notes` for those of the home, `is_owner` whether a
-    principal, by their key, is the one whose home this is. `http` is what the web is reached by. `store` gives the
-    log."""
+    is none, `redact` for a text without any known secret; `notes` for those of the home, `standing` what a principal,
+    by their key, is to this agent. `http` is what the web is reached by. `store` gives the log."""
 
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
     store: Callable[[], Store] = no_store
-    is_owner: Callable[[str], bool] = is_local
+    standing: StandingOf = standing_here
     http: Http = field(default_factory=Http)
+
+    def is_owner(self, principal: str) -> bool:
+        """Whether it is the one whose home this is."""
+        return self.standing(principal) is Standing.OWNER
 
 
 class Toolkit:
@@ -138,29 +138,54 @@ class Toolkit:
         }
         self._toolsets, self._extra = toolsets, extra
         self._boxes: dict[tuple[str, bool], Toolbox] = {}
-        self.quarantined = collect([*self._sets.values(), *extra])[1]
+        self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
+        self._made: dict[str, Collected] = {}
+
+    @property
+    def is_owner(self) -> Callable[[str], bool]:
+        """Whether a principal, by their key, is the one whose home this is."""
+        return self._means.is_owner
 
     def toolsets(self, surface: str) -> tuple[str, ...]:
         """The toolsets of a surface. Raises `ConfigError` where its settings name one that does not exist."""
         chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
         return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
 
+    def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:
+        """What a principal, by their key, may use on a surface."""
+        found = self._grants.get((surface, standing := self._means.standing(principal)))
+        if found is None:
+            found = allowance(surface, standing, TOOLSETS, self._settings.tools).capabilities
+            self._grants[surface, standing] = found
+        return found
+
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secrets in its arguments."""
         opened: Tool = late(OPENED)(tool, self._means.secret, self._settings.secrets, self._home.cache / "secrets")
         return opened
 
+    @property
+    def quarantined(self) -> tuple[Quarantined, ...]:
+        """The tools that are not offered."""
+        return tuple(aside for name in self._sets for aside in self._of(name)[1]) + collect(self._extra)[1]
+
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
         """The tools of one toolset."""
-        return collect([self._sets[toolset]])[0]
+        return self._of(toolset)[0]
+
+    def _of(self, toolset: str) -> Collected:
+        """Making tools of methods takes a millisecond each, so it is done once."""
+        if toolset not in self._made:
+            self._made[toolset] = collect([self._sets[toolset]])
+        return self._made[toolset]
 
     def toolbox(self, surface: str, window: int = 0) -> Toolbox:
         """The tools of a surface: what is not in it cannot be called there. In a small window (tokens; 0: not known)
         fewer of them are shown, and the others are found."""
         small = 0 < window < SMALL_WINDOW
         if (surface, small) not in self._boxes:
-            wanted = [self._sets[name] for name in self.toolsets(surface)]
-            tools = collect([*wanted, *self._extra])[0]
+            wanted = [tool for name in self.toolsets(surface) for tool in self.tools_of(name)]
+            tools = (*wanted, *collect(self._extra)[0])
             self._boxes[surface, small] = Toolbox(tools, self._opened, small=small)
         return self._boxes[surface, small]
 
@@ -179,6 +204,7 @@ class Toolkit:
         named = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.toolsets(surface)),
+            grants=partial(self.granted_to, surface),
             attended=attended,
             unasked=self.unasked.begin(session),
         )

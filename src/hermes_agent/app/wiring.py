@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +26,10 @@ from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
-from hermes_agent.app.toolkit import CLI, Means, Toolkit, is_local
+from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.model import Model
@@ -47,7 +48,7 @@ from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import GUEST
+from hermes_agent.tools.surfaces import StandingOf, rules_of, standing_here
 
 if TYPE_CHECKING:
     from hermes_agent.app.auxiliary.models import Auxiliaries
@@ -66,21 +67,22 @@ SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
-def is_stranger(principal: str) -> bool:
-    """Whether somebody speaks from outside this machine."""
-    return not is_local(principal)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How one process uses the system.
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
+<<<<<<< HEAD
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
     whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
     `is_owner` says whose home this is, by default whoever speaks on this machine. `reviews` says whether it does what
     there is to learn, beside the runs; otherwise that waits for a process that does.
+=======
+    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
+    what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
+    owner, and everybody else a guest.
+>>>>>>> main
     """
 
     model: str = ""
@@ -92,9 +94,13 @@ class Options:
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
     tape: Recorder | Player | None = None
+<<<<<<< HEAD
     is_guest: Callable[[str], bool] = is_stranger
     is_owner: Callable[[str], bool] = is_local
     reviews: bool = True
+=======
+    standing: StandingOf = standing_here
+>>>>>>> main
 
 
 @asynccontextmanager
@@ -116,7 +122,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             redact=secrets.redact,
             notes=lambda: notes,
             store=lambda: store,
-            is_owner=options.is_owner,
+            standing=options.standing,
             http=http,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
@@ -132,7 +138,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
                 http=http,
                 secret=secrets.get,
                 clock=clock,
-                is_owner=options.is_owner,
+                is_owner=means.is_owner,
                 store=store,
             )
         builder = Builder(
@@ -191,7 +197,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             owner=local_owner(),
             build=builder.apart,
             notes=notes,
-            is_owner=options.is_owner,
+            is_owner=means.is_owner,
             auxiliary=builder.auxiliary,
             learner=learner,
             model=options.model,
@@ -253,7 +259,7 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
-        surface = GUEST if self.options.is_guest(record.principal) else record.surface
+        surface = rules_of(record.surface, self.options.standing(record.principal))
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
@@ -358,7 +364,7 @@ class Builder:
         return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=self.loaded.value.model)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
-        person = person_of(record.principal, self.options.is_owner, record.conversation)
+        person = person_of(record.principal, self.toolkit.is_owner, record.conversation)
         return lambda: late(SNAPSHOT)(self.home, self.loaded.value.memory, person)
 
     async def _reachable(self, route: Route) -> Route:

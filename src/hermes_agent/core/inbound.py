@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Text
 
 
@@ -51,6 +52,19 @@ class Conversation:
             parts.pop()
         key = ":".join(part.replace("%", "%25").replace(":", "%3A").replace("#", "%23") for part in parts)
         return f"{key}#{self.topic}" if self.topic else key
+
+    @property
+    def place(self) -> Conversation:
+        """Where words said here appear: the same chat and thread, whoever takes part and whatever the topic is."""
+        return replace(self, participant="", topic="")
+
+    @classmethod
+    def parse(cls, key: str) -> Conversation:
+        """The conversation that has this key."""
+        where, _, topic = key.partition("#")
+        parts = [part.replace("%23", "#").replace("%3A", ":").replace("%25", "%") for part in where.split(":")]
+        platform, kind, chat, thread, participant = [*parts, "", "", "", "", ""][:5]
+        return cls(platform=platform, chat_kind=kind, chat=chat, thread=thread, participant=participant, topic=topic)
 
 
 class Busy(StrEnum):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import File, Image, Text
 from hermes_agent.core.model import ToolSchema
@@ -47,7 +47,8 @@ class CallContext(Protocol):
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and the absolute folder where it works;
-    - `speaker` is the principal (`platform:user`) whose words the run works on, empty where several spoke;
+    - `speakers` are the principals (`platform:user`) whose words the run works on, `speaker` the one of them, empty
+      where several spoke;
     - `use` makes a call of another tool in this one's name: permission, guardrails, the intent in the log and the
       result there are as for any call, but the model is not shown it; a call that was made so may make none;
     - `ask` puts a question to the person and returns the answer, also one that was given before a crash; it raises
@@ -65,6 +66,9 @@ class CallContext(Protocol):
 
     @property
     def speaker(self) -> str: ...
+
+    @property
+    def speakers(self) -> Set[str]: ...
 
     @property
     def attach(self) -> bool: ...

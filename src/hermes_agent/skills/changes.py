@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+<<<<<<< HEAD
 from dataclasses import dataclass
 
 from hermes_agent.store.versions import NO_BACKING, Author, Backing
+=======
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.store.versions import Author
+>>>>>>> main
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from hermes_agent.store.learning.jobs import Learning
 from hermes_agent.store.learning.pace import Pace
 from hermes_agent.store.learning.proposals import Proposals
 from hermes_agent.store.opened import Opened
+from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
@@ -62,6 +63,7 @@ class Store:
         self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)
         self.lanes = Lanes(engine, clock, self.workers, timings)
+        self.outbox = Outbox(engine, clock, self.workers)
 
     @property
     def dialect(self) -> Dialect:

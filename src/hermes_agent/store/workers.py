@@ -6,10 +6,10 @@ import asyncio
 import random
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.leases import Lease
@@ -23,7 +23,8 @@ BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
-    "OR EXISTS (SELECT 1 FROM learning_job WHERE learning_job.owner = worker.id AND ended IS NULL))"
+    "OR EXISTS (SELECT 1 FROM learning_job WHERE learning_job.owner = worker.id AND ended IS NULL) "
+    "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
@@ -33,6 +34,10 @@ FREE = (
 )
 MINE = "SELECT id, epoch FROM lane WHERE owner = $1"
 LET_ALL_GO = "UPDATE lane SET owner = NULL WHERE owner = $1"
+# What a worker had begun to send when it went may be there already.
+LET_LETTERS_GO = (
+    "UPDATE outbox SET owner = NULL, state = CASE state WHEN 'sending' THEN 'unsure' ELSE state END WHERE owner = $1"
+)
 LET_GO = "UPDATE lane SET owner = NULL WHERE id = $1 AND owner = $2 AND epoch = $3"
 
 
@@ -228,7 +233,7 @@ class Workers:
         self._present = False
 
         async def change(tx: Transaction) -> None:
-            if await tx.run(LET_ALL_GO, self.id):
+            if await tx.run(LET_ALL_GO, self.id) + await tx.run(LET_LETTERS_GO, self.id):
                 tx.rings.add("")
             await tx.run(LEAVE, self.id)
 
@@ -271,6 +276,7 @@ class Workers:
             if seen is not None and await tx.row(STILL_SILENT, worker, seen) is None:
                 return []
             rows = await tx.rows(FREE, worker, self._timings.crashes, again)
+            await tx.run(LET_LETTERS_GO, worker)
             await tx.run(LEAVE, worker)
             tx.rings.add("")
             return [row[0] for row in rows]

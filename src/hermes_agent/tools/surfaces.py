@@ -1,30 +1,40 @@
-"""Which toolsets a surface has, and what its runs may use."""
+"""Which toolsets a surface has, and what runs there may use: one answer to who speaks, and where."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import TypeAlias
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.host.nearest import nearest_key
+
+StandingOf: TypeAlias = Callable[[str], Standing]
+"""What the principal of that key (`platform:user`) is to this agent; asked before each call: quick, from memory."""
 
 GUEST = "guest"
 """The surface of everybody who is neither owner nor member, wherever they speak."""
+WEBHOOK = "webhook"
+"""Where a machine speaks: what it may do is the same whoever it says it is."""
+LOCAL = ("cli:", "library:")
 
-# Surfaces where anybody may speak, or a machine does: these toolsets are off unless somebody enables them.
+# Surfaces where anybody may speak, or a machine does: these toolsets are off unless the owner enables them. Nothing
+# there runs commands, touches files, or reaches an address that a stranger names.
 WITHOUT: Mapping[str, frozenset[str]] = {
-    "webhook": frozenset({"files", "shell", "code", "skills", "memory", "recall"}),
-    GUEST: frozenset({"files", "shell", "code", "skills"}),
+    WEBHOOK: frozenset({"files", "shell", "code", "web", "skills", "memory", "recall"}),
+    GUEST: frozenset({"files", "shell", "code", "web", "skills"}),
 }
-# What a run lacks where such a surface has not this toolset, whatever tools it finds besides.
+# What runs on such a surface may use, whatever tools they find besides: what the toolsets need that are on, no more.
 BEHIND: Mapping[str, frozenset[Capability]] = {
-    "memory": frozenset({Capability.MEMORY}),
     "files": frozenset({Capability.FS_READ, Capability.FS_WRITE}),
     "shell": frozenset({Capability.EXEC, Capability.SPAWN}),
+    "code": frozenset({Capability.EXEC}),
+    "web": frozenset({Capability.NET}),
     "skills": frozenset({Capability.SKILLS}),
-    "recall": frozenset(),  # it reads what was said with this principal alone
-    "code": frozenset(),  # a program needs what `shell` needs
+    "memory": frozenset({Capability.MEMORY}),
 }
 
 
@@ -34,6 +44,36 @@ class SurfaceTools:
 
     enabled: tuple[str, ...] = field(default=(), metadata={"doc": "Toolsets that are on beside the surface's own."})
     disabled: tuple[str, ...] = field(default=(), metadata={"doc": "Toolsets that are off."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What somebody has somewhere: `surface` is the one whose rules hold, `toolsets` are in the order in which prompts
+    name their tools, `capabilities` what calls may need at most."""
+
+    surface: str
+    toolsets: tuple[str, ...]
+    capabilities: frozenset[Capability]
+
+
+def standing_here(principal: str) -> Standing:
+    """Without an access list: whoever speaks on this machine owns it, everybody else is a guest."""
+    return Standing.OWNER if principal.startswith(LOCAL) else Standing.GUEST
+
+
+def rules_of(surface: str, standing: Standing) -> str:
+    """The surface whose rules hold for somebody who speaks on this one."""
+    return GUEST if standing is Standing.GUEST and surface not in WITHOUT else surface
+
+
+def allowance(
+    surface: str, standing: Standing, known: Sequence[str], settings: Mapping[str, SurfaceTools]
+) -> Allowance:
+    """What a principal of that standing has on a surface, of the `known` toolsets. Raises `ConfigError` where the
+    settings name one that does not exist."""
+    ruling = rules_of(surface, standing)
+    toolsets = toolsets_of(ruling, known, settings)
+    return Allowance(surface=ruling, toolsets=toolsets, capabilities=granted_to(ruling, toolsets))
 
 
 def toolsets_of(surface: str, known: Sequence[str], settings: Mapping[str, SurfaceTools]) -> tuple[str, ...]:
@@ -55,5 +95,6 @@ def check_toolset(name: str, known: Sequence[str]) -> None:
 
 def granted_to(surface: str, toolsets: Sequence[str]) -> frozenset[Capability]:
     """What runs of a surface may use at most."""
-    lacking = [BEHIND[name] for name in WITHOUT.get(surface, ()) if name not in toolsets]
-    return frozenset(Capability).difference(*lacking)
+    if surface not in WITHOUT:
+        return frozenset(Capability)
+    return frozenset[Capability]().union(*(BEHIND.get(name, ()) for name in toolsets))

@@ -16,6 +16,10 @@ NOTE = Call("memory", {"target": "memory", "action": "add", "content": "The buil
 GUEST = Principal(platform="telegram", user="7", standing=Standing.GUEST)
 
 
+def only_me(principal: str) -> Standing:
+    return Standing.OWNER if principal == local_owner().key else Standing.GUEST
+
+
 def noting(heard: Heard) -> Say | Call:
     if heard.last.role == "tool":
         return Say("Noted.")
@@ -71,7 +75,7 @@ async def test_a_word_that_is_none_is_told(tmp_path):
 
 
 async def test_a_guest_sees_their_own_and_nothing_of_the_owners(tmp_path):
-    async with place(tmp_path, noting, Options(is_owner=lambda key: key == local_owner().key)) as here:
+    async with place(tmp_path, noting, Options(standing=only_me)) as here:
         await here.say("Note that")
         chat = Conversation(platform="telegram", chat="7")
         record = await here.runtime.hermes.open_session(chat, GUEST, workspace=str(tmp_path))

@@ -47,7 +47,7 @@ def test_it_can_be_taken_back() -> None:
 
 
 def test_a_standpoint_grants_all_and_no_silence_by_itself() -> None:
-    assert Standpoint().granted == frozenset(Capability)
+    assert Standpoint().granted_to({ME}) == frozenset(Capability)
     assert not Standpoint().unasked.holds_for(ME)
     assert RunGrant() == Standpoint().unasked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -174,6 +174,10 @@ class _RecordedContext:
     @property
     def speaker(self) -> str:
         return self.context.speaker
+
+    @property
+    def speakers(self) -> Set[str]:
+        return self.context.speakers
 
     @property
     def attach(self) -> bool:

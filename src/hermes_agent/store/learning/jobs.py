@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import storable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Engine, Row, Transaction
 from hermes_agent.store.versions import Kind

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Set
+from dataclasses import field
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 
 
@@ -20,12 +22,17 @@ class RunGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standpoint:
-    """What a run may use, and whether a person is there to be asked. `unasked` is what the person
-    said about questions in it."""
+    """What a run may use, and whether a person is there to be asked. `grants` is what one principal, by their key, may
+    use where it runs. `unasked` is what the person said about questions in it."""
 
     granted: frozenset[Capability] = frozenset(Capability)
+    grants: Callable[[str], frozenset[Capability]] = lambda _: frozenset(Capability)
     attended: bool = True
     unasked: RunGrant = field(default_factory=RunGrant)
+
+    def granted_to(self, speakers: Set[str]) -> frozenset[Capability]:
+        """What the run may use while it works on these people's words: what each of them may."""
+        return self.granted.intersection(*map(self.grants, speakers))
 
 
 class Unasked:

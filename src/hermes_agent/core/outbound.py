@@ -1,0 +1,95 @@
+"""What goes out: the content of a message slot, where it goes, and how far it has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hermes_agent.core.inbound import Conversation
+
+
+class SlotState(StrEnum):
+    """Where a slot stands: not begun; begun, outcome open; shown, with receipts; refused for good; begun by somebody
+    who died or lost the answer, so that it may be there already."""
+
+    PENDING = "pending"
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    """A choice that a person may press; `value` is the answer that pressing gives."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that goes out, by its absolute path on this machine."""
+
+    path: str
+    name: str
+    media_type: str = "application/octet-stream"
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a slot shows: Markdown, and under it buttons that answer `question`; then files."""
+
+    text: str
+    buttons: tuple[Button, ...] = ()
+    question: str = ""
+    files: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A slot to be put into the outbox.
+
+    `key` makes it count once: the same key again gives the slot new content, in the place where it is already shown.
+    `inbox` is the row of the message that it answers (0: none).
+    """
+
+    key: str
+    to: Conversation
+    content: Content
+    session: str = ""
+    inbox: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One platform message of a slot: the platform's id of it, and the version of the content that it shows."""
+
+    receipt: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A letter in the hands of whoever delivers it.
+
+    `pieces` are those that are certainly shown, in order; where `state` is `unsure` the next one may be there too.
+    `answers` is the platform's id of the message that it answers (empty: none), `attempts` how often it failed,
+    `repeats` how often a piece was sent again that may have been there. `epoch` fences whoever holds it.
+    """
+
+    id: int
+    key: str
+    to: Conversation
+    content: Content
+    session: str
+    version: int
+    state: SlotState
+    pieces: tuple[Piece, ...]
+    epoch: int
+    attempts: int
+    repeats: int
+    answers: str
+    error: str
+    at: float

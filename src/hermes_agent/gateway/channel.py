@@ -1,0 +1,185 @@
+"""What a channel is: the facts of one chat platform, and the Protocol that its code keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.gateway.heard import Hear
+from hermes_agent.host.http import Http
+
+
+class ChannelError(HermesError):
+    """A platform did not do what it was asked."""
+
+
+class NotNow(ChannelError):
+    """Certainly not done; worth another try, after `retry_after` seconds where the platform said so."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class OutcomeUnknown(ChannelError):
+    """The answer was lost: it may have been done."""
+
+
+class NeverHere(ChannelError):
+    """Certainly not done, and no other try will do it: the chat is gone, the agent was removed, the content is
+    refused."""
+
+
+class MessageGone(ChannelError):
+    """The message that was to be changed is not there any more, or may not be changed any more."""
+
+
+class TokenRefused(ChannelError):
+    """The platform does not know this agent: nothing works until a person sees to the token."""
+
+
+class Unit(StrEnum):
+    """What a platform counts in a message."""
+
+    CHARACTERS = "characters"
+    UTF16 = "utf16"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a platform can do.
+
+    `longest_message` is counted in `unit`. `typing` is how many seconds a sign of typing lasts (0: there is none),
+    `buttons` how many one message may have, `largest_file` the bytes of a file that goes out (0: none goes). `draft`:
+    unfinished words can be shown without a message. `keyed`: sending again under the same key sends nothing twice.
+    `read_back`: `find` can tell whether something was sent. `hears_edits`: people's edits are told.
+    """
+
+    longest_message: int
+    unit: Unit = Unit.CHARACTERS
+    edit: bool = False
+    delete: bool = False
+    draft: bool = False
+    threads: bool = False
+    buttons: int = 0
+    reactions: bool = False
+    typing: float = 0.0
+    largest_file: int = 0
+    voice: bool = False
+    mentions: bool = False
+    keyed: bool = False
+    read_back: bool = False
+    hears_edits: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast a platform lets one agent write, all in seconds between two: messages at all, to one person's chat, to
+    one group, changes of one message."""
+
+    every: float = 0.0
+    chat: float = 0.0
+    group: float = 0.0
+    edit: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting of a channel's own (`gateway.channels.NAME.options`): what it means, and what holds without it."""
+
+    doc: str
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One platform message: Markdown that fits into it, or a file with its caption. Buttons answer slot `slot`;
+    `answers` is the `source_id` of the message that it replies to (empty: none)."""
+
+    text: str
+    file: Attachment | None = None
+    buttons: tuple[Button, ...] = ()
+    slot: int = 0
+    answers: str = ""
+
+
+class Channel(Protocol):
+    """One platform, reached with one token.
+
+    - `listen` runs until it is cancelled and calls `hear` for what people do, in the order of the platform, one
+      after the other within a chat; the platform is told that something arrived only after `hear` has returned, so that
+      what was not taken in is told again; what a previous process left is told too, where the platform kept it;
+    - `listen` raises `NotNow` where the connection broke (it is called again), `TokenRefused` where no call will do;
+    - `send` makes one message and returns the platform's id of it, its receipt; under a `key` that was used before it
+      makes no second one where the abilities say `keyed`;
+    - `edit` gives the message of a receipt new content; the content that it has already is no error; buttons that are
+      not in the new content are gone;
+    - `send`, `edit`, `delete` raise `NotNow`, `OutcomeUnknown`, `NeverHere` or `TokenRefused`, `edit` and `delete` also
+      `MessageGone`, and nothing else; `OutcomeUnknown` only where bytes were sent and no answer came;
+    - `find` returns the receipt of what `send` sent with this part and key after `since` (seconds since 1970), None
+      where it is certainly not there; it is asked only where the abilities say `read_back`;
+    - `typing` and `react` are signs only: they raise nothing but `ChannelError`, which nobody minds;
+    - Markdown that the platform has no way to show becomes words that read well; nothing is lost, and what cannot be
+      formatted is sent plain;
+    - no text of a person becomes a mention of somebody else, or of everybody;
+    - `health` says in words what is wrong, and nothing where the token is accepted;
+    - `close` gives everything back; nothing is called afterwards.
+    """
+
+    async def listen(self, hear: Hear) -> None: ...
+
+    async def send(self, to: Conversation, part: Part, key: str) -> str: ...
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None: ...
+
+    async def delete(self, to: Conversation, receipt: str) -> None: ...
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None: ...
+
+    async def typing(self, to: Conversation) -> None: ...
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None: ...
+
+    async def health(self) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a channel is made of: its options with their defaults filled in, secrets by name, the process's HTTP
+    clients, the time, and a folder of its own."""
+
+    options: Mapping[str, str]
+    secret: Callable[[str], str]
+    http: Http
+    clock: Clock
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A channel's line in the table: its facts, and `make`, which raises `ConfigError` where something is missing.
+
+    `secrets` are the names under which its token and the like are kept, the first being the one that only one process
+    may listen with; `setup` is told to the person step by step. `hash_ids`: a user's id is a phone number or address,
+    which the model and the logs see hashed.
+    """
+
+    name: str
+    title: str
+    abilities: Abilities
+    pace: Pace
+    secrets: tuple[str, ...]
+    setup: tuple[str, ...]
+    make: Callable[[Needs], Channel]
+    options: Mapping[str, Option] = field(default_factory=dict)
+    hash_ids: bool = False

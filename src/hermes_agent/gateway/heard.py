@@ -1,0 +1,88 @@
+"""What a platform tells: words, pressed buttons, edits and farewells, as a channel hands them on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from hermes_agent.core.inbound import Conversation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who said it: the platform's own id of the person (never a name that people choose), and the name that is shown.
+
+    `groups` are the ids of what they belong to where the platform has roles; `bot` is true for programs.
+    """
+
+    user: str
+    name: str = ""
+    groups: tuple[str, ...] = ()
+    bot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Media:
+    """A file that came with a message. `fetch` gets its bytes, and raises `ChannelError`; nothing is fetched for people
+    who may not speak. `voice` marks spoken words."""
+
+    name: str
+    media_type: str
+    size: int
+    fetch: Callable[[], Awaitable[bytes]]
+    voice: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A message.
+
+    `source_id` is the platform's identity of it, the same however often it is told (with the chat in it where the
+    platform counts per chat). `where` names platform, kind, chat and thread. `addressed` is true where it names this
+    agent or replies to it; `text` has no such mention left. `at` is seconds since 1970 by the platform. `edited` marks
+    a new text of a message that was told before, under the same `source_id`.
+    """
+
+    source_id: str
+    where: Conversation
+    sender: Sender
+    text: str
+    at: float
+    media: tuple[Media, ...] = ()
+    addressed: bool = False
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pressed:
+    """A button under slot `slot` was pressed: the one of number `choice`, counted from 0. `source_id` is the platform's
+    identity of the press."""
+
+    source_id: str
+    where: Conversation
+    sender: Sender
+    slot: int
+    choice: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawn:
+    """The message of that `source_id` was deleted by its sender."""
+
+    source_id: str
+    where: Conversation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """This agent can no longer write there: it was removed, blocked, or the chat is gone."""
+
+    where: Conversation
+    reason: str
+
+
+Heard = Said | Pressed | Withdrawn | Removed
+Hear = Callable[[Heard], Awaitable[str]]
+"""Takes in what was heard; durable when it returns. What it gives is a short word for whoever pressed a button (empty:
+none)."""

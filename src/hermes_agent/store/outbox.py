@@ -1,0 +1,250 @@
+"""The outbox: what is to be said is a row before it is sent, goes out in order, and ends with a receipt or a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import LostLease
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState
+from hermes_agent.core.records import revive
+from hermes_agent.store.bodies import plain, storable, written
+from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
+from hermes_agent.store.workers import LET_LETTERS_GO, Workers
+
+FIELDS = (
+    "id, key, place, body, session, version, state, pieces, epoch, attempts, repeats, error, at, "
+    "coalesce((SELECT source_id FROM inbox WHERE inbox.id = outbox.inbox), '')"
+)
+NEW = (
+    "INSERT INTO outbox (key, channel, place, session, inbox, body, version, draft, state, due, pieces, owner, epoch, "
+    "attempts, repeats, ready_at, error, at) VALUES ($1, $2, $3, $4, $5, $6, 1, {draft}, '{state}', {due}, '[]', "
+    "{owner}, 1, 0, 0, 0, '', $7) ON CONFLICT (key) DO "
+)
+# New content of a slot that is shown, or being shown: it is changed there.
+PUT = NEW.format(draft=0, state="pending", due=1, owner="NULL") + (
+    "UPDATE SET body = excluded.body, inbox = excluded.inbox, version = outbox.version + 1, draft = 0, due = 1, "
+    "state = CASE WHEN outbox.state IN ('sent', 'failed') THEN 'pending' ELSE outbox.state END, "
+    "attempts = 0, ready_at = 0, ended = NULL RETURNING id"
+)
+OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + f"NOTHING RETURNING {FIELDS}"
+DRAFT = f"SELECT {FIELDS} FROM outbox WHERE key = $1 AND draft = 1 AND owner IS NULL"
+FIRST = (
+    "due = 1 AND owner IS NULL AND channel IN ({channels}) "
+    "AND NOT EXISTS (SELECT 1 FROM outbox AS ahead WHERE ahead.due = 1 AND ahead.place = outbox.place "
+    "AND ahead.id < outbox.id)"
+)
+# A time more than an hour ahead was written before the clock was set back: it has come.
+READY = f"{FIRST} AND (ready_at <= $1 OR ready_at > $1 + 3600)"
+PROBE = f"SELECT 1 FROM outbox WHERE {READY} LIMIT 1"
+# Materialized: a subquery with a limit may be asked once for each row, and then has none.
+CLAIM = (
+    f"WITH first AS MATERIALIZED (SELECT id FROM outbox WHERE {READY} ORDER BY id LIMIT $3 "
+    "FOR NO KEY UPDATE SKIP LOCKED) "
+    "UPDATE outbox SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id IN (SELECT id FROM first) "
+    f"RETURNING {FIELDS}"
+)
+MARK = "UPDATE outbox SET state = 'sending', pieces = $4, repeats = $5 WHERE id = $1 AND owner = $2 AND epoch = $3"
+# What was put in the meantime is still to be shown; a draft has nothing left to do before its run ends.
+NEWER = "(draft = 0 AND version > $7)"
+SETTLE = (
+    "UPDATE outbox SET owner = NULL, pieces = $4, repeats = $5, "
+    f"state = CASE WHEN {NEWER} AND CAST($6 AS TEXT) IN ('sent', 'failed') THEN 'pending' ELSE $6 END, "
+    f"due = CASE WHEN draft = 1 OR (CAST($6 AS TEXT) IN ('sent', 'failed') AND NOT {NEWER}) THEN 0 ELSE 1 END, "
+    f"attempts = CASE WHEN {NEWER} THEN 0 ELSE attempts + $8 END, ready_at = $9, error = $10, ended = $11 "
+    "WHERE id = $1 AND owner = $2 AND epoch = $3"
+)
+NEXT = f"SELECT min(ready_at) FROM outbox WHERE {FIRST}"
+FIND = f"SELECT {FIELDS} FROM outbox WHERE {{by}} = $1"
+COUNTS = "SELECT state, count(*), sum(CASE WHEN repeats > 0 THEN 1 ELSE 0 END) FROM outbox GROUP BY state"
+FAILED = f"SELECT {FIELDS} FROM outbox WHERE state = 'failed' ORDER BY id DESC LIMIT $1"
+PRUNE = "DELETE FROM outbox WHERE due = 0 AND ended < $1"
+LONGEST_PAUSE = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many slots there are of each state, and how many hold a piece that may have been sent twice."""
+
+    states: Mapping[str, int]
+    repeated: int
+
+
+class Outbox:
+    """Slots. Whoever delivers one holds it under its epoch; what a dead holder had begun is `unsure` afterwards."""
+
+    def __init__(self, engine: Engine, clock: Clock, workers: Workers) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._workers = workers
+
+    async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None) -> int:
+        """Have this said, as part of a change; the slot's id. Every process that delivers is woken. The same key again
+        changes what is shown under it."""
+        row = await tx.row(PUT, *_columns(letter), self._clock.now() if at is None else at)
+        assert row is not None  # RETURNING gives the row that was inserted or updated.
+        tx.rings.add("")
+        return int(row[0])
+
+    async def open(self, letter: Letter) -> Slot | None:
+        """Begin to show a draft: the slot, held; or the draft that an earlier process left, not held (its pieces can be
+        changed, nothing more); None where nothing may be shown: its outcome is open, or the final content is
+        there."""
+        await self._workers.freshen()
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> Row | None:
+            row = await tx.row(OPEN, *_columns(letter), now, self._workers.id)
+            return row if row is not None else await tx.row(DRAFT, letter.key)
+
+        row = await self._engine.write(change, durable=False)
+        slot = None if row is None else _slot(row)
+        return slot if slot is not None and (slot.pieces or slot.epoch == 1) else None
+
+    async def claim(self, channels: Sequence[str], most: int = 50) -> list[Slot]:
+        """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
+        await self._workers.freshen()
+        now = self._clock.now()
+        if not await self._engine.read(_probe(channels, now)):
+            return []
+        sql = CLAIM.format(channels=marks(len(channels), 4))
+
+        async def change(tx: Transaction) -> list[Row]:
+            return await tx.rows(sql, now, self._workers.id, most, *channels)
+
+        return sorted(map(_slot, await self._engine.write(change, durable=False)), key=lambda slot: slot.id)
+
+    async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
+        """The next piece is about to be sent: whoever finds the slot in this state cannot know whether it was.
+
+        Raises `LostLease` where somebody else holds it by now.
+        """
+        facts = (written(tuple(pieces)), slot.repeats + repeats)
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(MARK, slot.id, self._workers.id, slot.epoch, *facts)
+
+        _held(await self._engine.write(change, durable=False), slot)
+
+    async def settle(
+        self,
+        slot: Slot,
+        state: SlotState,
+        pieces: Sequence[Piece],
+        *,
+        error: str = "",
+        delay: float = 0.0,
+        repeats: int = 0,
+    ) -> None:
+        """Let go of a slot: `sent` or `failed` for good, else to be tried again after `delay` seconds.
+
+        Raises `LostLease` where somebody else holds it by now.
+        """
+        now = self._clock.now()
+        over = state in (SlotState.SENT, SlotState.FAILED)
+        again = 0.0 if over or not delay else now + min(delay, LONGEST_PAUSE)
+        facts = (written(tuple(pieces)), slot.repeats + repeats, state.value, slot.version)
+        more = (1 if error else 0, again, storable(error), now if over else None)
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(SETTLE, slot.id, self._workers.id, slot.epoch, *facts, *more)
+
+        _held(await self._engine.write(change, durable=False), slot)
+
+    async def give_back(self) -> int:
+        """Let go of everything that this worker holds; what it had begun is `unsure`."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(LET_LETTERS_GO, self._workers.id)
+
+        return await self._engine.write(change, durable=False)
+
+    async def next_ready(self, channels: Sequence[str]) -> float | None:
+        """Seconds until the next slot of these channels may be claimed; None where none waits."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(NEXT.format(channels=marks(len(channels), 1)), *channels)
+
+        row = await self._engine.read(query)
+        if row is None or row[0] is None:
+            return None
+        seconds = row[0] - self._clock.now()
+        return max(0.0, seconds) if seconds <= LONGEST_PAUSE else 0.0
+
+    async def find(self, key: str) -> Slot | None:
+        """The slot of that key."""
+        return await self._one("key", key)
+
+    async def get(self, slot: int) -> Slot | None:
+        """The slot of that id."""
+        return await self._one("id", slot)
+
+    async def tally(self) -> Tally:
+        """How many there are of each state."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(COUNTS)
+
+        rows = await self._engine.read(query)
+        return Tally(states={row[0]: row[1] for row in rows}, repeated=sum(int(row[2]) for row in rows))
+
+    async def failed(self, most: int = 20) -> list[Slot]:
+        """What could not be delivered, latest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(FAILED, most)
+
+        return [_slot(row) for row in await self._engine.read(query)]
+
+    async def prune(self, before: float) -> int:
+        """Forget what ended before that time (seconds since 1970); how many."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(PRUNE, before)
+
+        return await self._engine.write(change, durable=False)
+
+    async def _one(self, by: str, value: str | int) -> Slot | None:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(FIND.format(by=by), value)
+
+        row = await self._engine.read(query)
+        return None if row is None else _slot(row)
+
+
+def _columns(letter: Letter) -> tuple[str, str, str, str, int, str]:
+    place = letter.to.place
+    return letter.key, place.platform, place.key, letter.session, letter.inbox, written(letter.content)
+
+
+def _probe(channels: Collection[str], now: float) -> Change[bool]:
+    async def query(tx: Transaction) -> bool:
+        return await tx.row(PROBE.format(channels=marks(len(channels), 2)), now, *channels) is not None
+
+    return query
+
+
+def _held(changed: int, slot: Slot) -> None:
+    if not changed:
+        raise LostLease(f"Somebody else delivers {slot.key} by now.")
+
+
+def _slot(row: Row) -> Slot:
+    return Slot(
+        id=row[0],
+        key=row[1],
+        to=Conversation.parse(row[2]),
+        content=revive(Content, plain(row[3])),
+        session=row[4],
+        version=row[5],
+        state=SlotState(row[6]),
+        pieces=tuple(revive(Piece, each) for each in plain(row[7])),
+        epoch=row[8],
+        attempts=row[9],
+        repeats=row[10],
+        error=row[11],
+        at=row[12],
+        answers=row[13],
+    )

@@ -1,0 +1,62 @@
+-- What goes out. `place` is where it appears, the order there is that of `id`; `due` is 1 while there is something to
+-- do; a draft is what a run shows before it ends.
+CREATE TABLE outbox (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key      TEXT NOT NULL UNIQUE,
+    channel  TEXT NOT NULL,
+    place    TEXT NOT NULL,
+    session  TEXT NOT NULL,
+    inbox    bigint NOT NULL,
+    body     TEXT NOT NULL,
+    version  bigint NOT NULL,
+    draft    bigint NOT NULL,
+    state    TEXT NOT NULL,
+    due      bigint NOT NULL,
+    pieces   TEXT NOT NULL,
+    owner    TEXT,
+    epoch    bigint NOT NULL,
+    attempts bigint NOT NULL,
+    repeats  bigint NOT NULL,
+    ready_at double precision NOT NULL,
+    error    TEXT NOT NULL,
+    at       double precision NOT NULL,
+    ended    double precision
+);
+CREATE INDEX outbox_due ON outbox (place, id) WHERE due = 1;
+CREATE INDEX outbox_ready ON outbox (channel, id) WHERE due = 1 AND owner IS NULL;
+CREATE INDEX outbox_owned ON outbox (owner) WHERE owner IS NOT NULL;
+CREATE INDEX outbox_ended ON outbox (ended) WHERE due = 0;
+
+-- Who asked to be let in and has not been answered; the code itself is not kept.
+CREATE TABLE pairing (
+    channel TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    salt    TEXT NOT NULL,
+    hash    TEXT NOT NULL,
+    at      double precision NOT NULL,
+    PRIMARY KEY (channel, user_id)
+);
+
+-- Who was let in.
+CREATE TABLE paired (
+    channel TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    at      double precision NOT NULL,
+    PRIMARY KEY (channel, user_id)
+);
+
+-- Codes that were wrong.
+CREATE TABLE pairing_failure (
+    channel TEXT NOT NULL,
+    at      double precision NOT NULL
+);
+
+-- What people set for one chat: its topic, where the home channel is, and the like.
+CREATE TABLE chat_fact (
+    place TEXT NOT NULL,
+    name  TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (place, name)
+);

@@ -1,0 +1,222 @@
+"""A channel without a network: for tests of the gateway, and the plainest example of its contract."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NoReturn
+
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import (
+    Abilities,
+    Channel,
+    Kind,
+    MessageGone,
+    Needs,
+    NeverHere,
+    NotNow,
+    OutcomeUnknown,
+    Pace,
+    Part,
+)
+from hermes_agent.gateway.heard import Hear, Heard, Media, Pressed, Said, Sender
+from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+
+ABILITIES = Abilities(
+    longest_message=200,
+    edit=True,
+    delete=True,
+    threads=True,
+    buttons=8,
+    reactions=True,
+    typing=5.0,
+    largest_file=1_000_000,
+    mentions=True,
+    hears_edits=True,
+)
+
+
+class FakePlatform:
+    """A platform in memory: what people do there, and what the agent shows there (a `Double`)."""
+
+    def __init__(self, abilities: Abilities = ABILITIES, *, name: str = "fake", clock: Clock | None = None) -> None:
+        self.chats = Chats()
+        self.abilities = abilities
+        self.name = name
+        self.ailment = ""
+        self.waiting: asyncio.Queue[Heard] = asyncio.Queue()
+        self.words: list[str] = []
+        self._clock = clock or SystemClock()
+        self._last: Heard | None = None
+
+    def kind(self, *, pace: Pace | None = None, hash_ids: bool = False) -> Kind:
+        """The line that this channel would have in the table."""
+        return Kind(
+            name=self.name,
+            title="Fake",
+            abilities=self.abilities,
+            pace=pace or Pace(edit=0.0),
+            secrets=("FAKE_BOT_TOKEN",),
+            setup=("There is nothing to set up.",),
+            make=self.made,
+            hash_ids=hash_ids,
+        )
+
+    def made(self, _: Needs) -> Channel:
+        """A channel to this platform, whatever it needs."""
+        return FakeChannel(self)
+
+    async def say(  # noqa: PLR0913  what a person's message is told by
+        self,
+        text: str,
+        *,
+        chat: str = "1",
+        user: str = "7",
+        name: str = "Ann",
+        group: bool = False,
+        thread: str = "",
+        addressed: bool = False,
+        media: tuple[Media, ...] = (),
+        source_id: str = "",
+        edited: bool = False,
+        bot: bool = False,
+    ) -> str:
+        id_ = source_id or f"{chat}:{self.chats.next_id()}"
+        await self.tell(
+            Said(
+                source_id=id_,
+                where=self.where(chat, thread=thread, group=group),
+                sender=Sender(user=user, name=name, bot=bot),
+                text=text,
+                at=self._clock.now(),
+                addressed=addressed,
+                media=media,
+                edited=edited,
+            )
+        )
+        return id_
+
+    async def again(self) -> None:
+        assert self._last is not None
+        await self.tell(self._last)
+
+    async def press(self, message: str, choice: int, *, user: str = "7") -> None:
+        shown = self.chats.messages[message]
+        slot = int(shown.written)
+        await self.tell(
+            Pressed(
+                source_id=f"press:{self.chats.next_id()}",
+                where=self.where(shown.chat, thread=shown.thread),
+                sender=Sender(user=user),
+                slot=slot,
+                choice=choice,
+                at=self._clock.now(),
+            )
+        )
+
+    async def tell(self, heard: Heard) -> None:
+        """Have the platform tell something."""
+        self._last = heard
+        await self.waiting.put(heard)
+
+    def told(self) -> int:
+        return len(self.words)
+
+    def where(self, chat: str, *, thread: str = "", group: bool = False) -> Conversation:
+        """A chat of this platform."""
+        return Conversation(platform=self.name, chat_kind="group" if group else "dm", chat=chat, thread=thread)
+
+
+class FakeChannel:
+    """A `Channel` to a platform in memory."""
+
+    def __init__(self, platform: FakePlatform) -> None:
+        self.platform = platform
+        self.chats = platform.chats
+        self.closed = False
+
+    async def listen(self, hear: Hear) -> None:
+        while True:
+            if (trouble := self.chats.trouble("listen")) is not None:
+                raise NotNow(f"The connection broke ({trouble}).")
+            heard = await self.platform.waiting.get()
+            try:
+                word = await hear(heard)
+            except BaseException:
+                self.platform.waiting.put_nowait(heard)  # It was not taken in: it is told again.
+                raise
+            self.platform.words.append(word)
+
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        deaf = self._trouble("send")
+        shown = Shown(
+            id=self.chats.next_id(),
+            chat=to.chat,
+            thread=to.thread,
+            text=part.text,
+            buttons=tuple(button.label for button in part.buttons),
+            file=part.file.name if part.file else "",
+            answers=part.answers,
+            key=key if self.platform.abilities.keyed else "",
+            written=str(part.slot),
+        )
+        receipt = self.chats.show(shown).id
+        if deaf:
+            raise OutcomeUnknown("The answer was lost.")
+        return receipt
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
+        deaf = self._trouble("edit")
+        labels = tuple(button.label for button in part.buttons)
+        if not self.chats.change(receipt, part.text, labels, str(part.slot)):
+            raise MessageGone(f"There is no message {receipt} in {to.chat}.")
+        if deaf:
+            raise OutcomeUnknown("The answer was lost.")
+
+    async def delete(self, to: Conversation, receipt: str) -> None:
+        self._trouble("delete")
+        if self.chats.messages.pop(receipt, None) is None:
+            raise MessageGone(f"There is no message {receipt} in {to.chat}.")
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's shape
+        self._trouble("find")
+        for shown in reversed(self.chats.of(to.chat)):
+            if shown.text == part.text and shown.written == str(part.slot):
+                return shown.id
+        return None
+
+    async def typing(self, to: Conversation) -> None:
+        self._trouble("typing")
+        self.chats.typing.append(to.chat)
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None:  # noqa: ARG002  the Protocol's shape
+        self._trouble("react")
+        self.chats.reactions.append((source_id, sign))
+
+    async def health(self) -> str:
+        return self.platform.ailment
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def _trouble(self, call: str) -> bool:
+        """Raise what goes wrong; whether it is done and the answer lost."""
+        match self.chats.trouble(call):
+            case Trouble.BUSY:
+                raise NotNow("Too many requests.", retry_after=float(self.chats.retry_after))
+            case Trouble.BROKEN | Trouble.CUT:
+                raise NotNow("The platform failed.")
+            case Trouble.GONE:
+                raise_gone(call)
+            case Trouble.DEAF | Trouble.GARBLED:
+                return True
+            case None:
+                pass
+        return False
+
+
+def raise_gone(call: str) -> NoReturn:
+    """What a call raises where the chat, or the message, is not there."""
+    if call == "send":
+        raise NeverHere("The chat is gone.")
+    raise MessageGone("The message is gone.")

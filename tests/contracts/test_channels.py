@@ -1,0 +1,310 @@
+"""The contract of channels, line by line, over every channel of the table and the fakes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.gateway.channel import ChannelError, Kind, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
+from hermes_agent.gateway.channels import CHANNELS
+from hermes_agent.gateway.heard import Heard, Pressed, Said
+from hermes_agent.host.late import late
+from hermes_agent.testing.doubles.platform import Trouble
+from tests.contracts.channels import MAKERS, Stage
+
+KEY = "s1:r1:0"
+
+
+@pytest.fixture(params=sorted(MAKERS))
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with MAKERS[request.param](tmp_path) as made:
+        yield made
+        await made.channel.close()
+
+
+@pytest.fixture
+def chat(stage: Stage) -> Conversation:
+    return Conversation(platform=stage.kind.name, chat="1")
+
+
+def words(text: str = "Hello", *, buttons: tuple[Button, ...] = (), slot: int = 5, answers: str = "") -> Part:
+    return Part(text=text, buttons=buttons, slot=slot, answers=answers)
+
+
+class Ear:
+    """What a channel told, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.heard: list[Heard] = []
+        self.failing = 0
+        self._more = asyncio.Event()
+
+    async def __call__(self, heard: Heard) -> str:
+        if self.failing:
+            self.failing -= 1
+            raise OSError("the disk is full")
+        self.heard.append(heard)
+        self._more.set()
+        return "heard"
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not ready():
+                await self._more.wait()
+                self._more.clear()
+
+
+@pytest.fixture
+async def ear(stage: Stage) -> AsyncIterator[Ear]:
+    """Hears as long as the test: listening is begun again where it ends, as the gateway does."""
+    ear = Ear()
+
+    async def listening() -> None:
+        while True:
+            with suppress(OSError, NotNow):
+                await stage.channel.listen(ear)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(listening())
+        yield ear
+        task.cancel()
+
+
+async def eventually(ready: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not ready():
+            await asyncio.sleep(0.01)
+
+
+def test_every_channel_has_a_stage() -> None:
+    assert CHANNELS.keys() <= MAKERS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(CHANNELS))
+def test_a_line_of_the_table_is_the_kind_of_that_name(name: str) -> None:
+    kind: Kind = late(CHANNELS[name])
+
+    assert kind.name == name
+    assert kind.title
+    assert kind.setup
+    assert kind.abilities.longest_message > 0
+
+
+async def test_what_a_person_says_is_heard(stage: Stage, ear: Ear) -> None:
+    source_id = await stage.double.say("hello there", chat="1", user="7", name="Ann")
+
+    await ear.until(lambda: bool(ear.heard))
+    (said,) = ear.heard
+    assert isinstance(said, Said)
+    assert (said.text, said.source_id, said.edited) == ("hello there", source_id, False)
+    assert (said.sender.user, said.sender.name, said.sender.bot) == ("7", "Ann", False)
+    assert (said.where.platform, said.where.chat_kind, said.where.chat) == (stage.kind.name, "dm", "1")
+    assert abs(said.at - time.time()) < 3600
+
+
+async def test_a_group_is_told_from_a_chat_with_one(stage: Stage, ear: Ear) -> None:
+    await stage.double.say("hello all", chat="9", group=True)
+
+    await ear.until(lambda: bool(ear.heard))
+    assert isinstance(said := ear.heard[0], Said)
+    assert (said.where.chat_kind, said.where.chat) == ("group", "9")
+
+
+async def test_the_order_of_a_chat_is_kept(stage: Stage, ear: Ear) -> None:
+    for number in range(5):
+        await stage.double.say(f"message {number}")
+
+    await ear.until(lambda: len(ear.heard) == 5)
+    assert [said.text for said in ear.heard if isinstance(said, Said)] == [f"message {n}" for n in range(5)]
+
+
+async def test_what_was_not_taken_in_is_told_again(stage: Stage, ear: Ear) -> None:
+    ear.failing = 1
+
+    source_id = await stage.double.say("hello")
+
+    await ear.until(lambda: bool(ear.heard))
+    assert isinstance(said := ear.heard[0], Said)
+    assert said.source_id == source_id
+
+
+async def test_a_message_that_is_told_twice_has_the_same_identity(stage: Stage, ear: Ear) -> None:
+    await stage.double.say("hello")
+    await stage.double.again()
+
+    await ear.until(lambda: len(ear.heard) == 2)
+    one, two = ear.heard
+    assert isinstance(one, Said)
+    assert isinstance(two, Said)
+    assert one.source_id == two.source_id
+
+
+async def test_the_platform_is_told_after_it_was_taken_in(stage: Stage, ear: Ear) -> None:
+    await stage.double.say("hello")
+
+    await eventually(lambda: stage.double.told() == 1)
+
+    assert len(ear.heard) == 1
+
+
+async def test_a_message_is_sent_with_a_receipt(stage: Stage, chat: Conversation) -> None:
+    receipt = await stage.channel.send(chat, words(), KEY)
+
+    (shown,) = stage.double.chats.of("1")
+    assert (shown.id, shown.text) == (receipt, "Hello")
+
+
+async def test_a_thread_is_answered_in_the_thread(stage: Stage, ear: Ear) -> None:
+    if not stage.kind.abilities.threads:
+        pytest.skip("the platform has no threads")
+    await stage.double.say("hello", chat="9", group=True, thread="4")
+    await ear.until(lambda: bool(ear.heard))
+
+    await stage.channel.send(ear.heard[0].where, words(), KEY)
+
+    assert [shown.thread for shown in stage.double.chats.of("9")] == ["4"]
+
+
+async def test_a_message_replies_to_what_it_answers(stage: Stage, ear: Ear) -> None:
+    source_id = await stage.double.say("hello")
+    await ear.until(lambda: bool(ear.heard))
+
+    await stage.channel.send(ear.heard[0].where, words(answers=source_id), KEY)
+
+    assert stage.double.chats.of("1")[0].answers == source_id
+
+
+async def test_a_message_is_changed_where_it_stands(stage: Stage, chat: Conversation) -> None:
+    if not stage.kind.abilities.edit:
+        pytest.skip("the platform changes nothing")
+    receipt = await stage.channel.send(chat, words(buttons=(Button(label="Yes", value="y"),)), KEY)
+
+    await stage.channel.edit(chat, receipt, words("Other words"))
+    await stage.channel.edit(chat, receipt, words("Other words"))
+
+    (shown,) = stage.double.chats.of("1")
+    assert (shown.text, shown.buttons) == ("Other words", ())
+
+
+async def test_a_message_that_is_gone_is_said_to_be(stage: Stage, chat: Conversation) -> None:
+    if not stage.kind.abilities.edit:
+        pytest.skip("the platform changes nothing")
+
+    with pytest.raises(MessageGone):
+        await stage.channel.edit(chat, "404", words())
+
+
+async def test_a_message_is_deleted(stage: Stage, chat: Conversation) -> None:
+    if not stage.kind.abilities.delete:
+        pytest.skip("the platform deletes nothing")
+    receipt = await stage.channel.send(chat, words(), KEY)
+
+    await stage.channel.delete(chat, receipt)
+
+    assert stage.double.chats.of("1") == []
+
+
+async def test_a_pressed_button_is_heard(stage: Stage, chat: Conversation, ear: Ear) -> None:
+    if not stage.kind.abilities.buttons:
+        pytest.skip("the platform has no buttons")
+    buttons = (Button(label="Yes", value="once"), Button(label="No", value="deny"))
+    receipt = await stage.channel.send(chat, words("May I?", buttons=buttons, slot=77), KEY)
+    assert stage.double.chats.messages[receipt].buttons == ("Yes", "No")
+
+    await stage.double.press(receipt, 1, user="8")
+
+    await ear.until(lambda: bool(ear.heard))
+    assert isinstance(pressed := ear.heard[0], Pressed)
+    assert (pressed.slot, pressed.choice, pressed.sender.user) == (77, 1, "8")
+    assert pressed.where.chat == "1"
+
+
+async def test_a_file_is_sent(stage: Stage, chat: Conversation, tmp_path: Path) -> None:
+    if not stage.kind.abilities.largest_file:
+        pytest.skip("the platform takes no files")
+    (tmp_path / "a.txt").write_bytes(b"content")
+    file = Attachment(path=str(tmp_path / "a.txt"), name="a.txt", media_type="text/plain")
+
+    await stage.channel.send(chat, Part(text="See", file=file), KEY)
+
+    (shown,) = stage.double.chats.of("1")
+    assert (shown.file, shown.text) == ("a.txt", "See")
+
+
+@pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN])
+async def test_what_was_certainly_not_sent_may_be_tried_again(
+    stage: Stage, chat: Conversation, trouble: Trouble
+) -> None:
+    stage.double.chats.order(trouble, "send")
+
+    with pytest.raises(NotNow) as refused:
+        await stage.channel.send(chat, words(), KEY)
+
+    assert stage.double.chats.of("1") == []
+    assert refused.value.retry_after == (1.0 if trouble is Trouble.BUSY else None)
+    assert await stage.channel.send(chat, words(), KEY)
+
+
+async def test_a_chat_that_is_gone_is_no_other_try(stage: Stage, chat: Conversation) -> None:
+    stage.double.chats.order(Trouble.GONE, "send")
+
+    with pytest.raises(NeverHere):
+        await stage.channel.send(chat, words(), KEY)
+
+
+async def test_a_lost_answer_leaves_the_outcome_open(stage: Stage, chat: Conversation) -> None:
+    stage.double.chats.order(Trouble.DEAF, "send")
+
+    with pytest.raises(OutcomeUnknown):
+        await stage.channel.send(chat, words(), KEY)
+
+    assert len(stage.double.chats.of("1")) == 1
+
+
+async def test_the_same_key_sends_nothing_twice(stage: Stage, chat: Conversation) -> None:
+    if not stage.kind.abilities.keyed:
+        pytest.skip("the platform has no keys")
+    stage.double.chats.order(Trouble.DEAF, "send")
+    with suppress(OutcomeUnknown):
+        await stage.channel.send(chat, words(), KEY)
+
+    receipt = await stage.channel.send(chat, words(), KEY)
+
+    assert [shown.id for shown in stage.double.chats.of("1")] == [receipt]
+
+
+async def test_what_was_sent_is_found(stage: Stage, chat: Conversation) -> None:
+    if not stage.kind.abilities.read_back:
+        pytest.skip("the platform is not read back")
+    since = time.time() - 5
+    assert await stage.channel.find(chat, words(), KEY, since) is None
+
+    receipt = await stage.channel.send(chat, words(), KEY)
+
+    assert await stage.channel.find(chat, words(), KEY, since) == receipt
+
+
+@pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN, Trouble.GONE])
+async def test_signs_raise_nothing_but_what_nobody_minds(stage: Stage, chat: Conversation, trouble: Trouble) -> None:
+    signs: list[Callable[[], Awaitable[None]]] = [
+        lambda: stage.channel.typing(chat),
+        lambda: stage.channel.react(chat, "1:1", "👀"),
+    ]
+    for sign in signs:
+        stage.double.chats.order(trouble)
+        with suppress(ChannelError):
+            await sign()
+        stage.double.chats.troubles.clear()
+        with suppress(ChannelError):
+            await sign()
+
+
+async def test_a_good_token_has_nothing_to_say(stage: Stage) -> None:
+    assert await stage.channel.health() == ""
