@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-=======
-from collections.abc import Callable, Mapping
->>>>>>> main
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
@@ -18,11 +13,8 @@ from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
-<<<<<<< HEAD
-from hermes_agent.core.events import RunEnded
-=======
 from hermes_agent.core.dataclass import dataclass
->>>>>>> main
+from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.core.tool import Tool

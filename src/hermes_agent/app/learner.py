@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from hermes_agent.app.ledger import Book
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Notice, RunEnded
 from hermes_agent.core.ids import Ids

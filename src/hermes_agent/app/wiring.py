@@ -32,6 +32,7 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.inbound import Standing
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
@@ -73,16 +74,10 @@ class Options:
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-<<<<<<< HEAD
-    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `is_guest` says
-    whether a principal's key is a guest's; without an access list everybody is who does not speak on this machine.
-    `is_owner` says whose home this is, by default whoever speaks on this machine. `reviews` says whether it does what
-    there is to learn, beside the runs; otherwise that waits for a process that does.
-=======
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
-    owner, and everybody else a guest.
->>>>>>> main
+    owner, and everybody else a guest. `reviews` says whether it does what there is to learn, beside the runs; otherwise
+    that waits for a process that does.
     """
 
     model: str = ""
@@ -94,13 +89,8 @@ class Options:
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
     tape: Recorder | Player | None = None
-<<<<<<< HEAD
-    is_guest: Callable[[str], bool] = is_stranger
-    is_owner: Callable[[str], bool] = is_local
-    reviews: bool = True
-=======
     standing: StandingOf = standing_here
->>>>>>> main
+    reviews: bool = True
 
 
 @asynccontextmanager
@@ -162,7 +152,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             settings=loaded.value,
             skills=toolkit.skills,
             notes=notes,
-            is_owner=options.is_owner,
+            is_owner=means.is_owner,
             auxiliaries=lambda: builder.auxiliaries(Playing(clock, ids)),
             book=builder.book,
             works=options.reviews,
@@ -327,13 +317,14 @@ class Builder:
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
-            closing=self._closing(record, surface, toolbox.names),
+            closing=self._closing(record, toolbox.names),
         )
         return deck.outfit(record.id, agent)
 
-    def _closing(self, record: SessionRecord, surface: str, tools: Sequence[str]) -> Closing | None:
+    def _closing(self, record: SessionRecord, tools: Sequence[str]) -> Closing | None:
         """What is counted of a run; nothing of a guest's, nor beside a tape."""
-        if self.learner is None or surface == GUEST or self.options.tape is not None:
+        guest = self.options.standing(record.principal) is Standing.GUEST
+        if self.learner is None or guest or self.options.tape is not None:
             return None
         return self.learner.closing(record, tools)
 

@@ -40,6 +40,11 @@ class Beside:
     turn: int = 0
     attach: bool = False
 
+    @property
+    def speakers(self) -> frozenset[str]:
+        """The one person, or nobody in particular."""
+        return frozenset(filter(None, (self.speaker,)))
+
     def seconds_left(self) -> float | None:
         """These tools take no time to speak of."""
         return None

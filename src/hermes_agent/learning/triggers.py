@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Outcome, RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.store.database import Store

@@ -9,12 +9,8 @@ from dataclasses import field
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
-<<<<<<< HEAD
-from hermes_agent.core.errors import HermesError, Protected
-=======
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, ToolError
->>>>>>> main
+from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, replace_private
 from hermes_agent.host.held import held

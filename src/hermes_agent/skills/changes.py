@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from dataclasses import dataclass
-
-from hermes_agent.store.versions import NO_BACKING, Author, Backing
-=======
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.versions import Author
->>>>>>> main
+from hermes_agent.store.versions import NO_BACKING, Author, Backing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.learning.pace import Pace
