@@ -75,6 +75,7 @@ async def learning_place(
 ) -> AsyncIterator[Place]:
     """A system that reviews when `reviewed` is called, or by itself where it `works`."""
     options = options or Options(reviews=works)
+    folder.mkdir(exist_ok=True)  # noqa: ASYNC240 - a folder of a test
     async with place(folder, script, options, more=more) as here:
         yield here
 

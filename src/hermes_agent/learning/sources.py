@@ -18,6 +18,7 @@ OUTSIDE = frozenset({Origin.TOOL, Origin.WEB, Origin.FILE, Origin.GUEST})
 """Origins whose text is material and never an instruction."""
 LIBRARY = frozenset({"skills_list", "skill_view", "skill_manage", "memory"})
 """Tools whose answers are what was learned before, and no news from outside."""
+RECALLED = "<memory-context>"
 RUN = 6
 """So many words in a row that stand outside too are copied."""
 LEAST = 3
@@ -77,19 +78,24 @@ def is_outside(part: object, role: Role) -> bool:
     match part:
         case ToolResult(name=name, parts=parts):
             return name not in LIBRARY and any(is_outside(each, role) for each in parts)
-        case Text(origin=origin):
-            return origin in OUTSIDE
+        case Text():
+            return is_foreign(part)
         case ToolCall():
             return False
         case _:
             return getattr(part, "kind", "") in {"image", "file"}
 
 
+def is_foreign(part: Text) -> bool:
+    """Whether a text is nobody's here, or holds what a memory beside the notes recalled."""
+    return part.origin in OUTSIDE or (part.origin is Origin.RUNTIME and RECALLED in part.text)
+
+
 def _pieces(number: int, message: Message, failed: frozenset[str] | set[str]) -> Iterator[Piece]:
     for part in message.parts:
         match part:
-            case Text(text=text, origin=origin):
-                side = Side.OUTSIDE if origin in OUTSIDE else Side.CLEAN
+            case Text(text=text):
+                side = Side.OUTSIDE if is_foreign(part) else Side.CLEAN
                 side = Side.MODEL if message.role is Role.ASSISTANT else side
                 yield Piece(number=number, side=side, text=text, source=message.role.value)
             case ToolCall(name=name, arguments=arguments):
@@ -100,7 +106,7 @@ def _pieces(number: int, message: Message, failed: frozenset[str] | set[str]) ->
             case ToolResult(name=name, parts=parts):
                 for each in parts:
                     if isinstance(each, Text):
-                        outside = each.origin in OUTSIDE and name not in LIBRARY
+                        outside = is_foreign(each) and name not in LIBRARY
                         yield Piece(
                             number=number,
                             side=Side.OUTSIDE if outside else Side.CLEAN,
@@ -136,7 +142,6 @@ class Sources:
     _outside: dict[str, str] = field(default_factory=dict)
     _clean: set[str] = field(default_factory=set)
     _hosts: set[str] = field(default_factory=set)
-    _sides: list[tuple[Side, str]] = field(default_factory=list)
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], workspace: str = "") -> Sources:
