@@ -153,7 +153,7 @@ async def test_what_names_nothing_needs_a_person_s_words(tmp_path):
         kind=Kind.MEMORY,
         item="USER.md",
         action="add",
-        call='{"name":"memory","arguments":{"target":"user","action":"add","content":"%s"}}' % WISH,
+        call='{"name":"memory","arguments":{"target":"user","action":"add","content":"WISH"}}'.replace("WISH", WISH),
         key="k",
         job="j",
         session="s",

@@ -17,6 +17,7 @@ from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
+from hermes_agent.core.events import RunEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -30,6 +31,8 @@ SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
+Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
+"""Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,8 +50,8 @@ class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue. A session at rest is not held in memory. `after_run` is told of each run's
-    end once that was shown.
+    otherwise every lane of the queue. A session at rest is not held in memory. `afterwards` is told of each run that
+    has ended.
     """
 
     def __init__(
@@ -59,14 +62,14 @@ class Floor:
         deck: Deck,
         queue: str,
         own_only: bool,
-        after_run: Callable[[str], None] = lambda _: None,
+        afterwards: Afterwards | None = None,
     ) -> None:
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
         self._deck = deck
-        self._after_run = after_run
+        self._afterwards = afterwards
         self._own: set[str] | None = set() if own_only else None
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -97,6 +100,11 @@ class Floor:
         self._wanted.set()
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
+
+    async def idle(self) -> None:
+        """Return when the runs that are under way here have ended."""
+        for running in list(self._running.values()):
+            await running.ended.wait()
 
     def journal_of(self, session: str) -> Journal | None:
         """The journal of the session's run in this process."""
@@ -251,7 +259,8 @@ class Floor:
                     error = HermesError(APOLOGY)
                 ended = await give_up(view, journal, self._deck.own(view.id).ids, error)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
-            self._after_run(view.id)
+            if self._afterwards is not None:
+                self._afterwards(record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

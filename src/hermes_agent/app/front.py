@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
-from hermes_agent.app.floor import BuildAgent, Floor
+from hermes_agent.app.floor import Afterwards, BuildAgent, Floor
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
@@ -36,11 +36,11 @@ class Submitted:
     inbox: int | None
 
 
-class Hermes:
+class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue. `after_run` is told of each run's end.
+    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Hermes:
         deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
-        after_run: Callable[[str], None] = lambda _: None,
+        afterwards: Afterwards | None = None,
     ) -> None:
         self.store = store
         self._deck = deck
-        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, after_run=after_run)
+        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, afterwards=afterwards)
 
     async def open_session(
         self,
@@ -143,6 +143,10 @@ class Hermes:
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""
         return self._floor.runs(session)
+
+    async def idle(self) -> None:
+        """Return when the runs that are under way in this process have ended."""
+        await self._floor.idle()
 
     def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; see `Bus.watch`."""

@@ -29,9 +29,9 @@ from hermes_agent.store.versions import Author
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hermes_agent.app.auxiliary.models import Auxiliaries
     from hermes_agent.app.front import Hermes
     from hermes_agent.app.hands import HomeHands
+    from hermes_agent.app.runtime import Auxiliary
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.proposing import Proposing
@@ -60,9 +60,9 @@ class Learner:
     skills: Skills
     notes: Notes
     is_owner: Callable[[str], bool]
-    auxiliaries: Callable[[], Auxiliaries]
+    auxiliary: Auxiliary
     book: Book
-    works: bool = True
+    works: bool = False
     hermes: Hermes | None = None
     _rung: bool = field(default=False)
 
@@ -80,7 +80,7 @@ class Learner:
         """There is work. Called in whatever thread commits."""
         self._rung = True
 
-    def after_run(self, session: str) -> None:  # noqa: ARG002  any run's end is the moment
+    def afterwards(self) -> None:
         """A run is over and was shown: whoever may, begins with what is in line."""
         if self._rung and self.works:
             self._rung = False
@@ -145,7 +145,7 @@ class Learner:
         )
         book = replace(self.book, rules=within(self.book.rules, own))
         ledger = late(LEDGER)(book, record.principal)
-        return await self.auxiliaries().model(late(PURPOSE).REVIEW, record, ledger)
+        return await self.auxiliary(late(PURPOSE).REVIEW, record, ledger)
 
     async def _tell(self, job: Job) -> bool:
         """One line in the conversation, with its undo; False while it is busy elsewhere."""
