@@ -27,15 +27,16 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
+    from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.front import Hermes
     from hermes_agent.app.hands import HomeHands
-    from hermes_agent.app.runtime import Auxiliary
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.learning.undoing import Undoing
+    from hermes_agent.providers.broker import Ledger
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.triggers:Triggers"
@@ -60,7 +61,7 @@ class Learner:
     skills: Skills
     notes: Notes
     is_owner: Callable[[str], bool]
-    auxiliary: Auxiliary
+    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
     book: Book
     works: bool = False
     hermes: Hermes | None = None
