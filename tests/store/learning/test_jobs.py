@@ -32,18 +32,6 @@ async def empty(store: Store) -> dict[str, int]:
     return await store.read(lambda tx: store.pace.empty(tx, "cli:ann"))
 
 
-async def test_counts_grow_until_they_are_reset(store: Store):
-    assert await store.pace.counted("s1") == (0, 0)
-
-    await store.write(lambda tx: store.pace.count(tx, "s1", 4, 1))
-    assert await store.write(lambda tx: store.pace.count(tx, "s1", 3, 2)) == (7, 3)
-    await store.write(lambda tx: store.pace.reset(tx, "s1", "skills"))
-    assert await store.pace.counted("s1") == (0, 3)
-    await store.write(lambda tx: store.pace.reset(tx, "s1", "memory"))
-
-    assert await store.pace.counted("s1") == (0, 0)
-
-
 async def test_a_job_is_claimed_once_the_oldest_first(store: Store, open_another: OpenAnother):
     await queued(store, job("j2", created=2.0), job("j1"), job("j1", session="other"))
     other = await open_another()
