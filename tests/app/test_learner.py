@@ -48,8 +48,8 @@ async def test_hands_find_the_file_that_a_draft_would_change(tmp_path):
         assert isinstance(hands, HomeHands)
         assert hands.is_owner
 
-        async def content(name: str, **arguments: str) -> bytes | None:
-            found = draft_of(ToolCall(id="c", name=name, arguments=arguments), "", "k")
+        async def content(tool: str, /, **arguments: str) -> bytes | None:
+            found = draft_of(ToolCall(id="c", name=tool, arguments=arguments), "", "k")
             assert found is not None
             return await hands.content(found)
 
