@@ -300,6 +300,7 @@ class Builder:
                 deadline=limits.deadline,
                 ids=own.ids,
                 redact=self.secrets.redact,
+                **({"leaving": recall.leaving} if recall else {}),
             )
             return made
 
