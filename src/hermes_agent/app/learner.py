@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.hands import HomeHands
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
+    from hermes_agent.learning.learned import Learned
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.learning.undoing import Undoing
     from hermes_agent.providers.broker import Ledger
@@ -44,6 +45,7 @@ JOBS = "hermes_agent.learning.jobs:Jobs"
 REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
 RETRACTING = "hermes_agent.learning.retracting:Retracting"
 PROPOSING = "hermes_agent.learning.proposing:Proposing"
+LEARNED = "hermes_agent.learning.learned:Learned"
 UNDOING = "hermes_agent.learning.undoing:Undoing"
 HANDS = "hermes_agent.app.hands:HomeHands"
 LEDGER = "hermes_agent.app.ledger:StoredLedger"
@@ -126,6 +128,14 @@ class Learner:
         """One undo for everything."""
         made: Undoing = late(UNDOING)(
             store=self.store, writer=lambda: self.skills.writer(self.store), notes=lambda: self.notes
+        )
+        return made
+
+    @cached_property
+    def learned(self) -> Learned:
+        """What was learned, for the person."""
+        made: Learned = late(LEARNED)(
+            store=self.store, clock=self.clock, undoing=self.undoing, proposing=self.proposing
         )
         return made
 
