@@ -23,6 +23,7 @@ MODULES = (
     "scanner",
     "replay",
     "recall",
+    "prefix",
     "skills",
 )
 
