@@ -8,6 +8,7 @@ from dataclasses import field, fields
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
+from hermes_agent.app.serving import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
@@ -121,6 +122,8 @@ class Settings:
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
+    api: ApiSettings = field(default_factory=ApiSettings, metadata={"doc": "The API server."})
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings, metadata={"doc": "Webhook routes."})
     secrets: Mapping[str, SecretUse] = field(
         default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )

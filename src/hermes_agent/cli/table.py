@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "api": "hermes_agent.cli.commands.api:api",
     "auth": "hermes_agent.cli.commands.auth:auth",
     "checkpoints": "hermes_agent.cli.commands.checkpoints:checkpoints",
     "completion": "hermes_agent.cli.commands.completion:completion",
@@ -22,9 +23,11 @@ COMMANDS: dict[str, str] = {
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
+    "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
 SUMMARIES: dict[str, str] = {
+    "api": "Serve the agent to programs, over HTTP.",
     "auth": "Show who is signed in, and which keys there are.",
     "checkpoints": "Show what files were before the agent changed them, and put them back.",
     "completion": "Print the completion script of a shell.",
@@ -44,4 +47,5 @@ SUMMARIES: dict[str, str] = {
     "setup": "Find or choose a model, and see that it answers.",
     "skills": "Read skills, and take changes of them back.",
     "tools": "Show tools, and switch them on and off by surface.",
+    "worker": "Work on what gateways and API servers take in.",
 }
