@@ -14,6 +14,7 @@ from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_
 from hermes_agent.host.schema import about
 from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
@@ -86,6 +87,10 @@ class Settings:
     models: dict[str, ModelOverride] = field(
         default_factory=dict,
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
+    )
+    moa: dict[str, MixtureSettings] = field(
+        default_factory=dict,
+        metadata={"doc": "Mixtures, asked as `moa/NAME`: several models are asked, and one answers."},
     )
     auxiliary: AuxiliarySettings = field(
         default_factory=AuxiliarySettings,
