@@ -22,7 +22,7 @@ from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.learner import Learner
+from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
