@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
@@ -43,7 +43,8 @@ class Closing(Protocol):
 class Agent:
     """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
     runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
-    `redact` takes secrets out of what tools say, before anybody sees or keeps it; `closing` adds to the run's end.
+    `redact` takes secrets out of what tools say, before anybody sees or keeps it; `finishing` is asked, with the
+    session's id, for the end of a run as it is to be kept (None: as it is); `closing` adds to that end's commit.
     """
 
     model: Model
@@ -59,4 +60,5 @@ class Agent:
     max_parallel: int = 8
     attended: bool = True
     redact: Callable[[str], str] = str
+    finishing: Callable[[str, RunEnded], Awaitable[RunEnded]] | None = None
     closing: Closing | None = None
