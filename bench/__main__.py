@@ -25,6 +25,7 @@ MODULES = (
     "recall",
     "prefix",
     "skills",
+    "api",
 )
 
 

@@ -16,7 +16,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one tool call": {"src/hermes_agent/agent/act.py", "src/hermes_agent/learning/dispatch.py"},
     "one conversation": {"src/hermes_agent/app/floor.py"},
     "one job": {"src/hermes_agent/learning/jobs.py"},
-    "one HTTP request": {"src/hermes_agent/host/serve.py"},
+    "one HTTP request": {"src/hermes_agent/host/serve.py", "src/hermes_agent/api/gate.py"},
     "one event listener": {"src/hermes_agent/cli/chat/chat.py"},
 }
 
