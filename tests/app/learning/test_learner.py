@@ -1,7 +1,7 @@
 """Learning in a whole system: counted, reviewed beside the conversation, told in one line."""
 
-from hermes_agent.app.hands import HomeHands
-from hermes_agent.app.learner import within
+from hermes_agent.app.learning.hands import HomeHands
+from hermes_agent.app.learning.learner import within
 from hermes_agent.core.events import Notice
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.core.spending import Limit, Rules, Scope

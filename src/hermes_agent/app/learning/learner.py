@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.front import Hermes
-    from hermes_agent.app.hands import HomeHands
+    from hermes_agent.app.learning.hands import HomeHands
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
@@ -47,7 +47,7 @@ RETRACTING = "hermes_agent.learning.retracting:Retracting"
 PROPOSING = "hermes_agent.learning.proposing:Proposing"
 LEARNED = "hermes_agent.learning.learned:Learned"
 UNDOING = "hermes_agent.learning.undoing:Undoing"
-HANDS = "hermes_agent.app.hands:HomeHands"
+HANDS = "hermes_agent.app.learning.hands:HomeHands"
 LEDGER = "hermes_agent.app.ledger:StoredLedger"
 PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
 
