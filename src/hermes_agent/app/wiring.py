@@ -10,11 +10,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.agent import Agent, Closing
+from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
-from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
@@ -33,9 +32,7 @@ from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Standing
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
@@ -154,23 +151,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
         )
         beside = builder.beside
-        learner = builder.learner = Learner(
-            store=store,
-            clock=clock,
-            ids=ids,
-            settings=loaded.value,
-            skills=toolkit.skills,
-            notes=notes,
-            is_owner=means.is_owner,
-            auxiliary=beside.model,
-            book=builder.book,
-            works=options.reviews,
-        )
-
-        def afterwards(record: SessionRecord, view: Session, ended: RunEnded) -> None:
-            beside.afterwards(record, view, ended)
-            learner.afterwards()
-
+        learner = builder.learner = builder.learns(notes, ids)
+        afterwards = learner.also(beside.afterwards)
         hermes = learner.hermes = Hermes(
             store=store,
             build=builder.agent,
@@ -345,16 +327,25 @@ class Builder:
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
-            closing=self._closing(record, toolbox.names),
+            closing=self.learner.closing(record, toolbox.names) if self.learner else None,
         )
         return deck.outfit(record.id, agent)
 
-    def _closing(self, record: SessionRecord, tools: Sequence[str]) -> Closing | None:
-        """What is counted of a run; nothing of a guest's, nor beside a tape."""
-        guest = self.options.standing(record.principal) is Standing.GUEST
-        if self.learner is None or guest or self.options.tape is not None:
-            return None
-        return self.learner.closing(record, tools)
+    def learns(self, notes: Notes, ids: Ids) -> Learner:
+        """What this process learns, and with whose hands."""
+        return Learner(
+            store=self.store,
+            clock=self.clock,
+            ids=ids,
+            settings=self.loaded.value,
+            skills=self.toolkit.skills,
+            notes=notes,
+            standing=self.options.standing,
+            auxiliary=self.beside.model,
+            book=self.book,
+            works=self.options.reviews,
+            taped=self.options.tape is not None,
+        )
 
     @cached_property
     def beside(self) -> Beside:

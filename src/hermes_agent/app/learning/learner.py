@@ -17,6 +17,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Notice, RunEnded
 from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Standing
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.host.late import late
 from hermes_agent.memory.notes import Notes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hermes_agent.app.auxiliary.settings import Purpose
+    from hermes_agent.app.floor import Afterwards
     from hermes_agent.app.front import Hermes
     from hermes_agent.app.learning.hands import HomeHands
     from hermes_agent.core.model import Model
@@ -54,7 +56,8 @@ PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
 
 @dataclass(kw_only=True)
 class Learner:
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next."""
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next; where it is
+    `taped`, nothing is learned."""
 
     store: Store
     clock: Clock
@@ -62,16 +65,18 @@ class Learner:
     settings: Settings
     skills: Skills
     notes: Notes
-    is_owner: Callable[[str], bool]
+    standing: Callable[[str], Standing]
     auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
     book: Book
     works: bool = False
+    taped: bool = False
     hermes: Hermes | None = None
     _rung: bool = field(default=False)
 
     def closing(self, record: SessionRecord, tools: Sequence[str]) -> Counting | None:
         """What the end of a run of this session adds to its commit; None where nothing is learned of it."""
-        if self.settings.learning.mode == "off":
+        guest = self.standing(record.principal) is Standing.GUEST
+        if guest or self.taped or self.settings.learning.mode == "off":
             return None
         wanted = {"skills": self.settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
         if "memory" in tools and not is_shared(record.conversation):
@@ -88,6 +93,15 @@ class Learner:
         if self._rung and self.works:
             self._rung = False
             self.jobs.ring()
+
+    def also(self, afterwards: Afterwards) -> Afterwards:
+        """Looks for work at the end of each run, after others were told of it."""
+
+        def both(record: SessionRecord, view: Session, ended: RunEnded) -> None:
+            afterwards(record, view, ended)
+            self.afterwards()
+
+        return both
 
     async def run(self) -> int:
         """Do all that is in line now; how many jobs that were."""
@@ -139,10 +153,13 @@ class Learner:
         )
         return made
 
+    def _is_owner(self, principal: str) -> bool:
+        return self.standing(principal) is Standing.OWNER
+
     def hands(self, record: SessionRecord, author: Author = Author.BACKGROUND) -> HomeHands:
         """The tools of a review of this conversation."""
         made: HomeHands = late(HANDS)(
-            record=record, skills=self.skills, notes=self.notes, is_owner_key=self.is_owner, author=author
+            record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner, author=author
         )
         return made
 
