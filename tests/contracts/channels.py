@@ -9,18 +9,27 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
+from hermes_agent.gateway.channels.email import CHANNEL as MAIL
+from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
+from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What one test of the contract works with."""
+    """What one test of the contract works with. `chat`, `person`, `group` and `thread` are how the platform names what
+    the tests speak of; `busy` is after how many seconds it says that a busy platform may be asked again."""
 
     kind: Kind
     channel: Channel
     double: Double
+    chat: str = "1"
+    person: str = "7"
+    group: str = "9"
+    thread: str = "4"
+    busy: float = 1.0
 
 
 def needs(folder: Path, options: Mapping[str, str] | None = None, secret: str = "secret") -> Needs:
@@ -41,7 +50,23 @@ def fake(abilities: Abilities) -> Maker:
     return make
 
 
+@asynccontextmanager
+async def email(folder: Path) -> AsyncIterator[Stage]:
+    async with mail_platform() as platform:
+        yield Stage(
+            kind=MAIL,
+            channel=MAIL.make(needs(folder, platform.options)),
+            double=platform,
+            chat="ann@people.test",
+            person="ann@people.test",
+            group="ann@people.test,bob@people.test",
+            thread="4@people.test",
+            busy=GREYLISTED,
+        )
+
+
 MAKERS: dict[str, Maker] = {
+    "email": email,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),
