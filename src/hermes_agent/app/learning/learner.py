@@ -56,8 +56,8 @@ PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
 
 @dataclass(kw_only=True)
 class Learner:
-    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next; where it is
-    `taped`, nothing is learned."""
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next;
+    where it is `taped`, nothing is learned."""
 
     store: Store
     clock: Clock
