@@ -262,6 +262,26 @@ async def test_no_draft_is_shown_over_a_reply(store: Store):
     assert await store.outbox.open(letter()) is None
 
 
+async def test_an_answered_question_shows_the_answer_and_no_buttons(store: Store):
+    to = Conversation(platform="telegram", chat="1")
+    content = Content(text="May I?", buttons=(Button(label="Yes", value="once"),), question="q1")
+    await put(store, Letter(key="q", to=to, content=content))
+    await store.outbox.settle(await claimed(store), SlotState.SENT, SHOWN)
+
+    assert await store.write(lambda tx: store.outbox.answered(tx, "q", "-> once"))
+    assert not await store.write(lambda tx: store.outbox.answered(tx, "none", "", wake=False))
+
+    slot = await claimed(store)
+    assert slot.content == Content(text="May I?\n\n-> once")
+    await store.write(lambda tx: store.outbox.answered(tx, "q", "", wake=False))
+
+
+async def test_a_letter_may_be_put_without_waking_anybody(store: Store):
+    await store.write(lambda tx: store.outbox.put(tx, letter(), wake=False))
+
+    assert (await claimed(store)).key == "k1"
+
+
 async def test_a_slot_is_found_by_its_id(store: Store):
     await put(store, letter())
     slot = await claimed(store)

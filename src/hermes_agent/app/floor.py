@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -15,11 +15,15 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
+from hermes_agent.app.posting import Posting
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
+from hermes_agent.core.events import Asked, Seen
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
+from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +31,11 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
+
+STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
+"""Seconds between two tries where the store fails, doubling."""
+KEPT = "kept"
+"""The queue of lanes that are held for what they are; nobody claims from it."""
 
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
@@ -41,24 +50,55 @@ class Running:
     ended: asyncio.Event
     task: asyncio.Task[None] | None = None
 
+    @property
+    def waits(self) -> bool:
+        """Whether a person is asked something."""
+        return len(self.journal.session.asked) > len(self.journal.session.answers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
+    for a person does not count; and what runs say through the outbox."""
+
+    most: int | None = None
+    posting: Posting | None = None
+
 
 class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue. A session at rest is not held in memory.
+    otherwise every lane of the queue, as `service` says. A session at rest is not held in memory.
     """
 
-    def __init__(self, *, store: Store, build: BuildAgent, deck: Deck, queue: str, own_only: bool) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        build: BuildAgent,
+        deck: Deck,
+        queue: str,
+        own_only: bool,
+        service: Service | None = None,
+    ) -> None:
+        service = service or Service()
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
         self._deck = deck
         self._own: set[str] | None = set() if own_only else None
+        self._most = service.most
+        self._full = False
+        self._posting = service.posting
+        self._kept: dict[str, Lease] = {}
+        self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
+        if self._most is not None:
+            self.bus.overhear(self._notice)
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way here."""
@@ -86,6 +126,41 @@ class Floor:
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
+    def heed(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called at each ring from outside: somebody changed something that this process may wait
+        for."""
+        self._heeding.append(listener)
+
+    async def keep(self, lane: str) -> Lease | None:
+        """Own a lane that is no session until `let_go`, as the one process that may; None where another one does."""
+        lease = await self._store.lanes.hold(lane, KEPT)
+        if lease is None:
+            await self._store.workers.reap()  # Who holds it may have died.
+            lease = await self._store.lanes.hold(lane, KEPT)
+        if lease is not None:
+            self._kept[lane] = lease
+            self.look()
+        return lease
+
+    @property
+    def kept(self) -> Set[str]:
+        """The names that this process keeps."""
+        return self._kept.keys()
+
+    async def let_go(self, lease: Lease) -> None:
+        """Give a kept lane back."""
+        if self._kept.pop(lease.lane, None) is not None:
+            with suppress(LostLease):
+                await self._store.lanes.release(lease)
+
+    def question(self, session: str) -> str:
+        """The id of the question that the session's run in this process waits with; empty where there is none."""
+        running = self._running.get(session)
+        if running is None or not running.waits:
+            return ""
+        view = running.journal.session
+        return next((each for each in view.asked if each not in view.answers), "")
+
     def journal_of(self, session: str) -> Journal | None:
         """The journal of the session's run in this process."""
         running = self._running.get(session)
@@ -110,19 +185,28 @@ class Floor:
                 await running.journal.settled()
 
     async def _work(self) -> None:
-        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told."""
-        try:
-            await self._serve()
-        except StoreError as error:
-            log.exception("the store failed")
-            for session in self._own or self._running:
-                self.bus.fail(session, error)
+        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told,
+        and who works on all of the queue tries again."""
+        pause = STORE_PAUSE
+        while True:
+            began = self._deck.clock.monotonic()
+            try:
+                await self._serve()
+            except StoreError as error:
+                log.exception("the store failed")
+                for session in self._own or self._running:
+                    self.bus.fail(session, error)
+            if self._own is not None:
+                return
+            lasted = self._deck.clock.monotonic() - began
+            pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
+            await self._deck.clock.sleep(pause)
 
     async def _serve(self) -> None:
         while True:
             self._wanted.clear()
-            pause = await self._store.workers.tend(self._running.keys())
-            while (lease := await self._claim()) is not None:
+            pause = await self._store.workers.tend(self._running.keys() | self.kept)
+            while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
             next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
             if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
@@ -139,8 +223,23 @@ class Floor:
             inside.cancel()
         return rung
 
+    def _has_room(self) -> bool:
+        """Whether one more run may be under way here."""
+        if self._most is None or len(self._running) < self._most:
+            self._full = False
+        else:
+            self._full = sum(not running.waits for running in self._running.values()) >= self._most
+        return not self._full
+
+    def _notice(self, seen: Seen) -> None:
+        """A run that begins to wait for a person makes room for another one."""
+        if self._full and isinstance(seen.event, Asked):
+            self.look()
+
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
+        for listener in self._heeding:
+            listener()
         for running in self._running.values():
             running.journal.mailbox.ring()
         for session in await self._store.lanes.stops():
@@ -193,10 +292,22 @@ class Floor:
         finally:
             del self._running[lane]
             running.ended.set()
+        if not running.journal.mailbox.released or self._full:
+            self.look()
         if running.journal.mailbox.released:
             await self._rest(lane)
-        else:
-            self.look()
+
+    async def _refuse(self, lease: Lease, reason: str) -> None:
+        """End the mail of a lane that nobody can work on: no other try would find a session."""
+        log.warning("mail is refused: %s", reason)
+        ids: Sequence[int] = lease.pending
+
+        async def refuse(tx: Transaction) -> bool:
+            return await self._store.inbox.finish(tx, lease, ids, Ending.REFUSED, reason=reason)
+
+        while not await self._store.write(refuse):
+            ids = [row for row, _ in await self._store.inbox.waiting(lease)]
+        self.bus.fail(lease.lane, UnknownSession(reason))
 
     async def _give_back(self, lease: Lease, error: str) -> None:
         """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
@@ -222,7 +333,10 @@ class Floor:
         view, journal = running.journal.session, running.journal
         record = await self._store.sessions.get(view.id)
         if record is None:
-            raise UnknownSession(f"There is no session {view.id}.")
+            await self._refuse(running.lease, f"There is no session {view.id}.")
+            return
+        if self._posting is not None:
+            journal.beside = self._posting.of(record, journal.mailbox)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id))
         while not journal.mailbox.released:

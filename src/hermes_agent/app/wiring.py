@@ -19,8 +19,10 @@ from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.chains import chain_alone, chain_before, chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
+from hermes_agent.app.floor import Service
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.posting import Posting
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
@@ -65,11 +67,17 @@ SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
+def delivers_nothing(_: str) -> bool:
+    """Runs of this process are listened to, and say nothing through the outbox."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How one process uses the system.
 
-    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
+    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on, `most` how many runs at
+    a time (see `Hermes`); `delivers` and `here` whose sessions are spoken to through the outbox (see `Posting`).
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
@@ -79,6 +87,9 @@ class Options:
     model: str = ""
     queue: str = "cli"
     own_only: bool = True
+    most: int | None = None
+    delivers: Callable[[str], bool] = delivers_nothing
+    here: Callable[[str], bool] = delivers_nothing
     attended: bool = True
     channel: str = "terminal"
     toolsets: tuple[str, ...] | None = None
@@ -140,7 +151,15 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             outside=outside,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
         )
-        hermes = Hermes(store=store, build=builder.agent, deck=deck, queue=options.queue, own_only=options.own_only)
+        posting = Posting(outbox=store.outbox, delivers=options.delivers, here=options.here)
+        hermes = Hermes(
+            store=store,
+            build=builder.agent,
+            deck=deck,
+            queue=options.queue,
+            own_only=options.own_only,
+            service=Service(most=options.most, posting=posting),
+        )
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
         if outside is not None:

@@ -29,6 +29,12 @@ PUT = NEW.format(draft=0, state="pending", due=1, owner="NULL") + (
     "state = CASE WHEN outbox.state IN ('sent', 'failed') THEN 'pending' ELSE outbox.state END, "
     "attempts = 0, ready_at = 0, ended = NULL RETURNING id"
 )
+BODY = "SELECT body FROM outbox WHERE key = $1"
+REWRITE = (
+    "UPDATE outbox SET body = $2, version = version + 1, due = 1, "
+    "state = CASE WHEN state IN ('sent', 'failed') THEN 'pending' ELSE state END, attempts = 0, ready_at = 0, "
+    "ended = NULL WHERE key = $1"
+)
 OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + f"NOTHING RETURNING {FIELDS}"
 DRAFT = f"SELECT {FIELDS} FROM outbox WHERE key = $1 AND draft = 1 AND owner IS NULL"
 FIRST = (
@@ -80,13 +86,27 @@ class Outbox:
         self._clock = clock
         self._workers = workers
 
-    async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None) -> int:
-        """Have this said, as part of a change; the slot's id. Every process that delivers is woken. The same key again
-        changes what is shown under it."""
+    async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None, wake: bool = True) -> int:
+        """Have this said, as part of a change; the slot's id. The same key again changes what is shown under it.
+
+        Whoever waits is woken, but where `wake` is False: this process delivers it, and knows of it.
+        """
         row = await tx.row(PUT, *_columns(letter), self._clock.now() if at is None else at)
         assert row is not None  # RETURNING gives the row that was inserted or updated.
-        tx.rings.add("")
+        if wake:
+            tx.rings.add("")
         return int(row[0])
+
+    async def answered(self, tx: Transaction, key: str, answer: str, *, wake: bool = True) -> bool:
+        """Show a question's answer in its place, and take its buttons away; False where nothing was asked there."""
+        row = await tx.row(BODY, key)
+        if row is None:
+            return False
+        asked = revive(Content, plain(row[0]))
+        body = written(Content(text=f"{asked.text}\n\n{answer}" if answer else asked.text))
+        if wake:
+            tx.rings.add("")
+        return await tx.run(REWRITE, key, body) > 0
 
     async def open(self, letter: Letter) -> Slot | None:
         """Begin to show a draft: the slot, held; or the draft that an earlier process left, not held (its pieces can be
