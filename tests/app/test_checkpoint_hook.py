@@ -6,9 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.agent.hooks import Proposed
+from hermes_agent.app.checkpoint_hook import CheckpointHook
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.messages import ToolCall
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.testing.place import FakePlace
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.schema import collect
+from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.shell.tools import ShellTools
 from tests.app.place import place
+from tests.tools.bench import Context
 
 
 def write(name: str, content: str, call: str) -> Call:
@@ -53,3 +64,26 @@ async def test_a_rollback_that_cannot_be_is_told(tmp_path: Path):
         for line, words in {"/rollback x": "Say `/rollback`", "/rollback 3": "no checkpoints of"}.items():
             with pytest.raises(HermesError, match=words):
                 await here.type(line)
+
+
+async def test_a_person_who_waits_for_a_checkpoint_is_told_for_what(tmp_path: Path):
+    work = tmp_path / "work"
+    work.mkdir()
+    tools = collect([ShellTools(place=FakePlace(), settings=TerminalSettings())])[0]
+    shell = {each.schema.name: each for each in tools}["terminal"]
+    context, arguments = Context(workspace=str(work)), {"command": "make"}
+    checkpoints = Checkpoints(tmp_path / "kept", CheckpointSettings(), FakeClock())
+    hook = CheckpointHook(checkpoints=checkpoints, person=Path("/nobody"), patience=0)
+
+    await hook.before_call(
+        Proposed(
+            call=ToolCall(id="a", name="terminal", arguments=arguments),
+            tool=shell,
+            arguments=arguments,
+            facts=shell.facts(arguments, str(work)),
+            context=context,
+        )
+    )
+
+    assert context.lines == ["keeping how the folder is, before anything in it is changed"]
+    assert [each.number for each in await checkpoints.of(work)] == [1]

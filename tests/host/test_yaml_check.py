@@ -59,10 +59,10 @@ def only_problem(result: Checked) -> str:
         ("toolsets: core\n", "1: `toolsets` takes a list of texts, but `core` stands here."),
         ("toolsets: [[a]]\n", "1: `toolsets` takes a list of texts, but a list stands here."),
         ("model: gpt\n", "1: `model` is a section, but `gpt` stands here."),
-        ("- a\n- b\n", "1: the file is a section, but a list stands here."),
+        ("- a\n- b\n", "1: the file is a section, but a list (`a, b`) stands here."),
         (
             "servers:\n  a: {base_url: x, headers: {h: [1]}}\n",
-            "2: `servers.a.headers.h` takes a text, but a list stands here.",
+            "2: `servers.a.headers.h` takes a text, but a list (`1`) stands here.",
         ),
         ("servers:\n  a: {url: x}\n", "2: unknown setting `servers.a.url`. Did you mean `servers.NAME.base_url`?"),
         ("jailed: true\n\njailed: false\n", "3: `jailed` stands twice, first in line 1."),

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from hermes_agent.agent.agent import Agent
@@ -16,6 +16,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.plan import side_by_side
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import without_mark
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import (
     BadArguments,

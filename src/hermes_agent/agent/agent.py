@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
@@ -13,6 +12,7 @@ from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.core.tool import Tool

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
 from hermes_agent.core.events import Notice, PrefixFrozen, SectionFacts
 from hermes_agent.core.model import Prefix, ToolSchema

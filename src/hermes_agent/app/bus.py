@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from hermes_agent.core.errors import HermesError
@@ -22,29 +22,42 @@ class Reader:
     """One reader's place: events wait here until it takes them; `lost` says that it must look into the log."""
 
     def __init__(self, room: int) -> None:
-        self._waiting: asyncio.Queue[Seen | None] = asyncio.Queue(room)
+        self._room = room
+        self._waiting: deque[Seen] = deque()
+        self._came = asyncio.Event()
+        self._failure: HermesError | None = None
         self.lost = False
-        self.failure: HermesError | None = None
 
-    def offer(self, seen: Seen | None) -> None:
+    def offer(self, seen: Seen) -> None:
         """Hand over an event, or note that there was no room."""
-        try:
-            self._waiting.put_nowait(seen)
-        except asyncio.QueueFull:
+        if len(self._waiting) < self._room:
+            self._waiting.append(seen)
+        else:
             self.lost = True
+        self._came.set()
 
-    async def take(self) -> Seen:
-        """The next event. Raises what ended the session's events, once everything before it was taken."""
-        if not (self.failure is not None and self._waiting.empty()):
-            seen = await self._waiting.get()
-            if seen is not None:
-                return seen
-        raise self.failure or HermesError("The session's events ended.")
+    def fail(self, failure: HermesError) -> None:
+        """Let the events end with this error, once everything before it was taken."""
+        self._failure = failure
+        self._came.set()
+
+    async def something(self) -> None:
+        """Return when there is something to take."""
+        await self._came.wait()
+
+    def take(self) -> Seen:
+        """The next event. Raises what ended the session's events."""
+        if not self._waiting:
+            raise self._failure or HermesError("The session's events ended.")
+        seen = self._waiting.popleft()
+        if not self._waiting and self._failure is None:
+            self._came.clear()
+        return seen
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits."""
-        return self._waiting.empty()
+        return not self._waiting
 
 
 class Bus:
@@ -75,8 +88,7 @@ class Bus:
     def fail(self, session: str, failure: HermesError) -> None:
         """End the events of the session's readers with an error: the log cannot be written any more."""
         for reader in self._readers.get(session, ()):
-            reader.failure = failure
-            reader.offer(None)
+            reader.fail(failure)
 
     async def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """Every durable event of the session with a number above `after`, each once and in order, and the live ones
@@ -99,11 +111,13 @@ class Bus:
 
     async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
-        try:
-            async with asyncio.timeout(self._glance if reader.empty else None):
-                seen = await reader.take()
-        except TimeoutError:
-            return [] if self._is_here(session) else await self._missed(session, number)
+        if reader.empty:
+            try:
+                async with asyncio.timeout(self._glance):
+                    await reader.something()
+            except TimeoutError:
+                return [] if self._is_here(session) else await self._missed(session, number)
+        seen = reader.take()
         live, missed = is_live(seen.event), list[Seen]()
         if (reader.lost and reader.empty) or seen.number > (number if live else number + 1):
             reader.lost = False

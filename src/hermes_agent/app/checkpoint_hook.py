@@ -17,12 +17,14 @@ from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 
 log = logging.getLogger(__name__)
+PATIENCE = 2.0  # seconds
 CHANGES = frozenset({Capability.FS_WRITE, Capability.EXEC})
 
 
 @dataclass(slots=True, kw_only=True)
 class CheckpointHook:
-    """Takes them, for one run. `person` is the person's own home folder, which is never kept as a whole.
+    """Takes them, for one run. `person` is the person's own home folder, which is never kept as a whole; `patience` is
+    for how many seconds nothing is said.
 
     A checkpoint that cannot be taken is told once, and keeps nobody from working.
     """
@@ -32,6 +34,7 @@ class CheckpointHook:
     turn: int = -1
     taken: set[str] = field(default_factory=set)
     told: bool = False
+    patience: float = PATIENCE
     one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def before_call(self, proposed: Proposed) -> None:
@@ -68,6 +71,8 @@ class CheckpointHook:
         whole = self._is_workspace(root, proposed) and not self.person.is_relative_to(root)
         if str(root) in self.taken and (whole or not touched):
             return
+        words = "keeping how the folder is, before anything in it is changed"
+        waiting = asyncio.get_running_loop().call_later(self.patience, proposed.context.progress, words)
         told = Told(why=proposed.facts.summary[:200], session=proposed.context.session, whole=whole)
         try:
             if await asyncio.to_thread(root.is_dir):
@@ -78,6 +83,8 @@ class CheckpointHook:
             if not self.told:
                 proposed.context.progress(f"no checkpoint: {error}")
                 self.told = True
+        finally:
+            waiting.cancel()
 
 
 def checkpoint_hook(folder: Path, settings: CheckpointSettings, clock: Clock) -> CheckpointHook:

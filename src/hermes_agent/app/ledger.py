@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hermes_agent.agent.journal import Journal
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LimitReached, LostLease
 from hermes_agent.core.events import MessageTaken, Notice
 from hermes_agent.core.messages import Origin, said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hermes_agent.agent.hooks import Proposed
@@ -19,9 +19,11 @@ DEEPEST = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearbyHook:
-    """Adds them. `log` remembers by session which were shown, also in another process."""
+    """Adds them, for one run. `log` remembers by session which were shown, also in another process; a path that was
+    `looked` at needs no second look."""
 
     log: ReadLog
+    looked: set[tuple[str, str]] = field(default_factory=set)
 
     async def before_call(self, proposed: Proposed) -> None:
         """Nothing to decide."""
@@ -30,9 +32,11 @@ class NearbyHook:
         """The answer, and behind it the context files of each folder below the working folder that the call is the
         first to touch."""
         paths, context = proposed.facts.paths, proposed.context
-        if not paths or answer.is_error:
+        looks = {(context.session, path) for path in paths or ()}
+        if answer.is_error or not paths or looks <= self.looked:
             return answer
         found = await asyncio.to_thread(self._unseen, paths, context.workspace, context.session)
+        self.looked.update(looks)
         return replace(answer, parts=(*answer.parts, *found)) if found else answer
 
     def _unseen(self, paths: tuple[str, ...], workspace: str, session: str) -> list[Text]:

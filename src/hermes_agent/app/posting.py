@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hermes_agent.agent.journal import Beside
 from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, Notice, Outcome, RunEnded
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Button, Content, Letter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError, ToolError
 from hermes_agent.core.inbound import Standing
@@ -35,7 +36,7 @@ from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
-from hermes_agent.tools.schema import capability_of, collect
+from hermes_agent.tools.schema import Collected, Quarantined, capability_of, collect
 from hermes_agent.tools.shell.tools import ShellTools
 from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
@@ -138,7 +139,7 @@ class Toolkit:
         self._toolsets, self._extra = toolsets, extra
         self._boxes: dict[tuple[str, bool], Toolbox] = {}
         self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
-        self.quarantined = collect([*self._sets.values(), *extra])[1]
+        self._made: dict[str, Collected] = {}
 
     @property
     def is_owner(self) -> Callable[[str], bool]:
@@ -163,17 +164,28 @@ class Toolkit:
         opened: Tool = late(OPENED)(tool, self._means.secret, self._settings.secrets, self._home.cache / "secrets")
         return opened
 
+    @property
+    def quarantined(self) -> tuple[Quarantined, ...]:
+        """The tools that are not offered."""
+        return tuple(aside for name in self._sets for aside in self._of(name)[1]) + collect(self._extra)[1]
+
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
         """The tools of one toolset."""
-        return collect([self._sets[toolset]])[0]
+        return self._of(toolset)[0]
+
+    def _of(self, toolset: str) -> Collected:
+        """Making tools of methods takes a millisecond each, so it is done once."""
+        if toolset not in self._made:
+            self._made[toolset] = collect([self._sets[toolset]])
+        return self._made[toolset]
 
     def toolbox(self, surface: str, window: int = 0) -> Toolbox:
         """The tools of a surface: what is not in it cannot be called there. In a small window (tokens; 0: not known)
         fewer of them are shown, and the others are found."""
         small = 0 < window < SMALL_WINDOW
         if (surface, small) not in self._boxes:
-            wanted = [self._sets[name] for name in self.toolsets(surface)]
-            tools = collect([*wanted, *self._extra])[0]
+            wanted = [tool for name in self.toolsets(surface) for tool in self.tools_of(name)]
+            tools = (*wanted, *collect(self._extra)[0])
             self._boxes[surface, small] = Toolbox(tools, self._opened, small=small)
         return self._boxes[surface, small]
 

@@ -7,10 +7,11 @@ reader that missed them loses nothing, because a durable event follows with the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, StopReason, TextDelta, ThinkingDelta, Usage

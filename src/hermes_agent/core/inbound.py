@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Text
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Message
 
 

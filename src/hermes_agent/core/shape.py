@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+from hermes_agent.core.dataclass import dataclass
 
 MOST_MARKS = 16
 

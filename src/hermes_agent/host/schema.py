@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from hermes_agent.core.dataclass import dataclass
 
 S = TypeVar("S")
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"

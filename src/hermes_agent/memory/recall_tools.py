@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -11,8 +11,13 @@ from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import BadArguments, StoreError, ToolError
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
-from hermes_agent.memory.conversations import Recall
+from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
+
+if TYPE_CHECKING:
+    from hermes_agent.memory.conversations import Recall
+
+RECALL = "hermes_agent.memory.conversations:Recall"
 
 
 class RecallTools:
@@ -38,7 +43,7 @@ class RecallTools:
         """
         if query and session:
             raise BadArguments("Give query to find, or session to read, not both.")
-        recall = Recall(self._store(), context.session, context.speaker)
+        recall = late(RECALL)(self._store(), context.session, context.speaker)
         try:
             text = await _answer(recall, query, session, around, limit)
         except StoreError as error:

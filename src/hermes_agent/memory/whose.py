@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from hermes_agent.core.dataclass import dataclass
 
 PRIVATE = frozenset({"dm", "folder"})
 """Kinds of chats that one person alone has."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import ModelRequest, Prefix, Usage
 from hermes_agent.core.section import estimate_tokens, tools_text
 from hermes_agent.core.spending import NANO, Bid, nanos

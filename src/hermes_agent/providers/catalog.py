@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
 from hermes_agent.providers.settings import ModelOverride, PriceOverride
 from hermes_agent.providers.vendor import LEVELS, Level, Vendor

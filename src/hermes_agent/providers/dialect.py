@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ProviderError
 from hermes_agent.core.messages import Text, Thinking, ToolCall
 from hermes_agent.core.model import Delta, ModelRequest, StopReason, Usage

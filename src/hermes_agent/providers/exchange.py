@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled, TimedOut, Unreachable
 from hermes_agent.core.model import Delta
 from hermes_agent.host.http import Http

@@ -7,11 +7,11 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ContentRefused, EmptyReply
 from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall
 from hermes_agent.core.model import StopReason

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.schema import about
 
 

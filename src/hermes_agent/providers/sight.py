@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Message, Part, Text, ToolResult
 from hermes_agent.providers.pieces import written
 

@@ -9,8 +9,9 @@ on another model breaks each of these rules now and then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.providers.sight import Sight, earlier, pictures_in
 from hermes_agent.providers.tool_schemas import PLAIN, ToolRules, wire_name

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, ToolError
 
 # Each kind of place and what makes it.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+from hermes_agent.core.dataclass import dataclass
 
 
 class Category(StrEnum):

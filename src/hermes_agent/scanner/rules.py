@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.secrets import SHAPES
 from hermes_agent.scanner.finding import Category, Severity
 

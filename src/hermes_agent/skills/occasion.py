@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.skill import Ours
 
 SYSTEMS = {"darwin": "macos", "linux": "linux", "windows": "windows"}

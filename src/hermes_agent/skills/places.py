@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.skill import FILE, FOLDERS, Layer
 
 BUNDLED = Path(__file__).parent / "builtin"

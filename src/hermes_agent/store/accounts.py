@@ -7,8 +7,8 @@ about; from then on every call of every process is entered, whatever limits that
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Scope, Spent, Standing, Unit, nanos
 from hermes_agent.store.transaction import Dialect, Row, Transaction, marks
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.section import tools_text
 from hermes_agent.core.shape import first_change, read_shape
 from hermes_agent.store.prefixes import FrozenPrefix, Prefixes

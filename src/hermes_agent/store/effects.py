@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect, EffectState
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence

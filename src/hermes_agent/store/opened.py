@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.transaction import Engine
 from hermes_agent.store.workers import Presence
 

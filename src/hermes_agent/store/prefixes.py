@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.records import revive
 from hermes_agent.core.section import Section

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Dialect, Engine, Row, Transaction

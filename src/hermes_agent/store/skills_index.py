@@ -9,7 +9,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -17,12 +16,14 @@ from typing import TypeVar
 import apsw
 import msgspec
 
-from hermes_agent.store.finding.terms import spaced
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.late import late
 from hermes_agent.store.skills_words import STOP_WORDS
 from hermes_agent.store.sqlite.errors import explain
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
+SPACED = "hermes_agent.store.finding.terms:spaced"
 FORMAT = 2
 TOKENIZER = ("porter", "unicode61")
 SCHEMA = f"""
@@ -255,7 +256,7 @@ class SkillsIndex:
         everything = self._count(db, "")
         weights: dict[str, float] = {}
         seen: set[str] = set()
-        said_words = Counter(filter(_tells, WORD.findall(spaced(task[:LONGEST_TASK].lower()))))
+        said_words = Counter(filter(_tells, WORD.findall(_spaced(task[:LONGEST_TASK].lower()))))
         for word, said in said_words.items():
             stem = (self._stems(word) or [word])[0]
             if stem in seen:
@@ -329,10 +330,10 @@ def _add(db: apsw.Connection, skill: Indexed, stems: Callable[[str], list[str]])
         (skill.folder, skill.root, skill.name, skill.family, skill.stamp, skill.problem, skill.card),
     ).get
     if not skill.problem:
-        about = spaced(skill.about)
-        db.execute("INSERT INTO head (rowid, name, about) VALUES (?, ?, ?)", (row, spaced(skill.name), about))
-        db.execute("INSERT INTO body (rowid, text) VALUES (?, ?)", (row, spaced(skill.body[:LONGEST_BODY])))
-        parts = set(stems(spaced(skill.name)))
+        about = _spaced(skill.about)
+        db.execute("INSERT INTO head (rowid, name, about) VALUES (?, ?, ?)", (row, _spaced(skill.name), about))
+        db.execute("INSERT INTO body (rowid, text) VALUES (?, ?)", (row, _spaced(skill.body[:LONGEST_BODY])))
+        parts = set(stems(_spaced(skill.name)))
         db.executemany("INSERT INTO name_word VALUES (?, ?, ?)", [(part, row, len(parts)) for part in parts])
 
 
@@ -386,3 +387,8 @@ def _any_of(words: Sequence[str]) -> str:
 
 def _tells(word: str) -> bool:
     return word not in STOP_WORDS and (len(word) > 1 or not word.isascii())
+
+
+def _spaced(text: str) -> str:
+    """As `spaced`, which is loaded where a text needs it."""
+    return text if text.isascii() else str(late(SPACED)(text))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Engine, Row, Transaction, Value
 

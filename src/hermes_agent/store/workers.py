@@ -6,10 +6,10 @@ import asyncio
 import random
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.leases import Lease

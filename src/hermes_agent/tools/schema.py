@@ -6,12 +6,12 @@ import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
@@ -75,7 +75,10 @@ class Quarantined:
     reason: str
 
 
-def collect(sources: Iterable[object]) -> tuple[tuple[Tool, ...], tuple[Quarantined, ...]]:
+Collected = tuple[tuple[Tool, ...], tuple[Quarantined, ...]]
+
+
+def collect(sources: Iterable[object]) -> Collected:
     """The tools of these objects in their order: the marked methods of each, a marked function, or a ready `Tool`.
 
     One that no schema can be made of is set aside with its reason; the others stay.
@@ -133,7 +136,10 @@ def said(text: str, *, is_error: bool = False, origin: Origin = Origin.TOOL) -> 
 
 def resolve(path: str, workspace: str) -> str:
     """The absolute path that a tool's argument means, links followed, so that two names of one file are one path."""
-    return os.path.realpath(Path(workspace) / Path(path).expanduser()) if "\0" not in path else path
+    if "\0" in path:
+        return path
+    named = str(Path(path).expanduser()) if path.startswith("~") else path
+    return os.path.realpath(named if named.startswith("/") else f"{workspace}/{named}")
 
 
 def _marked(source: object) -> list[tuple[str, Callable[..., Awaitable[object]]]]:

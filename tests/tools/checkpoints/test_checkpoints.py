@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -284,3 +285,68 @@ async def test_a_process_that_is_killed_in_the_middle_leaves_the_checkpoints_usa
         (root / "a.txt").write_text("changed")
         await kept.restore(root, taken.number)
         assert (root / "a.txt").read_text() == "mine"
+
+
+ODD = ['a "quoted" name', "back\\slash", "two\nlines", "sp ace", "ünï", "-dash", os.fsdecode(b"\xff\xfe")]
+
+
+@pytest.fixture
+def large(root: Path) -> Path:
+    """A folder with more files than are taken in one by one, some with names that need care."""
+    for number in range(150):
+        (root / f"d{number % 40}").mkdir(exist_ok=True)
+        (root / f"d{number % 40}" / f"{number}.txt").write_text(f"{number}\n")
+    for name in ODD:
+        (root / name).mkdir()
+        (root / name / name).write_text(name.encode(errors="replace").decode())
+    (root / "link").symlink_to("a.txt")
+    (root / "a.txt").chmod(0o755)
+    return root
+
+
+def objects(kept: Checkpoints) -> list[Path]:
+    return [path for path in kept.folder.rglob("objects/*/*") if path.suffix != ".idx"]
+
+
+async def test_a_large_folder_is_kept_in_a_few_files_and_comes_back(kept: Checkpoints, large: Path):
+    before = files(large)
+
+    taken = await kept.take(large, TOLD)
+    made = len(objects(kept))
+    for name in before:
+        (large / name).unlink()
+    await kept.restore(large, taken.number)
+
+    assert made <= 5
+    assert files(large) == before
+    assert (large / "link").readlink() == Path("a.txt")
+    assert os.access(large / "a.txt", os.X_OK)
+
+
+async def test_the_trees_that_are_packed_are_those_of_the_folder(kept: Checkpoints, large: Path):
+    packed = await kept.take(large, TOLD)
+    (large / "a.txt").write_text("two\n")
+    (large / "d1/1.txt").unlink()
+    later = await kept.take(large, TOLD)
+
+    assert await kept.diff(large, later.number) == ""
+    told = await kept.diff(large, packed.number)
+    assert "-one\n+two" in told
+    assert "d1/1.txt" in told
+    assert told.count("diff --git") == 2
+
+
+async def test_an_old_git_keeps_a_large_folder_too(tmp_path: Path, large: Path):
+    old = tmp_path / "git"
+    old.write_text('#!/bin/sh\ncase "$*" in *version) echo git version 2.20.1 ;; *) exec git "$@" ;; esac\n')
+    old.chmod(0o755)
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock(), git=str(old))
+    before = files(large)
+
+    taken = await kept.take(large, TOLD)
+    made = len(objects(kept))
+    shutil.rmtree(large / "d1")
+    await kept.restore(large, taken.number)
+
+    assert made > 150
+    assert files(large) == before

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from hermes_agent.agent.compaction.plan import GAIN, OUTPUT_SHARE, Room
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import LARGEST_SCALE, Session
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Cause
 
 QUIET_SHARE = (1 - OUTPUT_SHARE) / LARGEST_SCALE

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult
 
 OUTPUT_SHARE = 0.15

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from hermes_agent.agent.agent import Agent
@@ -11,6 +11,7 @@ from hermes_agent.agent.mailbox import Gate, OpenGate
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids

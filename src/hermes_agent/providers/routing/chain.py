@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.routing.cooldowns import BriefCoolDowns, CoolDowns
 from hermes_agent.providers.routing.credentials import Credential, Secrets, Strategy, credentials_of

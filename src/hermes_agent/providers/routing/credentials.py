@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import Literal
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 from hermes_agent.providers.routing.cooldowns import Use
 from hermes_agent.providers.settings import CredentialSettings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Message, Origin, Role, Text, Thinking, said
 from hermes_agent.core.model import CallDelta, Delta, ModelRequest, Reply, TextDelta
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+
+from hermes_agent.core.dataclass import dataclass
 
 YEARS_BACK = 10
 NAMES = (

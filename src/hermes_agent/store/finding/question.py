@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.finding.dates import Span, dated
 from hermes_agent.store.finding.terms import Phrase, stands_alone, stemmed, surface
 

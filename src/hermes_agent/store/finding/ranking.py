@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Role
 from hermes_agent.store.finding.dates import Span
 from hermes_agent.store.finding.question import Question

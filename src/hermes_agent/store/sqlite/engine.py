@@ -6,13 +6,13 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import apsw
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.store.sqlite.bell import Bell, bell_folder
 from hermes_agent.store.sqlite.errors import explain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
-from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, Shadow, shadow_of
+from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, Shadow, lines, shadow_of
 
 REFS = "refs/checkpoints/"
 TIDY_EVERY = 10
@@ -111,7 +112,7 @@ class Checkpoints:
             await asyncio.to_thread(_remove, shadow.root, removed)
             await shadow.run("read-tree", chosen.tree, index="at.restore")
             if written:
-                await shadow.run("checkout-index", "--force", "-z", "--stdin", index="at.restore", files=written)
+                await shadow.run("checkout-index", "--force", "-z", "--stdin", index="at.restore", given=lines(written))
         return Restored(written=tuple(written), removed=tuple(removed), undo=undo)
 
     async def prune(self, root: Path, keep: int | None = None) -> int:
@@ -164,19 +165,19 @@ class Checkpoints:
             whole, names = False, []
         fitting = await asyncio.to_thread(self._fitting, shadow.root, list(dict.fromkeys([*names, *touched])))
         if fitting:
-            await shadow.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", files=fitting)
+            await shadow.add(fitting)
         return (await shadow.run("write-tree")).decode().strip(), whole
 
     def _fitting(self, root: Path, names: Sequence[str]) -> list[str]:
-        """Those that are gone, links, or files within the limit of size; none below a link."""
-        most, fitting = self._settings.max_file_mb << 20, []
+        """Those that are gone, links, or files within the limit of size; none in a folder that a link leads out to."""
+        most, inside = self._settings.max_file_mb << 20, {}
+        fitting = []
         for name in names:
-            path = root / name
-            if path.parent.resolve() != path.parent and not _is_below(path.parent.resolve(), root):
-                continue
-            with suppress(OSError):
-                if not os.path.lexists(path) or path.is_symlink() or (path.is_file() and path.stat().st_size <= most):
-                    fitting.append(name)
+            folder = os.path.dirname(name)  # noqa: PTH120 - of thousands of names, most in the same folders
+            if folder not in inside:
+                inside[folder] = _is_below((root / folder).resolve(), root)
+            if inside[folder] and _fits(f"{root}/{name}", most):
+                fitting.append(name)
         return fitting
 
     async def _list(self, shadow: Shadow) -> list[Checkpoint]:
@@ -216,6 +217,16 @@ class Checkpoints:
         if not name:
             raise CheckpointFailed(f"{file} is not below {shadow.root}.")
         return name
+
+
+def _fits(path: str, most: int) -> bool:
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size <= most)
 
 
 def _message(told: Told) -> bytes:

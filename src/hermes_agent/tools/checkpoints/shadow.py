@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,8 +21,13 @@ from hermes_agent.tools.files.finder import SKIPPED
 SECONDS = 60.0
 MOST_OUTPUT = 64 << 20
 WHO = "Hermes"
-# Contents go in as they are and quickly; `prune` packs them.
+# Contents go in as they are and quickly; what there are many of goes into one pack, the rest into files of their own.
 SETTINGS = ("core.autocrlf=false", "core.quotePath=false", "core.looseCompression=0", "gc.auto=0")
+PACKED = ("core.bigFileThreshold=1", "core.compression=1", "fastimport.unpackLimit=1")
+MANY = 100
+PACKS_SINCE = (2, 37)
+"""Before this version `update-index` makes a pack of its own for each file."""
+NOBODY = "0" * 40
 LEFT_OUT = sorted(
     {*SKIPPED, "target", "dist", "build", ".next", ".gradle", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 )
@@ -59,28 +65,43 @@ class Shadow:
         self,
         *arguments: str,
         index: str = "index",
-        files: Sequence[str] | None = None,
+        given: bytes | None = None,
         dates: Mapping[str, str] | None = None,
+        settings: Sequence[str] = (),
     ) -> bytes:
-        """What git says. `files` are paths for its `--stdin`. Raises `CheckpointFailed` with its words."""
-        given = self.folder / f"paths.{os.urandom(4).hex()}"
-        words = [self.git, *(part for setting in SETTINGS for part in ("-c", setting)), *arguments]
-        if files is not None:
-            content = b"".join(os.fsencode(name) + b"\0" for name in files)
-            await asyncio.to_thread(given.write_bytes, content)
-            words = ["/bin/sh", "-c", 'exec "$@" < "$0"', str(given), *words]
+        """What git says to these arguments and what it is `given` to read. Raises `CheckpointFailed` with its words."""
+        read = self.folder / f"paths.{os.urandom(4).hex()}"
+        words = [self.git, *(part for each in (*SETTINGS, *settings) for part in ("-c", each)), *arguments]
+        if given is not None:
+            await asyncio.to_thread(read.write_bytes, given)
+            words = ["/bin/sh", "-c", 'exec "$@" < "$0"', str(read), *words]
         try:
             env = {**self._environment(index), **(dates or {})}
             ended = await process.run(words, env=env, cwd=str(self.root), seconds=SECONDS, most=MOST_OUTPUT)
         except (OSError, TimeoutError) as error:
             raise CheckpointFailed(f"git {arguments[0]} failed: {str(error) or 'it took too long'}.") from error
         finally:
-            if files is not None:
-                given.unlink(missing_ok=True)
+            if given is not None:
+                read.unlink(missing_ok=True)
         if ended.code != 0:
             said = ended.err.decode("utf-8", "replace").strip()[-300:]
             raise CheckpointFailed(f"git {arguments[0]} failed: {said or ended.code}")
         return ended.out
+
+    async def add(self, names: Sequence[str]) -> None:
+        """Take these files, as they are now, into the index and the store; those that are gone leave the index."""
+        packs = len(names) > MANY and await self._packs()
+        settings = PACKED if packs else ()
+        words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+        await self.run(*words, given=lines(names), settings=settings)
+        if packs:
+            listed = await self.run("ls-files", "--stage", "-z")
+            await self.run("fast-import", "--quiet", "--depth=0", given=_trees(listed), settings=settings)
+
+    async def _packs(self) -> bool:
+        """Whether this git takes many files into one pack."""
+        version = re.search(rb"(\d+)\.(\d+)", await self.run("version", index=""))
+        return version is not None and (int(version[1]), int(version[2])) >= PACKS_SINCE
 
     async def commit(self, tree: str, message: bytes, dates: Mapping[str, str]) -> bytes:
         """The name of a new commit of that tree, without a parent."""
@@ -141,6 +162,29 @@ class Shadow:
         ]
         for path in stale:
             path.unlink(missing_ok=True)
+
+
+def lines(names: Sequence[str]) -> bytes:
+    """Paths as git reads and writes them with `-z`."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+def _trees(listed: bytes) -> bytes:
+    """What makes `fast-import` write the trees of an index (`ls-files --stage -z`) into one pack, and nothing else:
+    `write-tree` would make a file of each, and now finds them."""
+    said = [f"commit refs/trees\ncommitter {WHO} <> 0 +0000\ndata 0\n".encode()]
+    for row in listed.split(b"\0")[:-1]:
+        facts, _, name = row.partition(b"\t")
+        mode, blob, _ = facts.split(b" ")
+        said.append(b"M %s %s %s\n" % (mode, blob, _quoted(name)))
+    said.append(f"reset refs/trees\nfrom {NOBODY}\n\n".encode())
+    return b"".join(said)
+
+
+def _quoted(name: bytes) -> bytes:
+    if not any(sign in name for sign in b'\n"\\'):
+        return name
+    return b'"%s"' % name.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
 
 
 def shadow_of(root: Path, checkpoints: Path, git: str) -> Shadow:

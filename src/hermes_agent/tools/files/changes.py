@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.core.tool import CallContext
-from hermes_agent.tools.files.checking import new_problem
+from hermes_agent.host.late import late
 from hermes_agent.tools.files.content import coding_of, storable
 from hermes_agent.tools.files.diff import unified
 from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog, content_hash
 from hermes_agent.tools.files.writing import Version, Writer, version_of
+
+PROBLEM = "hermes_agent.tools.files.checking:new_problem"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,7 @@ def _told(before: Version, content: bytes | None, path: str) -> str:
         return " The content is the same as before."
     new = _readable(content)
     old = None if before.content is None else _readable(before.content)
-    problem = new_problem(path, old, new)
+    problem = late(PROBLEM)(path, old, new)
     words = f" {problem}" if problem else ""
     return words if old is None else f"{words}\n{unified(old, new, path)}"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 from typing import Literal
+
+from hermes_agent.core.dataclass import dataclass
 
 SNIFFED = 8192
 # The signatures with which these formats begin, and what they are called.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from io import BufferedReader
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.plainer import plainer

@@ -6,10 +6,12 @@ import hashlib
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import msgspec
+
+from hermes_agent.core.dataclass import dataclass
 
 SESSIONS_IN_MEMORY = 16
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StaleWrite, ToolError
 from hermes_agent.tools.files.guard import cannot, open_regular
 from hermes_agent.tools.files.readlog import content_hash

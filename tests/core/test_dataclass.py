@@ -1,0 +1,95 @@
+"""Classes made by the project's own `dataclass` are what the standard library's are, but for assignment."""
+
+import copy
+import pickle
+from dataclasses import field, fields, is_dataclass, replace
+
+import pytest
+
+from hermes_agent.core.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    x: int
+    y: int = 0
+    note: str = field(default="", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Word) and self.text.lower() == other.text.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.text.lower())
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True)
+class Counter:
+    """Counts."""
+
+    count: int = 0
+
+
+def test_it_is_a_dataclass_with_slots_and_fields():
+    assert is_dataclass(Point)
+    assert [each.name for each in fields(Point)] == ["x", "y", "note"]
+    assert not hasattr(Point(x=1), "__dict__")
+    with pytest.raises(TypeError):
+        Point(1)  # type: ignore[misc]  # by name only
+
+
+def test_records_of_equal_content_are_equal_and_have_one_hash():
+    assert Point(x=1, note="a") == Point(x=1, note="b")
+    assert hash(Point(x=1, note="a")) == hash(Point(x=1, note="b"))
+    assert Point(x=1) != Point(x=2)
+    assert Nothing() == Nothing()
+    assert len({Nothing(), Nothing()}) == 1
+
+
+def test_a_record_is_never_equal_to_one_of_another_class():
+    assert Counter() != Nothing()
+    assert Point(x=1) != 1
+
+
+def test_it_shows_its_fields_but_those_that_are_hidden():
+    assert repr(Point(x=1, note="n")) == "Point(x=1, y=0)"
+    assert repr(Counter(2)) == "Counter(count=2)"
+
+
+def test_what_a_class_says_of_itself_stays():
+    assert Word("A") == Word("a")
+    assert len({Word("A"), Word("a")}) == 1
+    assert repr(Word("A")) == "A"
+
+
+def test_one_that_is_not_frozen_compares_and_has_no_hash():
+    assert Counter(1) == Counter(1)
+    with pytest.raises(TypeError):
+        hash(Counter(1))
+
+
+def test_records_are_replaced_copied_and_pickled():
+    point = Point(x=1, note="n")
+    assert replace(point, y=2) == Point(x=1, y=2)
+    assert copy.deepcopy(point).note == "n"
+    assert pickle.loads(pickle.dumps(point)).note == "n"
+
+
+def test_they_match_by_keyword():
+    match Point(x=1, y=2):
+        case Point(x=x, y=2):
+            assert x == 1
+        case _:
+            pytest.fail("no match")
