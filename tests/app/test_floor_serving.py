@@ -58,30 +58,6 @@ async def test_a_run_that_waits_for_a_person_keeps_nobody_out(tmp_path: Path):
         await eventually(lambda: all(house.hermes.floor.question(session) for session in sessions))
 
 
-async def test_what_is_kept_is_kept_by_one(tmp_path: Path):
-    async with served(House(tmp_path, ScriptedModel([]))) as house:
-        floor = house.hermes.floor
-        lease = await floor.keep("telegram token")
-        assert lease is not None
-
-        assert await floor.keep("telegram token") is None
-        house.store.workers.alive(lease)
-
-        await floor.let_go(lease)
-        await floor.let_go(lease)
-        assert await floor.keep("telegram token") is not None
-
-
-async def test_a_kept_lane_is_not_swept(tmp_path: Path):
-    async with served(House(tmp_path, ScriptedModel([]))) as house:
-        assert await house.hermes.floor.keep("telegram token") is not None
-
-        await house.store.workers.sweep(house.hermes.floor.kept)
-        await house.store.workers.sweep(house.hermes.floor.kept)
-
-        assert await house.hermes.floor.keep("telegram token") is None
-
-
 async def test_everything_that_happens_here_is_overheard(tmp_path: Path):
     async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
         heard: list[Seen] = []

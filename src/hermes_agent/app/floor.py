@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence, Set
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,16 +15,15 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
+from hermes_agent.app.keeping import Keeping, refuse
 from hermes_agent.app.posting import Posting
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
-from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.transaction import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +34,6 @@ SHORTEST_PAUSE = 0.01
 
 STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
-KEPT = "kept"
-"""The queue of lanes that are held for what they are; nobody claims from it."""
 
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 
@@ -70,7 +67,8 @@ class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue, as `service` says. A session at rest is not held in memory.
+    otherwise every lane of the queue, as `service` says. A session at rest is not held in memory. `keeping` is what is
+    held beside runs.
     """
 
     def __init__(
@@ -93,7 +91,7 @@ class Floor:
         self._most = service.most
         self._full = False
         self._posting = service.posting
-        self._kept: dict[str, Lease] = {}
+        self.keeping = Keeping(store, self.look)
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -131,28 +129,6 @@ class Floor:
         """Have `listener` called at each ring from outside: somebody changed something that this process may wait
         for."""
         self._heeding.append(listener)
-
-    async def keep(self, lane: str) -> Lease | None:
-        """Own a lane that is no session until `let_go`, as the one process that may; None where another one does."""
-        lease = await self._store.lanes.hold(lane, KEPT)
-        if lease is None:
-            await self._store.workers.reap()  # Who holds it may have died.
-            lease = await self._store.lanes.hold(lane, KEPT)
-        if lease is not None:
-            self._kept[lane] = lease
-            self.look()
-        return lease
-
-    @property
-    def kept(self) -> Set[str]:
-        """The names that this process keeps."""
-        return self._kept.keys()
-
-    async def let_go(self, lease: Lease) -> None:
-        """Give a kept lane back."""
-        if self._kept.pop(lease.lane, None) is not None:
-            with suppress(LostLease):
-                await self._store.lanes.release(lease)
 
     def question(self, session: str) -> str:
         """The id of the question that the session's run in this process waits with; empty where there is none."""
@@ -206,7 +182,7 @@ class Floor:
     async def _serve(self) -> None:
         while True:
             self._wanted.clear()
-            pause = await self._store.workers.tend(self._running.keys() | self.kept)
+            pause = await self._store.workers.tend(self._running.keys() | self.keeping.names)
             while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
             next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
@@ -298,18 +274,6 @@ class Floor:
         if running.journal.mailbox.released:
             await self._rest(lane)
 
-    async def _refuse(self, lease: Lease, reason: str) -> None:
-        """End the mail of a lane that nobody can work on: no other try would find a session."""
-        log.warning("mail is refused: %s", reason)
-        ids: Sequence[int] = lease.pending
-
-        async def refuse(tx: Transaction) -> bool:
-            return await self._store.inbox.finish(tx, lease, ids, Ending.REFUSED, reason=reason)
-
-        while not await self._store.write(refuse):
-            ids = [row for row, _ in await self._store.inbox.waiting(lease)]
-        self.bus.fail(lease.lane, UnknownSession(reason))
-
     async def _give_back(self, lease: Lease, error: str) -> None:
         """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
         try:
@@ -334,7 +298,10 @@ class Floor:
         view, journal = running.journal.session, running.journal
         record = await self._store.sessions.get(view.id)
         if record is None:
-            await self._refuse(running.lease, f"There is no session {view.id}.")
+            log.warning("mail is refused: there is no session %s", view.id)
+            unknown = UnknownSession(f"There is no session {view.id}.")
+            await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
+            self.bus.fail(view.id, unknown)
             return
         if self._posting is not None:
             journal.beside = self._posting.of(record, journal.mailbox)
