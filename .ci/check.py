@@ -62,7 +62,8 @@ def main() -> int:
 
 def tests(*, fast: bool, covered: bool) -> list[Gate]:
     """The tests, and the coverage where every one of them can run."""
-    pytest = ["-m", "pytest", *(["-m", "not slow"] if fast else []), *(["--color=yes"] if sys.stdout.isatty() else [])]
+    pytest = ["-m", "pytest", "--numprocesses=auto", "--dist=worksteal", *(["-m", "not slow"] if fast else [])]
+    pytest += ["--color=yes"] if sys.stdout.isatty() else []
     measured = ["-m", "coverage", "run"] if covered else []
     gates = [Gate(title="tests", command=[*PYTHON, *measured, *pytest], mend=REPEAT, aloud=True)]
     if covered:

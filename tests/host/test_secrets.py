@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.core.errors import ConfigError, HomeError
@@ -73,6 +73,7 @@ def test_writing_keeps_the_other_lines_and_closes_the_file(tmp_path: Path) -> No
 
 
 @settings(max_examples=40, deadline=None)
+@example(value="'\\")
 @given(value=st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"])))
 def test_any_value_is_read_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, value: str) -> None:
     home = home_at(tmp_path_factory.mktemp("home"))

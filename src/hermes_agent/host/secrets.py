@@ -15,6 +15,7 @@ from hermes_agent.host.redaction import MARKER, Redaction
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
+QUOTED = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>(?:[^"\\]|\\.)*)\"""")
 TELLING = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 SHAPES = (
     r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}",
@@ -156,14 +157,8 @@ def _wide_mode(home: Home) -> list[str]:
 
 
 def _unquoted(value: str) -> str:
-    for quote in ('"', "'"):
-        if value.startswith(quote):
-            end = value.find(quote, 1)
-            while quote == '"' and end > 0 and value[end - 1] == "\\":
-                end = value.find(quote, end + 1)
-            if end > 0:
-                inside = value[1:end]
-                return re.sub(r"\\([\"\\$`])", r"\1", inside) if quote == '"' else inside
+    if quoted := QUOTED.match(value):
+        return re.sub(r"\\([\"\\$`])", r"\1", quoted["double"]) if quoted["single"] is None else quoted["single"]
     return re.split(r"\s#", value, maxsplit=1)[0].rstrip()
 
 
