@@ -24,6 +24,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,12 @@ class Running:
     def waits(self) -> bool:
         """Whether a person is asked something."""
         return len(self.journal.session.asked) > len(self.journal.session.answers)
+
+    @property
+    def question(self) -> str:
+        """The id of what the person is asked; empty where nothing is."""
+        view = self.journal.session
+        return next((each for each in view.asked if each not in view.answers), "") if self.waits else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +140,7 @@ class Floor:
     def question(self, session: str) -> str:
         """The id of the question that the session's run in this process waits with; empty where there is none."""
         running = self._running.get(session)
-        if running is None or not running.waits:
-            return ""
-        view = running.journal.session
-        return next((each for each in view.asked if each not in view.answers), "")
+        return running.question if running else ""
 
     def journal_of(self, session: str) -> Journal | None:
         """The journal of the session's run in this process."""
@@ -186,19 +190,12 @@ class Floor:
             while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
             next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
-            if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
+            if await rung(
+                self._store.workers,
+                self._wanted,
+                pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE)),
+            ):
                 await self._heed()
-
-    async def _rung(self, seconds: float) -> bool:
-        """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
-        async with asyncio.TaskGroup() as group:
-            outside = group.create_task(self._store.workers.wait(seconds))
-            inside = group.create_task(self._wanted.wait())
-            await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
-            rung = outside.done() and outside.result()
-            outside.cancel()
-            inside.cancel()
-        return rung
 
     def _has_room(self) -> bool:
         """Whether one more run may be under way here."""
@@ -326,3 +323,15 @@ class Floor:
                 return
             running.switch = StopSwitch()
             journal.mailbox.next_run()
+
+
+async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
+    """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
+    async with asyncio.TaskGroup() as group:
+        outside = group.create_task(workers.wait(seconds))
+        inside = group.create_task(wanted.wait())
+        await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
+        heard = outside.done() and outside.result()
+        outside.cancel()
+        inside.cancel()
+    return heard
