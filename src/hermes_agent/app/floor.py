@@ -88,22 +88,20 @@ class Floor:
         own_only: bool,
         service: Service | None = None,
     ) -> None:
-        service = service or Service()
+        self._service = service or Service()
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
         self._deck = deck
         self._own: set[str] | None = set() if own_only else None
-        self._most = service.most
         self._full = False
-        self._posting = service.posting
         self.keeping = Keeping(store, self.look)
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
-        if self._most is not None:
+        if self._service.most is not None:
             self.bus.overhear(self._notice)
 
     def runs(self, session: str) -> bool:
@@ -199,10 +197,10 @@ class Floor:
 
     def _has_room(self) -> bool:
         """Whether one more run may be under way here."""
-        if self._most is None or len(self._running) < self._most:
+        if self._service.most is None or len(self._running) < self._service.most:
             self._full = False
         else:
-            self._full = sum(not running.waits for running in self._running.values()) >= self._most
+            self._full = sum(not running.waits for running in self._running.values()) >= self._service.most
         return not self._full
 
     def _notice(self, seen: Seen) -> None:
@@ -257,11 +255,11 @@ class Floor:
             log.warning("session %s was taken over by another process", lane)
         except StoreError as error:
             log.exception("session %s cannot be written", lane)
-            await self._give_back(running.lease, str(error))
+            await give_back(self._store, running.lease, str(error))
             self.bus.fail(lane, error)
         except Exception as error:
             log.exception("session %s: the run could not be ended", lane)
-            await self._give_back(running.lease, f"{type(error).__name__}: {error}")
+            await give_back(self._store, running.lease, f"{type(error).__name__}: {error}")
             self.bus.fail(lane, HermesError(APOLOGY))
         finally:
             del self._running[lane]
@@ -270,13 +268,6 @@ class Floor:
             self.look()
         if running.journal.mailbox.released:
             await self._rest(lane)
-
-    async def _give_back(self, lease: Lease, error: str) -> None:
-        """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
-        try:
-            await self._store.lanes.release(lease, error=error)
-        except StoreError:
-            self._store.workers.look_again()
 
     async def _rest(self, lane: str) -> None:
         """Think no more of a session that is done, unless mail came while its run was ending."""
@@ -300,8 +291,8 @@ class Floor:
             await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
             self.bus.fail(view.id, unknown)
             return
-        if self._posting is not None:
-            journal.beside = self._posting.of(record, journal.mailbox)
+        if self._service.posting is not None:
+            journal.beside = self._service.posting.of(record, journal.mailbox)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id))
         while not journal.mailbox.released:
@@ -335,3 +326,11 @@ async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
         outside.cancel()
         inside.cancel()
     return heard
+
+
+async def give_back(store: Store, lease: Lease, error: str) -> None:
+    """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
+    try:
+        await store.lanes.release(lease, error=error)
+    except StoreError:
+        store.workers.look_again()
