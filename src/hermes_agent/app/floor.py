@@ -15,8 +15,8 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
-from hermes_agent.app.keeping import Keeping, refuse
-from hermes_agent.app.posting import Posting
+from hermes_agent.app.service.keeping import Keeping, refuse
+from hermes_agent.app.service.posting import Posting
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen
@@ -95,7 +95,7 @@ class Floor:
         self._build = build
         self._deck = deck
         self._own: set[str] | None = set() if own_only else None
-        self._full = False
+        self._full = self._resting = False
         self.keeping = Keeping(store, self.look)
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
@@ -149,6 +149,12 @@ class Floor:
         """The journal of a session under a lease, for a command."""
         return Journal(self._store, lease, view, clock=self._deck.clock, show=self.bus.publish, spawn=spawn)
 
+    async def rest(self) -> None:
+        """Claim nothing more, and return when no run is under way but those that wait for a person."""
+        self._resting = True
+        while tasks := [each.task for each in self._running.values() if each.task and not each.waits]:
+            await asyncio.wait(tasks)
+
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
         left = list(self._running.values())
@@ -197,6 +203,8 @@ class Floor:
 
     def _has_room(self) -> bool:
         """Whether one more run may be under way here."""
+        if self._resting:
+            return False
         if self._service.most is None or len(self._running) < self._service.most:
             self._full = False
         else:

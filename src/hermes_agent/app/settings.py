@@ -8,6 +8,7 @@ from dataclasses import field
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
+from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
 from hermes_agent.host.schema import about
@@ -127,6 +128,7 @@ class Settings:
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
+    gateway: GatewaySettings = field(default_factory=GatewaySettings, metadata={"doc": "Chat platforms."})
     secrets: Mapping[str, SecretUse] = field(
         default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )

@@ -22,9 +22,9 @@ from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.floor import Service
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.posting import Posting
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.posting import Posting
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Means, Toolkit

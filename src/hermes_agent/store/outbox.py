@@ -173,11 +173,12 @@ class Outbox:
 
         _held(await self._engine.write(change, durable=False), slot)
 
-    async def give_back(self) -> int:
-        """Let go of everything that this worker holds; what it had begun is `unsure`."""
+    async def give_back(self, keep: Collection[int] = ()) -> int:
+        """Let go of everything that this worker holds, but of the slots `keep`; what it had begun is `unsure`."""
+        kept = f" AND id NOT IN ({marks(len(keep), 2)})" if keep else ""
 
         async def change(tx: Transaction) -> int:
-            return await tx.run(LET_LETTERS_GO, self._workers.id)
+            return await tx.run(f"{LET_LETTERS_GO}{kept}", self._workers.id, *keep)
 
         return await self._engine.write(change, durable=False)
 

@@ -13,7 +13,7 @@ from hermes_agent.store.database import open_store
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.house import OWNER, House, Piece
-from tests.app.test_posting import served
+from tests.app.service.test_posting import served
 
 
 async def eventually(ready: Callable[[], bool]) -> None:

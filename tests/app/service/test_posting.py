@@ -11,7 +11,7 @@ from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.floor import Service
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.posting import Posting, asking, reply_key, said_by
+from hermes_agent.app.service.posting import Posting, asking, reply_key, said_by
 from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said

@@ -5,7 +5,7 @@ from pathlib import Path
 from hermes_agent.store.inbox import Ending
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.house import House
-from tests.app.test_posting import served
+from tests.app.service.test_posting import served
 
 
 async def test_what_is_kept_is_kept_by_one(tmp_path: Path):
