@@ -10,7 +10,11 @@ from hermes_agent.store.database import open_store
 from hermes_agent.store.usage import Total, UsageRow
 
 NOON = 1_700_049_600.0
-RULES = Rules(limits=tuple(Limit(scope=scope, money=nanos(2.0)) for scope in Scope))
+RULES = Rules(
+    limits=tuple(
+        Limit(scope=scope, money=nanos(2.0), purpose="chat" if scope is Scope.PURPOSE else "") for scope in Scope
+    )
+)
 ROW = UsageRow(
     call_id="c0",
     session="s",
@@ -59,6 +63,7 @@ async def test_every_limit_is_shown_with_what_it_counts(tmp_path):
         ("budget.principal.money", "cli:ann", "$2.00", "$1.00", "$0.50", "$0.50"),
         ("budget.principal.money", "cli:bob", "$2.00", "$0.00 + 1 of unknown price", "$0.00", "$2.00"),
         ("budget.day.money", day_of(NOON), "$2.00", "$1.00 + 1 of unknown price", "$0.50", "$0.50"),
+        ("auxiliary.chat.money", "chat", "$2.00", "$1.00 + 1 of unknown price", "$0.50", "$0.50"),
     ]
     assert (lines[-1].most, lines[-1].used, lines[-1].reserved, lines[-1].left) == (2.0, 1.0, 0.5, 0.5)
     assert (lines[0].used, lines[0].left) == (None, None)
@@ -70,7 +75,7 @@ async def test_one_owner_sees_what_holds_for_it(tmp_path):
     lines = await limit_lines(store, RULES, NOON, owner)
     await store.close()
 
-    assert [line.whose for line in lines] == ["each call", "cli:bob", day_of(NOON)]
+    assert [line.whose for line in lines] == ["each call", "cli:bob", day_of(NOON), "chat"]
 
 
 async def test_tomorrow_begins_anew(tmp_path):

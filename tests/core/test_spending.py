@@ -99,10 +99,11 @@ def test_a_question_that_is_too_dear_is_refused_with_the_setting_and_the_way_on(
 @pytest.mark.parametrize("scope", Scope)
 def test_each_limit_names_its_setting_and_how_to_go_on(scope):
     with pytest.raises(LimitReached) as caught:
-        grant(BID, [Standing(limit=Limit(scope=scope, tokens=10))])
+        grant(BID, [Standing(limit=Limit(scope=scope, tokens=10, purpose="web"))])
 
-    assert f"`budget.{scope}.tokens`" in str(caught.value)
-    assert "`/continue`" in str(caught.value)
+    of_purpose = scope is Scope.PURPOSE
+    assert ("`auxiliary.web.tokens`" if of_purpose else f"`budget.{scope}.tokens`") in str(caught.value)
+    assert ("`/continue`" in str(caught.value)) is not of_purpose
     assert caught.value.limit == "token limit"
 
 

@@ -84,20 +84,22 @@ class Shop:
 def killed_until_the_limit(
     shop: Shop, chance: random.Random, kills: int, spent: Callable[[], float]
 ) -> tuple[Said, int]:
-    """Run, kill and take up again, until a run ends by itself; what it said, and how often it was killed. Near its
-    limit it is left alone: killed after its end, before its last word, it would be asked for another run."""
-    arguments, done = ["-z", "Go"], 0
+    """Run, kill and take up again, until a run ends by itself; what it said, and how often it was killed. Before its
+    first call there would be nothing to take up. Near its limit it is left alone: killed after its end, before its
+    last word, it would be asked for another run."""
+    child, done = shop.child("-z", "Go"), 0
     while True:
-        child = shop.child(*arguments)
         try:
             return said_by(child) if done == kills else wait(child, chance.uniform(0.6, 1.0)), done
         except subprocess.TimeoutExpired:
+            if not spent():
+                continue
             if done and spent() > LIMIT / 2:
                 return said_by(child), done
             child.kill()
             child.communicate()
             done += 1
-            arguments = ["-c", "-z", ""]
+            child = shop.child("-c", "-z", "")
 
 
 def wait(child: subprocess.Popen[bytes], seconds: float) -> Said:

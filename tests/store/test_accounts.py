@@ -15,8 +15,8 @@ from hermes_agent.store.usage import Opened, UsageRow
 from tests.databases import OpenAnother
 
 BID = Bid(model="v/m", tokens=100, longest=900, question=nanos(0.1), rate=nanos(0.9) / 900)  # a dollar at most
-OWNER = Owner(session="s", run="r", job="j", principal="cli:ann", day="2026-11-21")
-ACCOUNTS = ("run s r", "job j", "principal 2026-11-21 cli:ann", "day 2026-11-21")
+OWNER = Owner(session="s", run="r", job="j", principal="cli:ann", day="2026-11-21", purpose="chat")
+ACCOUNTS = ("run s r", "job j", "principal 2026-11-21 cli:ann", "day 2026-11-21", "purpose 2026-11-21 chat")
 ROW = UsageRow(
     call_id="c0",
     session="s",
@@ -33,7 +33,12 @@ ROW = UsageRow(
     day="2026-11-21",
 )
 DAY = Rules(limits=(Limit(scope=Scope.DAY, money=nanos(2.5)),))
-EACH = Rules(limits=tuple(Limit(scope=scope, money=nanos(2.5), tokens=10_000) for scope in Scope))
+EACH = Rules(
+    limits=tuple(
+        Limit(scope=scope, money=nanos(2.5), tokens=10_000, purpose="chat" if scope is Scope.PURPOSE else "")
+        for scope in Scope
+    )
+)
 
 
 async def reserve(store: Store, call: str, rules: Rules = DAY, bid: Bid = BID, **changes: object) -> Opened:
@@ -56,6 +61,7 @@ async def kept(store: Store, ids: Sequence[str] = ACCOUNTS) -> dict[str, Spent]:
 def test_a_call_is_entered_in_the_accounts_that_it_has():
     assert OWNER.accounts == ACCOUNTS
     assert replace(OWNER, run="", job="").accounts == ("", "", *ACCOUNTS[2:])
+    assert replace(OWNER, purpose="").accounts == (*ACCOUNTS[:4], "")
     assert OWNER.account(Scope.CALL) == ""
 
 
@@ -73,6 +79,21 @@ async def test_what_is_reserved_counts_until_it_is_settled(store: Store):
     assert isinstance(refused.granted, LimitReached)
     assert again.granted == Grant(max_output=700, money=nanos(0.8), tokens=800)
     assert [row.call_id for row in await store.usage.rows("s")] == ["c1", "c2", "c3", "c5"]
+
+
+async def test_a_purpose_has_its_own_limit_and_runs_into_it_without_a_warning(store: Store):
+    rules = Rules(limits=(Limit(scope=Scope.PURPOSE, money=nanos(2.0), purpose="title"),))
+    titles = [await reserve(store, f"t{number}", rules, purpose="title") for number in range(2)]
+    await settle(store, "t0", 1.0)
+    await settle(store, "t1", 1.0)
+    refused = await reserve(store, "t3", rules, purpose="title")
+    chat = await reserve(store, "c1", rules)
+    tomorrow = await reserve(store, "t4", rules, purpose="title", day="2026-11-22")
+
+    assert isinstance(refused.granted, LimitReached)
+    assert "of today's calls for `title` ($2.00, `auxiliary.title.money`) was reached" in str(refused.granted)
+    assert not any(opened.warnings for opened in (*titles, refused))
+    assert not any(isinstance(opened.granted, LimitReached) for opened in (chat, tomorrow))
 
 
 async def test_each_limit_holds_by_itself(store: Store):
@@ -131,7 +152,7 @@ async def test_accounts_are_the_sums_of_their_rows(store: Store):
     for id_, spent in (await kept(store)).items():
         scope, *keys = id_.split(" ")
         assert await store.usage.spent(Scope(scope), keys) == spent
-    assert len(await kept(store)) == 3  # one call of six was in run r alone
+    assert len(await kept(store)) == 4  # one call of six was in run r alone
 
 
 async def test_an_account_that_was_forgotten_is_made_anew(store: Store):

@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.tools.starting import started
+from hermes_agent.testing.place import FakePlace
+from hermes_agent.tools.starting import started, told_meanwhile
+from tests.tools.bench import Context
 
 
 async def test_what_was_started_for_a_caller_who_left_is_ended():
@@ -38,3 +40,17 @@ async def test_what_could_not_be_started_is_told_and_not_ended():
 
     with pytest.raises(ToolError):
         await started(start(), end, name="a")
+
+
+async def test_a_person_is_told_what_the_place_waits_for_until_it_does_not():
+    place, context = FakePlace(), Context(workspace="/work")
+    with told_meanwhile(place, context, after=0.001):
+        await asyncio.sleep(0.005)
+        place.waiting = "copying files"
+        while len(context.lines) < 2:
+            await asyncio.sleep(0)
+    lines = len(context.lines)
+    await asyncio.sleep(0.005)
+
+    assert set(context.lines) == {"copying files"}
+    assert len(context.lines) == lines

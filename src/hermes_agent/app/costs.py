@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from hermes_agent.core.model import Usage
-from hermes_agent.core.spending import NANO, Rules, Scope, Standing, Unit, amount, day_of
+from hermes_agent.core.spending import NANO, Limit, Rules, Scope, Standing, Unit, amount, day_of
 from hermes_agent.store.accounts import Owner
 from hermes_agent.store.database import Store
 from hermes_agent.store.usage import Total
@@ -37,17 +37,20 @@ async def limit_lines(store: Store, rules: Rules, at: float, owner: Owner | None
     jobs."""
     lines = []
     for limit in rules.limits:
-        async for keys in _counted(store, limit.scope, at, owner):
+        async for keys in _counted(store, limit, at, owner):
             standing = Standing(limit=limit, spent=await store.usage.spent(limit.scope, keys))
             unpriced = await store.usage.unpriced(limit.scope, keys)
             lines += [_line(standing, unit, keys, unpriced) for unit in Unit if standing.most(unit) is not None]
     return lines
 
 
-async def _counted(store: Store, scope: Scope, at: float, owner: Owner | None) -> AsyncIterator[tuple[str, ...]]:
-    """The keys of what is shown of a scope."""
+async def _counted(store: Store, limit: Limit, at: float, owner: Owner | None) -> AsyncIterator[tuple[str, ...]]:
+    """The keys of what is shown of a limit."""
+    scope = limit.scope
     if scope is Scope.CALL:
         yield ()
+    elif scope is Scope.PURPOSE:
+        yield (day_of(at), limit.purpose)
     elif owner is not None:
         if keys := owner.keys(scope):
             yield keys

@@ -19,7 +19,8 @@ from hermes_agent.app.service.keeping import Keeping, refuse
 from hermes_agent.app.service.posting import Posting
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.events import Asked, Seen
+from hermes_agent.core.events import Asked, RunEnded, Seen
+from hermes_agent.core.ids import Ids
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -37,6 +38,8 @@ STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
 
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
+Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
+"""Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,10 +67,11 @@ class Running:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
-    for a person does not count; and what runs say through the outbox."""
+    for a person does not count; what runs say through the outbox; and who is told of each run that has ended."""
 
     most: int | None = None
     posting: Posting | None = None
+    afterwards: Afterwards | None = None
 
 
 class Floor:
@@ -139,6 +143,11 @@ class Floor:
         """The id of the question that the session's run in this process waits with; empty where there is none."""
         running = self._running.get(session)
         return running.question if running else ""
+
+    async def idle(self) -> None:
+        """Return when the runs that are under way here have ended."""
+        for running in list(self._running.values()):
+            await running.ended.wait()
 
     def journal_of(self, session: str) -> Journal | None:
         """The journal of the session's run in this process."""
@@ -304,24 +313,32 @@ class Floor:
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id))
         while not journal.mailbox.released:
-            # Boundary: one conversation.
-            try:
-                if running.lease.poison:
-                    raise HermesError(running.lease.poison)
-                ended = await run(await self._build(record, journal), view, journal, running.switch)
-            except StoreError:
-                raise
-            except Exception as error:
-                if not isinstance(error, HermesError):
-                    log.exception("session %s: the run failed", view.id)
-                    error = HermesError(APOLOGY)
-                ended = await give_up(view, journal, self._deck.own(view.id).ids, error)
+            ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
+            if self._service.afterwards is not None:
+                self._service.afterwards(record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return
             running.switch = StopSwitch()
             journal.mailbox.next_run()
+
+
+async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
+    """A run from its beginning to its end, which is told also where it could not begin. Raises `StoreError`."""
+    view, journal = running.journal.session, running.journal
+    # Boundary: one conversation.
+    try:
+        if running.lease.poison:
+            raise HermesError(running.lease.poison)
+        return await run(await build(record, journal), view, journal, running.switch)
+    except StoreError:
+        raise
+    except Exception as error:
+        if not isinstance(error, HermesError):
+            log.exception("session %s: the run failed", view.id)
+            error = HermesError(APOLOGY)
+        return await give_up(view, journal, ids, error)
 
 
 async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:

@@ -36,7 +36,7 @@ class Submitted:
     inbox: int | None
 
 
-class Hermes:
+class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
@@ -148,6 +148,10 @@ class Hermes:
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way in this process."""
         return self._floor.runs(session)
+
+    async def idle(self) -> None:
+        """Return when the runs that are under way in this process have ended."""
+        await self._floor.idle()
 
     def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; see `Bus.watch`."""

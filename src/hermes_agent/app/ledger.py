@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 
 from hermes_agent.agent.journal import Journal
 from hermes_agent.core.clock import Clock
@@ -93,6 +93,10 @@ class RunLedger:
         self._journal = journal
         self._record = record
         self.sizes = book.sizes
+
+    def by(self, clock: Clock) -> RunLedger:
+        """The same book, its rows dated by that clock."""
+        return RunLedger(replace(self._book, clock=clock), self._journal, self._record)
 
     async def open(self, call: CallOpened) -> Grant:
         """Commit the row of a call that is about to be made, and everything that was posted before it. Raises

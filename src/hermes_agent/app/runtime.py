@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.floor import BuildAgent
@@ -52,7 +52,8 @@ class Runtime:
     """The parts that `open_runtime` joined. `owner` is the person of this machine; `model` is what they chose for this
     process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
     questions; `build` makes the agent of a session under its journal. `is_owner` knows
-    the principals whose `notes` are the home's own; `auxiliary` gives the model that works for a purpose."""
+    the principals whose `notes` are the home's own; `auxiliary` gives the model that works for a purpose; `settled`
+    returns when no run is under way, and nothing beside them."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -70,6 +71,7 @@ class Runtime:
     notes: Notes
     is_owner: Callable[[str], bool]
     auxiliary: Auxiliary
+    settled: Callable[[], Coroutine[Any, Any, None]]
     model: str = ""
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, fields
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.spending import NANO, Limit, Rules, Scope, UnknownPrice
+from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
@@ -67,21 +67,11 @@ class BudgetSettings:
     )
 
     @property
-    def rules(self) -> Rules:
+    def limits(self) -> list[Limit]:
         """The limits that are set."""
-        set_ = {scope: getattr(self, scope) for scope in Scope}
-        return Rules(
-            limits=tuple(limit for scope, given in set_.items() if (limit := _limit(scope, given)) is not None),
-            unknown_price=self.unknown_price,
-        )
-
-
-def _limit(scope: Scope, given: LimitSettings) -> Limit | None:
-    if given.money is None and given.tokens is None:
-        return None
-    return Limit(
-        scope=scope, money=None if given.money is None else int(round(given.money * NANO, 3)), tokens=given.tokens
-    )
+        given = {Scope(entry.name): getattr(self, entry.name) for entry in fields(self) if entry.name in set(Scope)}
+        found = [limit_of(scope, each.money, each.tokens) for scope, each in given.items()]
+        return [limit for limit in found if limit is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,3 +122,9 @@ class Settings:
     secrets: Mapping[str, SecretUse] = field(
         default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )
+
+    @property
+    def rules(self) -> Rules:
+        """The limits in force."""
+        limits = (*self.budget.limits, *self.auxiliary.limits)
+        return Rules(limits=limits, unknown_price=self.budget.unknown_price)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.auxiliary.beside import Beside
+from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.chains import chain_alone, chain_before, chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
@@ -33,7 +34,6 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
@@ -52,14 +52,10 @@ from hermes_agent.store.workers import Timings
 from hermes_agent.tools.surfaces import StandingOf, rules_of, standing_here
 
 if TYPE_CHECKING:
-    from hermes_agent.app.auxiliary.models import Auxiliaries
     from hermes_agent.app.outside import Outside
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
-    from hermes_agent.tools.permission.smart import Ask
 
-AUXILIARIES = "hermes_agent.app.auxiliary.models:Auxiliaries"
-JUDGE = "hermes_agent.app.auxiliary.judge:Judge"
 OUTSIDE = "hermes_agent.app.outside:Outside"
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
@@ -82,7 +78,7 @@ class Options:
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
-    owner, and everybody else a guest.
+    owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`).
     """
 
     model: str = ""
@@ -98,6 +94,7 @@ class Options:
     extra_tools: Sequence[Tool] = ()
     tape: Recorder | Player | None = None
     standing: StandingOf = standing_here
+    titles: bool = False
 
 
 @asynccontextmanager
@@ -150,23 +147,30 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             deck=deck,
             closing=closing,
             outside=outside,
-            book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.budget.rules),
+            book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
         )
         posting = Posting(outbox=store.outbox, delivers=options.delivers, here=options.here)
+        beside = builder.beside
         hermes = Hermes(
             store=store,
             build=builder.agent,
             deck=deck,
             queue=options.queue,
             own_only=options.own_only,
-            service=Service(most=options.most, posting=posting),
+            service=Service(most=options.most, posting=posting, afterwards=beside.afterwards),
         )
+
+        async def settled() -> None:
+            await hermes.idle()
+            await beside.settled()
+
         closing.push_async_callback(http.close)
         closing.push_async_callback(toolkit.close)
         if outside is not None:
             toolkit.offer(outside.tools())
             closing.push_async_callback(outside.close)
         closing.push_async_callback(hermes.close)
+        closing.push_async_callback(beside.close)
         yield Runtime(
             home=home,
             loaded=loaded,
@@ -183,7 +187,8 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             build=builder.apart,
             notes=notes,
             is_owner=means.is_owner,
-            auxiliary=builder.auxiliary,
+            auxiliary=beside.model,
+            settled=settled,
             model=options.model,
         )
 
@@ -208,13 +213,13 @@ async def inserted_tape(
         yield Inserted(deck=Playing(clock, RandomIds()))
         return
     process = late(PROCESS)(
-        queue=options.queue, channel=options.channel, attended=options.attended, rules=settings.budget.rules
+        queue=options.queue, channel=options.channel, attended=options.attended, rules=settings.rules
     )
     with late(TAPES)(options.tape, secrets.redact, clock, process) as (deck, database, store_ids, rules):
         yield Inserted(deck=deck, database=database, store_ids=store_ids, rules=rules)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(kw_only=True)
 class Builder:
     """Makes the agent of each run out of the parts of this process."""
 
@@ -271,22 +276,18 @@ class Builder:
         sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *offer.tail, *([recall] if recall else [])]
         tail = Tail(deck.tail(record.id, sources), own.ids)
 
+        beside = self.beside.of_run(record, ledger, deck, journal.session, limits.deadline)
+
         def shortener() -> Shortens:
             made: Shortens = late(SHORTENER)(
                 seconds=settings.compaction.seconds,
-                writers=(model,),
+                writers=lambda: beside.writers(model),
                 tail=tail,
                 deadline=limits.deadline,
                 ids=own.ids,
                 redact=self.secrets.redact,
             )
             return made
-
-        async def judge(question: str) -> str:
-            beside = partial(self.auxiliaries(deck).model, Purpose.JUDGE, record, ledger)
-            ids = deck.own(record.id, Purpose.JUDGE).ids
-            made: Ask = late(JUDGE)(make=beside, view=journal.session, ids=ids, deadline=limits.deadline)
-            return await made(question)
 
         agent = Agent(
             model=late(UNFENCED)(model, recall.answered) if recall else model,
@@ -302,7 +303,7 @@ class Builder:
                 attended=self.options.attended,
                 session=record.id,
                 surface=surface,
-                judge=judge,
+                judge=beside.judge,
             ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
@@ -313,18 +314,17 @@ class Builder:
         )
         return deck.outfit(record.id, agent)
 
-    async def auxiliary(
-        self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
-    ) -> Model:
-        """The model that works for this session for a purpose, beside the one that answers; see `Auxiliaries.model`."""
-        return await self.auxiliaries(self.deck).model(purpose, record, ledger, alone=alone)
-
-    def auxiliaries(self, deck: Deck) -> Auxiliaries:
-        """The auxiliary models of this process, as they come out of this deck."""
-        made: Auxiliaries = late(AUXILIARIES)(
-            settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book, deck=deck
+    @cached_property
+    def beside(self) -> Beside:
+        """What auxiliary models do in this process."""
+        auxiliaries = Auxiliaries(settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book)
+        return Beside(
+            auxiliaries,
+            deck=self.deck,
+            store=self.store,
+            redact=self.secrets.redact,
+            titles=self.options.titles,
         )
-        return made
 
     async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Broker:
         """The broker of a model: the one named, else this process's, else the configured one; `first` as in `Brokers`.

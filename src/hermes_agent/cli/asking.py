@@ -41,7 +41,7 @@ async def ask_once(surface: Surface, store: Store, route: Route, principal: str 
             route = replace(route, base_url=await closing.enter_async_context(late(route.vendor.server)()))
         http = Http()
         closing.push_async_callback(http.close)
-        ledger = StoredLedger(Book(store=store, clock=clock, rules=surface.loaded.value.budget.rules), principal)
+        ledger = StoredLedger(Book(store=store, clock=clock, rules=surface.loaded.value.rules), principal)
         broker = Broker(route, ledger=ledger, http=http, clock=clock, settings=surface.loaded.value.model)
         began = clock.monotonic()
         request = _request(f"test-{RandomIds().short()}", began + PATIENCE)

@@ -35,19 +35,44 @@ async def _run(invocation: Invocation) -> int:
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             tell(runtime.loaded.notice)
+        interrupt = _Interrupt(runtime)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt.press)
         session, after, works = await _begin(runtime, invocation)
         if not works:
             tell("Nothing to resume: the last run of this session is complete.")
             return Exit.OK
-        following = asyncio.current_task()
-
-        def stop() -> None:
-            if not runtime.hermes.stop_now(session) and following is not None:
-                following.cancel()  # The run is in another process: only this watching ends.
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, stop)
+        interrupt.watch(session)
         ended = await _follow(runtime, session, after, invocation)
         return report(ended, as_json=invocation.json)
+
+
+class _Interrupt:
+    """Ctrl-C: stops the run, or this watching of a run in another process. One that comes while the message is being
+    handed over waits until it is."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._task = asyncio.current_task()
+        self._session = ""
+        self._pressed = False
+
+    def press(self) -> None:
+        """Stop as soon as there is something to stop; at once where it was pressed before."""
+        again, self._pressed = self._pressed, True
+        if self._session:
+            self._stop()
+        elif again and self._task is not None:
+            self._task.cancel()
+
+    def watch(self, session: str) -> None:
+        """From now on an interrupt is about this session."""
+        self._session = session
+        if self._pressed:
+            self._stop()
+
+    def _stop(self) -> None:
+        if not self._runtime.hermes.stop_now(self._session) and self._task is not None:
+            self._task.cancel()
 
 
 async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bool]:

@@ -23,13 +23,15 @@ WARN_AT = 0.8
 
 
 class Scope(StrEnum):
-    """What a limit is counted over; `principal` is one person's day, `day` everybody's."""
+    """What a limit is counted over; `principal` is one person's day, `day` everybody's, `purpose` what everybody's
+    calls of one purpose take in a day."""
 
     CALL = "call"
     RUN = "run"
     JOB = "job"
     PRINCIPAL = "principal"
     DAY = "day"
+    PURPOSE = "purpose"
 
 
 class UnknownPrice(StrEnum):
@@ -52,6 +54,7 @@ WHOSE = {
     Scope.JOB: "of this job",
     Scope.PRINCIPAL: "of this person for today",
     Scope.DAY: "of today",
+    Scope.PURPOSE: "of today's calls for `{purpose}`",
 }
 RAISE = "`hermes config set {setting} AMOUNT` raises it from the next start on"
 WAY_ON = {
@@ -60,21 +63,41 @@ WAY_ON = {
     Scope.JOB: f"{RAISE}; then `/continue`.",
     Scope.PRINCIPAL: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
     Scope.DAY: f"It begins anew at midnight; {RAISE}. Then `/continue`.",
+    Scope.PURPOSE: f"It begins anew at midnight; {RAISE}.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """The most that may be used within a scope: nanodollars and tokens; None means no limit."""
+    """The most that may be used within a scope: nanodollars and tokens; None means no limit. `purpose` is that of the
+    calls that a limit of the scope `purpose` is about."""
 
     scope: Scope
     money: int | None = None
     tokens: int | None = None
+    purpose: str = ""
+
+    @property
+    def whose(self) -> str:
+        """What it is a limit of, in words."""
+        return WHOSE[self.scope].format(purpose=self.purpose)
+
+    def setting(self, unit: Unit) -> str:
+        """The dotted key that it is set by."""
+        return f"auxiliary.{self.purpose}.{unit}" if self.scope is Scope.PURPOSE else f"budget.{self.scope}.{unit}"
+
+
+def limit_of(scope: Scope, dollars: float | None, tokens: int | None, purpose: str = "") -> Limit | None:
+    """The limit that was set in US dollars and tokens; None where neither was."""
+    if dollars is None and tokens is None:
+        return None
+    money = None if dollars is None else int(round(dollars * NANO, 3))
+    return Limit(scope=scope, money=money, tokens=tokens, purpose=purpose)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The limits in force, each scope at most once."""
+    """The limits in force, each scope at most once, `purpose` at most once for each purpose."""
 
     limits: tuple[Limit, ...] = ()
     unknown_price: UnknownPrice = UnknownPrice.REFUSE
@@ -121,7 +144,7 @@ class Standing:
 
     def setting(self, unit: Unit) -> str:
         """The dotted key of the limit."""
-        return f"budget.{self.limit.scope}.{unit}"
+        return self.limit.setting(unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +239,7 @@ def _reached(bid: Bid, standing: Standing, unit: Unit) -> LimitReached:
     stand = "" if standing.limit.scope is Scope.CALL else f"{amount(unit, used)} is used{reserved}; "
     setting = standing.setting(unit)
     return LimitReached(
-        f"Stopped: the {unit.removesuffix('s')} limit {WHOSE[standing.limit.scope]} "
+        f"Stopped: the {unit.removesuffix('s')} limit {standing.limit.whose} "
         f"({amount(unit, standing.most(unit) or 0)}, `{setting}`) was reached: {stand}the next question alone may "
         f"need {needs}. {WAY_ON[standing.limit.scope].format(setting=setting)}",
         limit=f"{unit.removesuffix('s')} limit",
@@ -237,7 +260,7 @@ def warning(standing: Standing, unit: Unit) -> str:
     most, used = standing.most(unit) or 0, standing.spent.of(unit)[0]
     share = min(100, 100 * used // most) if most else 100
     return (
-        f"{share} % of the {unit.removesuffix('s')} limit {WHOSE[standing.limit.scope]} is used: "
+        f"{share} % of the {unit.removesuffix('s')} limit {standing.limit.whose} is used: "
         f"{amount(unit, used)} of {amount(unit, most)} (`{standing.setting(unit)}`)."
     )
 

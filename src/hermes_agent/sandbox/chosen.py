@@ -58,6 +58,9 @@ class ChosenPlace:
     async def prune(self, minutes: int, megabytes: int) -> int:
         return await self._place.prune(minutes, megabytes)
 
+    def waits_for(self, folder: str) -> str:
+        return self._place.waits_for(folder)
+
     async def close(self) -> None:
         if "_place" in self.__dict__:  # one that was never made has nothing open
             await self._place.close()

@@ -219,12 +219,12 @@ stop() { # ID SHELL: gone or left, and then as `end`
     [ ! -f "$f/exit" ] && lives "$f/leader" && leader=$who
     ran=$leader
     family "$leader"
-    # Asked once; after 0.8 s ended, again and again until 1.6 s, with whoever was forked meanwhile.
+    # Asked once; after 0.6 s ended, again and again until 1.6 s, with whoever was forked meanwhile.
     [ -z "$found" ] || kill -TERM $found 2>/dev/null
     clock
     began=$clock
     while family "$leader" && [ -n "$found" ] && clock && [ $((clock - began)) -lt 160 ]; do
-        [ $((clock - began)) -lt 75 ] || kill -KILL $found 2>/dev/null
+        [ $((clock - began)) -lt 60 ] || kill -KILL $found 2>/dev/null
         sleep 0.05
     done
     if [ -z "$found" ]; then

@@ -51,12 +51,13 @@ class Ended:
     """How a command ended: exit code as a shell counts it (128 + n for signal n), and seconds from start to end.
 
     `code` is None where nobody saw it end (the machine went down, or it was killed while no Hermes ran). `children`
-    says that processes which it started run on.
+    says that processes which it started run on. `notes` are sentences about what else is to be known.
     """
 
     code: int | None
     seconds: float
     children: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Running(Protocol):
@@ -115,6 +116,8 @@ class Place(Protocol):
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
       to, until the output that is kept is at most so many megabytes; it says how many those were;
+    - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for just now;
+      empty where it is nothing that a person need be told of;
     - `close` ends what this program holds open for it; commands go on.
     """
 
@@ -134,5 +137,7 @@ class Place(Protocol):
     async def put(self, path: str, content: bytes, folder: str = "") -> None: ...
 
     async def prune(self, minutes: int, megabytes: int) -> int: ...
+
+    def waits_for(self, folder: str) -> str: ...
 
     async def close(self) -> None: ...

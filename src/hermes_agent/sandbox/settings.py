@@ -7,6 +7,20 @@ from dataclasses import field
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.schema import about
 
+# What is made again rather than copied.
+NOT_COPIED = (
+    "node_modules",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "target",
+    ".gradle",
+    ".next",
+    ".tox",
+    ".*_cache",
+    ".DS_Store",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSettings:
@@ -38,6 +52,14 @@ class SshSettings:
     user: str = field(default="", metadata=about("The account there; empty: that of ~/.ssh/config, or your name."))
     key: str = field(default="", metadata=about("The file of the private key; empty: those that ssh would try."))
     known_hosts: str = field(default="", metadata=about("The file of known hosts; empty: ~/.ssh/known_hosts."))
+
+    sync: bool = field(default=True, metadata=about("Copy the session's files there before a command, and back after."))
+    folder: str = field(
+        default="", metadata=about("A folder there, below which sessions' folders are; empty: under their own path.")
+    )
+    exclude: tuple[str, ...] = field(default=NOT_COPIED, metadata=about("Globs for files and folders not to copy."))
+    max_file_mb: int = field(default=20, metadata=about("Megabytes beyond which a file is not copied.", least=1))
+    max_files: int = field(default=20_000, metadata=about("Files beyond which a folder is not copied.", least=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

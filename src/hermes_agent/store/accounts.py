@@ -38,16 +38,19 @@ ROWS_OF = {
     Scope.JOB: "job = $1",
     Scope.PRINCIPAL: "day = $1 AND principal = $2",
     Scope.DAY: "day = $1",
+    Scope.PURPOSE: "day = $1 AND purpose = $2",
 }
 MAKE = (
     "INSERT INTO account (id, at, money, tokens, held_money, held_tokens) "
     "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING"
 )
 FORGET = "DELETE FROM account WHERE at < $1"
-HOLD = "UPDATE account SET held_money = held_money + $1, held_tokens = held_tokens + $2 WHERE id IN ($3, $4, $5, $6)"
+HOLD = (
+    "UPDATE account SET held_money = held_money + $1, held_tokens = held_tokens + $2 WHERE id IN ($3, $4, $5, $6, $7)"
+)
 SETTLE = (
     "UPDATE account SET money = money + $1, tokens = tokens + $2, held_money = held_money - $3, "
-    "held_tokens = held_tokens - $4 WHERE id IN ($5, $6, $7, $8)"
+    "held_tokens = held_tokens - $4 WHERE id IN ($5, $6, $7, $8, $9)"
 )
 TOLD = {
     Unit.MONEY: "UPDATE account SET told_money = $2 WHERE id = $1",
@@ -57,13 +60,15 @@ TOLD = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose account a call goes to; empty where it belongs to no run or job. `day` is the owner's calendar day."""
+    """Whose account a call goes to; empty where it belongs to no run or job, or has no purpose. `day` is the owner's
+    calendar day."""
 
     session: str
     run: str
     job: str
     principal: str
     day: str
+    purpose: str = ""
 
     def keys(self, scope: Scope) -> tuple[str, ...]:
         """What picks the rows of that scope, empty where there are none."""
@@ -76,6 +81,8 @@ class Owner:
                 return (self.day, self.principal)
             case Scope.DAY:
                 return (self.day,)
+            case Scope.PURPOSE:
+                return (self.day, self.purpose) if self.purpose else ()
             case _:
                 return ()
 
@@ -86,7 +93,7 @@ class Owner:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Every account that a call is entered in: run, job, principal, day."""
+        """Every account that a call is entered in: run, job, principal, day, purpose."""
         return tuple(self.account(scope) for scope in ROWS_OF)
 
 
@@ -99,8 +106,9 @@ class Account:
     told: tuple[int, int] = (-1, -1)
 
     def untold(self) -> list[Unit]:
-        """The units whose limit is nearly used up, of which nobody was told."""
-        if not self.id:
+        """The units whose limit is nearly used up, of which nobody was told; that of a purpose ends no run, and is not
+        told of."""
+        if not self.id or self.standing.limit.scope is Scope.PURPOSE:
             return []
         told = dict(zip(Unit, self.told, strict=True))
         return [unit for unit in Unit if self.standing.warns(unit) and told[unit] != self.standing.most(unit)]
@@ -109,7 +117,8 @@ class Account:
 async def accounts(tx: Transaction, owner: Owner, limits: Sequence[Limit], at: float) -> list[Account]:
     """Where these limits stand; it stays so until the transaction ends. Limits that count nothing of it are left out,
     but that of the call itself."""
-    wanted = {owner.account(limit.scope): limit for limit in limits if owner.keys(limit.scope)}
+    held = [limit for limit in limits if not limit.purpose or limit.purpose == owner.purpose]
+    wanted = {owner.account(limit.scope): limit for limit in held if owner.keys(limit.scope)}
     found = await _read(tx, sorted(wanted)) if wanted else {}
     if wanted.keys() - found.keys():
         found = await _complete(tx, owner, wanted, at)

@@ -46,6 +46,7 @@ NAMES = (
     "ORDER BY updated DESC LIMIT 1000"
 )
 RENAME = "UPDATE session SET title = $2, updated = $3 WHERE id = $1 AND deleted IS NULL"
+ENTITLE = "UPDATE session SET title = $2 WHERE id = $1 AND title = '' AND deleted IS NULL"
 TOUCH = "UPDATE session SET updated = $2 WHERE id = $1"
 SET_PREFIX = "UPDATE session SET prefix = $2 WHERE id = $1"
 SET_MODEL = "UPDATE session SET model = $2 WHERE id = $1"
@@ -169,6 +170,14 @@ class Sessions:
 
         if not await self._engine.write(change):
             raise UnknownSession(await self._nobody(session, ""))
+
+    async def entitle(self, session: str, title: str) -> None:
+        """Give a title to one that has none, which does not count as a use."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(ENTITLE, session, storable(title))
+
+        await self._engine.write(change)
 
     async def touch(self, tx: Transaction, session: str) -> None:
         """It was used now."""

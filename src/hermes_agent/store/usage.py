@@ -27,7 +27,7 @@ OPEN = (
 SETTLE = (
     "UPDATE usage SET outcome = $2, seconds = $3, known = $4, input = $5, output = $6, cached = $7, cache_write = $8, "
     "reasoning = $9, cost = $10 WHERE call_id = $1 AND outcome = '' "
-    "RETURNING reserved, reserved_tokens, session, run, job, principal, day"
+    "RETURNING reserved, reserved_tokens, session, run, job, principal, day, purpose"
 )
 ROWS = f"SELECT {FIELDS} FROM usage WHERE session = $1 ORDER BY at, call_id"
 TOTALS = """
@@ -98,7 +98,14 @@ class UsageRow:
     @property
     def owner(self) -> Owner:
         """Whose accounts it is entered in."""
-        return Owner(session=self.session, run=self.run, job=self.job, principal=self.principal, day=self.day)
+        return Owner(
+            session=self.session,
+            run=self.run,
+            job=self.job,
+            principal=self.principal,
+            day=self.day,
+            purpose=self.purpose,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +172,11 @@ class Ledger:
         row = await tx.row(SETTLE, call_id, storable(outcome), seconds, int(usage.known), *counts, cost)
         if row is None:
             return
-        reserved, reserved_tokens, session, run, job, principal, day = row
+        reserved, reserved_tokens, session, run, job, principal, day, purpose = row
         held = (nanos(reserved or 0.0), reserved_tokens)
         money = held[0] if cost is None else nanos(cost)
         tokens = usage.input + usage.output if usage.known else reserved_tokens
-        owner = Owner(session=session, run=run, job=job, principal=principal, day=day)
+        owner = Owner(session=session, run=run, job=job, principal=principal, day=day, purpose=purpose)
         await accounts.settle(tx, owner, held, (money, tokens))
 
     async def totals(self, by: GroupBy, since: float = 0.0, until: float = LAST_TIME, session: str = "") -> list[Total]:

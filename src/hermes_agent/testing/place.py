@@ -113,7 +113,7 @@ class FakePlace:
     """A `Place` in memory. It outlives whatever program a test "kills", as a real one's commands do.
 
     `plays` says what a command does, given its text; `files` are the files by absolute path; `started` holds every
-    command in the order in which it was started.
+    command in the order in which it was started; `waiting` is what it says that it waits for.
     """
 
     plays: Callable[[Command], Play] = lambda command: Play(output=f"ran {command.text}\n".encode())
@@ -121,6 +121,7 @@ class FakePlace:
     files: dict[str, bytes] = field(default_factory=dict)
     started: list[FakeRunning] = field(default_factory=list)
     name: str = "fake"
+    waiting: str = ""
 
     async def start(self, exec_id: str, command: Command) -> FakeRunning:
         if not EXEC_ID.fullmatch(exec_id):
@@ -155,6 +156,9 @@ class FakePlace:
     async def prune(self, minutes: int, megabytes: int) -> int:  # noqa: ARG002 - the Protocol's shape
         """Everything is kept: a test may want to look at it."""
         return 0
+
+    def waits_for(self, folder: str) -> str:  # noqa: ARG002 - the Protocol's shape
+        return self.waiting
 
     async def close(self) -> None:
         """Nothing is open."""

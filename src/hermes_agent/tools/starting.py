@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from hermes_agent.core.tool import CallContext
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.place import Running
+from hermes_agent.sandbox.place import Place, Running
+
+PATIENCE = 2.0  # seconds in which a person is told nothing
 
 
 async def started(
@@ -20,6 +24,26 @@ async def started(
     except asyncio.CancelledError:
         await asyncio.shield(spawn(_ended(starting, end), name=f"stop {name}"))
         raise
+
+
+@contextmanager
+def told_meanwhile(place: Place, context: CallContext, after: float = PATIENCE) -> Iterator[None]:
+    """While the block lasts, a person is told every few seconds what the place is waiting for, where it is anything."""
+    timers: list[asyncio.TimerHandle] = []
+
+    def wait() -> None:
+        timers[:] = [asyncio.get_running_loop().call_later(after, tell)]
+
+    def tell() -> None:
+        if words := place.waits_for(context.workspace):
+            context.progress(words)
+        wait()
+
+    wait()
+    try:
+        yield
+    finally:
+        timers[0].cancel()
 
 
 async def _ended(starting: asyncio.Task[Running], end: Callable[[Running], Awaitable[object]]) -> None:

@@ -52,10 +52,13 @@ class Small(House):
         agent = await super().agent(record, journal)
         tail = Tail([], self.ids)
 
+        async def writers() -> tuple[ScriptedModel, ...]:
+            return self.writers or (self.model,)
+
         def shortener() -> Shortener:
             return Shortener(
                 seconds=self.seconds,
-                writers=self.writers or (self.model,),
+                writers=writers,
                 tail=tail,
                 deadline=None,
                 ids=self.ids,

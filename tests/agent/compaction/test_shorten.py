@@ -12,7 +12,10 @@ from tests.agent.house import interrupted
 
 
 def shortener(*writers: Window) -> Shortener:
-    return Shortener(seconds=5.0, writers=writers, tail=None, deadline=None, ids=RandomIds())
+    async def found() -> tuple[Window, ...]:
+        return writers
+
+    return Shortener(seconds=5.0, writers=found, tail=None, deadline=None, ids=RandomIds())
 
 
 def reads(heard: Heard) -> object:

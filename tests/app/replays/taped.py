@@ -23,9 +23,11 @@ TAPE = "tape.jsonl"
 
 
 @asynccontextmanager
-async def recorded(folder: Path, script: Script, *, tools: Sequence[Tool] = (), more: str = "") -> AsyncIterator[Place]:
+async def recorded(
+    folder: Path, script: Script, *, tools: Sequence[Tool] = (), more: str = "", titles: bool = False
+) -> AsyncIterator[Place]:
     """A system whose process is recorded into `folder/tape.jsonl`."""
-    options = Options(extra_tools=tuple(tools), tape=Recorder(folder / TAPE, SystemClock()))
+    options = Options(extra_tools=tuple(tools), tape=Recorder(folder / TAPE, SystemClock()), titles=titles)
     async with place(folder, script, options, more=more) as found:
         yield found
 

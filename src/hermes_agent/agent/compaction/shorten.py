@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -37,12 +37,12 @@ MOST_PORTIONS = 8
 class Shortener:
     """Prunes, summarises or trims the view of one run's session.
 
-    `writers` are the models that may write the summary, the cheaper one first, each within so many `seconds`
+    `writers` gives the models that may write the summary, the cheaper one first, each within so many `seconds`
     and the run's `deadline`. `redact` takes secrets out of the note.
     """
 
     seconds: float
-    writers: Sequence[Model]
+    writers: Callable[[], Awaitable[Sequence[Model]]]
     tail: Tail | None
     deadline: float | None
     ids: Ids
@@ -80,7 +80,7 @@ class Shortener:
         kept = sum(session.weights[: plan.head]) + sum(session.weights[plan.upto :])
         most = min(LONGEST_NOTE, max(64, min(round(room.limit * NOTE_SHARE), room.limit - kept)))
         words = quoted(middle, most // 4)
-        for writer in self.writers:
+        for writer in await self.writers():
             record = await self._summary(session, writer, middle, most - estimate_tokens(words), focus)
             event = record and _smaller(session, plan, f"{record}\n{words}", ("summary", cause, writer.name), room)
             if event:

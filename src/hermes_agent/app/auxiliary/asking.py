@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import EmptyReply
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Model, ModelRequest, Reply

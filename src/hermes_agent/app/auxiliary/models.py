@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from hermes_agent.app.auxiliary.settings import AuxiliaryModel, AuxiliarySetting
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Delta, Model, ModelRequest, Reply
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.sessions import Session
@@ -31,16 +32,12 @@ class Auxiliaries:
     settings: AuxiliarySettings
     brokers: Brokers
     book: Book
-    deck: Deck
-
-    def named(self, purpose: Purpose) -> str:
-        """The model that the settings name for it, empty where that is the one that answers."""
-        return self.settings.of(purpose).model
 
     async def model(
-        self, purpose: Purpose, session: Session, ledger: Ledger | None = None, *, alone: bool = False
+        self, purpose: Purpose, session: Session, deck: Deck, ledger: Ledger | None = None, *, alone: bool = False
     ) -> Model:
-        """Who is asked for this purpose, for this session: with the purpose's own row in the ledger, within its time.
+        """Who is asked for this purpose, for this session, as it comes out of the deck: with the purpose's own row in
+        the ledger, within its time.
 
         A call that belongs to a run is written into that run's `ledger`, any other into one of its own. `alone` leaves
         out those behind it, for a caller who has others to ask. Raises `NoModel`.
@@ -49,8 +46,9 @@ class Auxiliaries:
         live: Callable[[Ledger], Awaitable[Model]] = partial(
             self._live, main=session.model, first=chosen.model, alone=alone
         )
-        book = ledger or StoredLedger(self.book, session.principal)
-        model = await self.deck.model(session.id, purpose, book, live)
+        clock = deck.own(session.id, purpose).clock
+        book = ledger or StoredLedger(replace(self.book, clock=clock), session.principal)
+        model = await deck.model(session.id, purpose, book, live)
         return Assigned(model, purpose, chosen, self.book.clock)
 
     async def _live(self, ledger: Ledger, *, main: str, first: str, alone: bool) -> Model:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.spending import Limit, Scope, limit_of
 from hermes_agent.host.schema import about
 
 MODEL = "The model that is asked: vendor/model. Empty: the one that answers."
-SECONDS = about("Longest time for one answer; empty means none of its own.", least=1)
+SECONDS = about("Seconds that one answer may take; empty means no limit of its own.", least=1)
+MONEY = about("US dollars a day for this purpose; empty means no limit of its own.", least=0)
+TOKENS = about("Tokens a day for this purpose, in and out; empty means no limit of its own.", least=0)
 
 
 class Purpose(StrEnum):
@@ -25,10 +29,22 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuxiliaryModel:
-    """The model for one purpose. `seconds` None: no limit of its own."""
+    """The model for one purpose, and its limits; None: none of its own."""
 
     model: str = field(default="", metadata={"doc": MODEL})
     seconds: float | None = field(default=None, metadata=SECONDS)
+    money: float | None = field(default=None, metadata=MONEY)
+    tokens: int | None = field(default=None, metadata=TOKENS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitleModel(AuxiliaryModel):
+    """The model that writes titles."""
+
+    enabled: bool = field(
+        default=True,
+        metadata={"doc": "Whether a chat gets a title, by one call after its first reply; `hermes -z` makes none."},
+    )
 
 
 def within(seconds: float) -> AuxiliaryModel:
@@ -44,8 +60,8 @@ class AuxiliarySettings:
         default_factory=AuxiliaryModel,
         metadata={"doc": "Summaries of long conversations; where it fails, the model that answers writes them."},
     )
-    title: AuxiliaryModel = field(
-        default_factory=lambda: within(30.0), metadata={"doc": "Titles of conversations, written after a reply."}
+    title: TitleModel = field(
+        default_factory=lambda: TitleModel(seconds=30.0), metadata={"doc": "Titles of conversations."}
     )
     review: AuxiliaryModel = field(
         default_factory=AuxiliaryModel, metadata={"doc": "Whether anything in a conversation is worth keeping."}
@@ -69,3 +85,10 @@ class AuxiliarySettings:
         """The settings of one purpose."""
         found: AuxiliaryModel = getattr(self, purpose)
         return found
+
+    @property
+    def limits(self) -> list[Limit]:
+        """The limits that are set."""
+        given = {purpose: self.of(purpose) for purpose in Purpose}
+        found = [limit_of(Scope.PURPOSE, each.money, each.tokens, purpose) for purpose, each in given.items()]
+        return [limit for limit in found if limit is not None]

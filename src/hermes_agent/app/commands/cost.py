@@ -32,7 +32,7 @@ async def _limits(desk: Desk) -> list[LimitLine]:
     at = runtime.clock.now()
     run = await store.usage.last_run(record.id)
     owner = Owner(session=record.id, run=run, job=record.job, principal=record.principal, day=day_of(at))
-    return await limit_lines(store, runtime.settings.budget.rules, at, owner)
+    return await limit_lines(store, runtime.settings.rules, at, owner)
 
 
 def _sentence(line: LimitLine) -> str:

@@ -29,11 +29,13 @@ Look = Callable[[], Awaitable[Surroundings]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """What a session has of its own: its time, its ids, and which mail it finds."""
+    """What a session, or a purpose beside it, has of its own: its time, its ids, and which mail it finds. `asked` says
+    of a purpose in a replay whether a model was asked for it; None: whoever is configured may be."""
 
     clock: Clock
     ids: Ids
     gate: Gate = field(default_factory=OpenGate)
+    asked: bool | None = None
 
 
 class Deck(Protocol):

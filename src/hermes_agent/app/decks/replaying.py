@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from hermes_agent.agent.mailbox import OpenGate
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
+from hermes_agent.app.ledger import RunLedger
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HermesError
@@ -21,16 +23,22 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
 from hermes_agent.core.records import revive
-from hermes_agent.core.tool import Answer, Tool
+from hermes_agent.core.tool import Answer, CallContext, Tool
 from hermes_agent.providers.broker import Ledger
-from hermes_agent.providers.cassette.lines import RunBegun
+from hermes_agent.providers.cassette.lines import Answered, Asked, Called, RunBegun
 from hermes_agent.providers.cassette.mail import ReplayedGate
 from hermes_agent.providers.cassette.playing import Player
+from hermes_agent.providers.cassette.reading import Cassette
+from hermes_agent.providers.cassette.recorded_calls import call_of
 from hermes_agent.providers.cassette.redacting import Redact
 from hermes_agent.providers.cassette.replayed_calls import Calls, ReplayedToolbox
-from hermes_agent.providers.cassette.replayed_model import LiveFrom
+from hermes_agent.providers.cassette.replayed_model import LiveFrom, played
+from hermes_agent.providers.cassette.tracks import ReplayedTrack
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
+
+JUDGE = "judge"
+"""The purpose of what is asked about commands."""
 
 SIDE_BY_SIDE = 10_000
 """Calls at a time: none waits for a place, since their order is that of the recording."""
@@ -43,6 +51,7 @@ class ReplayingDeck:
         self._player = player
         self._redact = redact
         self._begun: dict[str, RunBegun] = {}
+        self._books: dict[str, RunLedger] = {}
         self.clock: Clock = player.clock
         self.ids: Ids = player.ids
 
@@ -50,7 +59,7 @@ class ReplayingDeck:
         """Time, ids and mail of the recording; where nothing but answers comes from it, all mail is found."""
         track = self._player.track(session, purpose)
         gate = ReplayedGate(track) if self._player.how.driven else OpenGate()
-        return Own(clock=track.clock, ids=track.ids, gate=gate)
+        return Own(clock=track.clock, ids=track.ids, gate=gate, asked=not track.is_empty)
 
     def made(self, session: Session) -> None:
         """A session was made: it stands for the next one of the recording."""
@@ -79,6 +88,8 @@ class ReplayingDeck:
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """What answers from the recording."""
+        if not purpose and isinstance(ledger, RunLedger):
+            self._books[session] = ledger
         return await self._player.model(session, purpose, self._redact, ledger, live)
 
     async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
@@ -105,12 +116,19 @@ class ReplayingDeck:
             agent,
             compactor=compactor,
             tools=ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools),
-            hooks=(Permitted(calls=calls),),
+            hooks=(Permitted(calls=calls, judge=self._judge(session)),),
             budget=Budget(limits=begun.limits),
             effort=begun.effort,
             max_parallel=SIDE_BY_SIDE,
             attended=self._player.cassette.header.process.attended,
         )
+
+    def _judge(self, session: str) -> Judge | None:
+        own = self._player.track(session, JUDGE)
+        if own.is_empty:
+            return None
+        book = self._books[session].by(own.clock)
+        return Judge(calls=self._player.track(session), own=own, cassette=self._player.cassette, ledger=book)
 
 
 class LiveDeck:
@@ -199,13 +217,42 @@ class ReplayedSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """The judge of commands. What it said shows in what came of the calls: only its rows are written again, each before
+    the call that it was about goes on."""
+
+    calls: ReplayedTrack
+    own: ReplayedTrack
+    cassette: Cassette
+    ledger: Ledger
+
+    async def judge(self, context: CallContext) -> None:
+        """Write down what was asked before this call went on."""
+        name = call_of(context)
+        ahead = self.calls.ahead(Called, lambda line: line.call == name)
+        while ahead is not None and isinstance(line := self.own.coming, Asked | Answered) and line.at <= ahead.at:
+            self.own.come(line)
+            if isinstance(line, Asked) and (answered := self.cassette.answers.get(line.n)):
+                await self._play(answered)
+
+    async def _play(self, answered: Answered) -> None:
+        async with aclosing(played(answered.pieces, self.ledger, self.own.clock)) as items:
+            with suppress(HermesError):  # the judge failed, and the person was asked
+                async for _ in items:
+                    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permitted:
-    """A hook that says of a call what was said in the recording."""
+    """A hook that says of a call what was said in the recording; `judge` is None where none was asked."""
 
     calls: Calls
+    judge: Judge | None = None
 
     async def before_call(self, proposed: Proposed) -> None:
         """Raise what kept the call from being run."""
+        if self.judge is not None:
+            await self.judge.judge(proposed.context)
         await self.calls.permit(proposed.context)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:

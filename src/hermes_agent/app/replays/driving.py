@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from hermes_agent.agent.stop import TIME_UP
+from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import HermesError
@@ -71,8 +72,20 @@ class Driver:
             await self._until(record.id, begun, after=len(made.entries))
             await asyncio.wait((bringing,), timeout=PATIENCE)
             bringing.cancel()
+        await self._title(record.id)
         entries = await self._runtime.store.history.entries(record.id)
         return Played(track=made.track, session=record.id, entries=tuple(entries))
+
+    async def _title(self, session: str) -> None:
+        """Wait for the session's title, or until as much of it has come as came then."""
+        track = self._player.track(session, Purpose.TITLE)
+        if track.is_empty:
+            return
+        async with asyncio.TaskGroup() as group:
+            ways = [group.create_task(self._runtime.settled()), group.create_task(track.stuck())]
+            await asyncio.wait(ways, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+            for way in ways:
+                way.cancel()
 
     async def _make(self, made: SessionMade) -> None:
         """The session's row, and its log where it had one before the recording."""

@@ -26,7 +26,8 @@ def run(invocation: Invocation) -> int:
 
 async def _run(invocation: Invocation) -> int:
     home = find_home(invocation.profile).ensure()
-    async with open_runtime(home, Options(model=invocation.model, tape=tape_of(invocation))) as runtime:
+    options = Options(model=invocation.model, tape=tape_of(invocation), titles=sys.stdin.isatty())
+    async with open_runtime(home, options) as runtime:
         if can_redraw(environment()):
             await late(RUN_FULL)(runtime, invocation)
         else:

@@ -74,7 +74,7 @@ def _row(key: str, total: Total) -> tuple[str, ...]:
 
 
 def _show_limits(surface: Surface, *, as_json: bool) -> None:
-    rules = surface.loaded.value.budget.rules
+    rules = surface.loaded.value.rules
     lines = with_store(surface, lambda store: limit_lines(store, rules, SystemClock().now()))
     if as_json:
         say_json([_plain(line) for line in lines])

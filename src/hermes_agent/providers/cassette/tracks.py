@@ -151,6 +151,11 @@ class ReplayedTrack:
         return self._lines[self._place] if self._place < len(self._lines) else None
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was recorded."""
+        return not self._lines
+
+    @property
     def inside(self) -> Turn | None:
         """What the run itself does next; None where the recording is over."""
         rest = self._lines[self._place :]

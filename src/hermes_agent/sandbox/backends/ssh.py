@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -13,10 +14,12 @@ import asyncssh
 
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.keeper import line
-from hermes_agent.sandbox.place import PlaceFailed
+from hermes_agent.sandbox.place import Place, PlaceFailed
 from hermes_agent.sandbox.reach import Call, Unreached
 from hermes_agent.sandbox.reached import ReachedPlace
 from hermes_agent.sandbox.settings import SshSettings
+from hermes_agent.sandbox.sync.here import Rules
+from hermes_agent.sandbox.sync.place import SyncedPlace
 
 CONNECT_SECONDS = 20
 ALIVE_SECONDS, ALIVE_TIMES = 15, 3  # a dead connection is noticed within 45 s
@@ -26,19 +29,27 @@ GREETING = 'echo "$HOME"; cat /proc/sys/kernel/random/boot_id 2>/dev/null || upt
 
 
 def build(
-    folder: Path,  # noqa: ARG001 - every place is built of the same
+    folder: Path,
     settings: SshSettings,
-    walls: Walls,  # noqa: ARG001 - as above: the account there is the wall
+    walls: Walls,  # noqa: ARG001 - every place is built of the same; the account there is the wall
     env: Mapping[str, str],  # noqa: ARG001 - as above
     told: Mapping[str, str],
     *,
     home: str = "",
-) -> ReachedPlace:
+) -> Place:
     """The place; connected when the first command comes. Records are kept below `home` there (empty: the account's).
     Raises `PlaceFailed` where no machine is named."""
     if not settings.host:
         raise PlaceFailed("No machine is named: set `terminal.ssh.host`.")
-    return ReachedPlace("ssh", OneMachine(Machine(settings, told, home)))
+    machine = Machine(settings, told, home)
+    place = ReachedPlace("ssh", OneMachine(machine))
+    if not settings.sync:
+        return place
+    if settings.folder and not settings.folder.startswith("/"):
+        raise PlaceFailed("`terminal.ssh.folder` must be an absolute path.")
+    rules = Rules(exclude=settings.exclude, max_bytes=settings.max_file_mb << 20, max_files=settings.max_files)
+    states = folder / "files" / re.sub(r"[^\w.-]", "_", f"{settings.user}@{settings.host}:{settings.port}")
+    return SyncedPlace(place, machine, rules, states, folder=settings.folder)
 
 
 class OneMachine:
@@ -88,6 +99,25 @@ class Machine:
         except (OSError, asyncssh.Error) as error:
             raise Unreached(f"The connection to {self._settings.host} broke: {error}.") from error
         return MachineCall(process)
+
+    async def said(self, script: str, *arguments: str, data: bytes = b"") -> bytes:
+        """See `Shell`; asked once more where the connection broke."""
+        words = " ".join(map(quote, ["sh", "-c", script, "sync", *arguments]))
+        for left in (1, 0):
+            try:
+                ended = await (await self.connected()).run(words, input=data, encoding=None, check=False)
+            except (OSError, asyncssh.Error) as error:
+                reason = str(error)
+            else:
+                if ended.exit_status == 0:
+                    return _bytes(ended.stdout)
+                if ended.exit_status is not None:
+                    why = _bytes(ended.stderr).decode("utf-8", "replace").strip()[-300:] or ended.exit_status
+                    raise PlaceFailed(f"Files could not be copied to or from {self._settings.host}: {why}.")
+                reason = "there was no answer"
+            if left:
+                await self._drop()
+        raise Unreached(f"The connection to {self._settings.host} broke: {reason}.")
 
     async def restore(self) -> str:
         before = self._boot
@@ -186,6 +216,10 @@ class MachineCall:
         except (OSError, asyncssh.Error) as error:
             raise Unreached(f"The connection broke: {error}.") from error
         return content
+
+
+def _bytes(read: bytes | str | None) -> bytes:
+    return read.encode() if isinstance(read, str) else read or b""
 
 
 def _path(text: str) -> str:

@@ -17,7 +17,7 @@ from hermes_agent.tools.names import exec_name
 from hermes_agent.tools.output import hide_kept
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
-from hermes_agent.tools.starting import started
+from hermes_agent.tools.starting import started, told_meanwhile
 
 SPARE_SECONDS = 5  # the program ends itself so much later than it is ended, where nobody is left to end it
 
@@ -47,7 +47,8 @@ class CodeTools:
         text = command(program(code, mark, int(seconds) + SPARE_SECONDS), mark.strip())
         wanted = Command(text=text, folder=context.workspace, background=True)
         exec_id = f"{exec_name(context.session)}/{exec_name(context.key)}"
-        running = await started(self._place.start(exec_id, wanted), self._stop, name=exec_id)
+        with told_meanwhile(self._place, context):
+            running = await started(self._place.start(exec_id, wanted), self._stop, name=exec_id)
         talk = Conversation(
             running=running,
             mark=mark.encode(),

@@ -18,7 +18,7 @@ from hermes_agent.tools.output import hide_kept, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.shell.watching import LINE_END, Lookout, check_patterns
-from hermes_agent.tools.starting import started
+from hermes_agent.tools.starting import started, told_meanwhile
 
 EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
@@ -124,7 +124,8 @@ class ShellTools:
         found = await self._place.attach(exec_id) if context.attach else None
         if found is not None:
             return found
-        return await started(self._start(exec_id, command), self._stop, name=exec_id)
+        with told_meanwhile(self._place, context):
+            return await started(self._start(exec_id, command), self._stop, name=exec_id)
 
     async def _start(self, exec_id: str, command: Command) -> Running:
         try:
@@ -137,7 +138,8 @@ class ShellTools:
 
     async def _finish(self, running: Running, context: CallContext, seconds: float) -> Answer:
         try:
-            ended, reason = await self._watch(running, context, seconds)
+            with told_meanwhile(self._place, context):
+                ended, reason = await self._watch(running, context, seconds)
         except asyncio.CancelledError:
             await asyncio.shield(spawn(self._stop(running), name=f"stop {running.exec_id}"))
             raise
@@ -259,7 +261,7 @@ def _ending(ended: Ended, running: Running) -> str:
     code = "it ended unseen, exit code unknown" if ended.code is None else f"exit {ended.code}"
     took = f", {ended.seconds:.1f} s" if ended.seconds >= SLOW else ""
     left = f"; processes it started still run, see process(kill, {_short(running.exec_id)})" if ended.children else ""
-    return f"[{code}{took}{left}]"
+    return "\n".join((f"[{code}{took}{left}]", *(f"[{note}]" for note in ended.notes)))
 
 
 def _joined(output: str, last: str) -> str:
