@@ -1,11 +1,8 @@
 """What somebody is, by their key: at once, and by the rules that hold now."""
 
-import pytest
-
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.inbound import Standing
-from hermes_agent.gateway import doors as module
-from hermes_agent.gateway.doors import Doors
+from hermes_agent.gateway.doors import REMEMBERED, Doors
 from hermes_agent.gateway.heard import Sender
 
 
@@ -30,12 +27,11 @@ def test_who_was_let_in_is_a_member():
     assert doors.standing("p:5") is Standing.GUEST
 
 
-def test_who_is_known_by_a_group_alone_is_remembered(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "REMEMBERED", 1)
+def test_who_is_known_by_a_group_alone_is_remembered():
     doors = Doors({"p": ChannelSettings(members=("crew",))})
-    for user in ("7", "8"):
-        who = doors.principal("p", Sender(user=user, name="Ann", groups=("crew",)), Standing.MEMBER)
+    for user in range(REMEMBERED + 1):
+        who = doors.principal("p", Sender(user=str(user), name="Ann", groups=("crew",)), Standing.MEMBER)
         assert (who.key, who.name, who.standing) == (f"p:{user}", "Ann", Standing.MEMBER)
 
-    assert doors.standing("p:8") is Standing.MEMBER
-    assert doors.standing("p:7") is Standing.GUEST
+    assert doors.standing(f"p:{REMEMBERED}") is Standing.MEMBER
+    assert doors.standing("p:0") is Standing.GUEST

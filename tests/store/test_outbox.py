@@ -242,6 +242,8 @@ async def test_a_draft_of_an_interrupted_run_is_taken_up(store: Store):
 
     assert again is not None
     assert again.pieces == SHOWN
+    assert await store.outbox.open(letter()) is None
+    await store.outbox.settle(again, SlotState.SENT, SHOWN)
 
 
 async def test_a_draft_whose_outcome_is_open_is_not_begun_again(store: Store):
@@ -249,6 +251,7 @@ async def test_a_draft_whose_outcome_is_open_is_not_begun_again(store: Store):
     assert draft is not None
     await store.outbox.settle(draft, SlotState.UNSURE, (), error="cut")
 
+    assert await store.outbox.open(letter()) is None
     await put(store, letter("k2", chat="2"))
 
     assert (found := await store.outbox.find("k1")) is not None

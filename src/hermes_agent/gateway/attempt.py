@@ -27,10 +27,11 @@ class Attempt:
     """Shows the slot's content and leaves in `pieces` what is certainly shown, in `repeats` how often it sent what may
     have been there already. Raises `ChannelError`; `OutcomeUnknown` where the piece after those may be there."""
 
-    def __init__(self, line: Line, slot: Slot, begin: Begins) -> None:
+    def __init__(self, line: Line, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
         self._line = line
         self._slot = slot
         self._begin = begin
+        self._patience = patience
         self.pieces = list(slot.pieces)
         self.repeats = 0
 
@@ -74,9 +75,9 @@ class Attempt:
         if not abilities.keyed:
             await self._begin(slot, self.pieces, repeats=self.repeats)
         try:
-            receipt = await in_time(self._line.channel.send(slot.to, sent, key))
+            receipt = await in_time(self._line.channel.send(slot.to, sent, key), self._patience)
         except TimeoutError as error:
-            raise OutcomeUnknown(f"No answer within {CALL_SECONDS:.0f} seconds.") from error
+            raise OutcomeUnknown(f"No answer within {self._patience:g} seconds.") from error
         self.pieces.append(self._piece(receipt))
         if doubtful and abilities.keyed and slot.version > 1:
             # What is there under this key may be of an earlier version.
@@ -102,7 +103,7 @@ class Attempt:
         if paced:
             await self._line.pacer.turn(self._slot.to)
         try:
-            return await in_time(call())
+            return await in_time(call(), self._patience)
         except (OutcomeUnknown, TimeoutError) as error:
             raise NotNow(str(error) or "No answer in time.") from error
 
@@ -110,7 +111,7 @@ class Attempt:
         return Piece(receipt=receipt, version=self._slot.version)
 
 
-async def in_time(call: Awaitable[T]) -> T:
+async def in_time(call: Awaitable[T], patience: float = CALL_SECONDS) -> T:
     """What a platform answers. Raises `TimeoutError`."""
-    async with asyncio.timeout(CALL_SECONDS):
+    async with asyncio.timeout(patience):
         return await call

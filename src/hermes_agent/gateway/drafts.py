@@ -166,7 +166,7 @@ class Drafts:
                 await in_time(draft.line.channel.edit(draft.to, draft.receipt, Part(text=text)))
         else:
             await self._open(draft, text)
-        draft.shown = text
+        draft.shown = text if draft.receipt else ""
 
     async def _open(self, draft: Draft, text: str) -> None:
         """Send the first words, in the slot that the reply will have."""

@@ -48,7 +48,8 @@ async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin:
 
 def safe_name(name: str) -> str:
     """A file name that leads nowhere else."""
-    kept = UNSAFE.sub("_", harmless(name.replace("\\", "/").rsplit("/", 1)[-1])).strip(". ")
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    kept = UNSAFE.sub("_", harmless(last) if last else "").strip(". ")
     return kept or "file"
 
 

@@ -35,8 +35,12 @@ REWRITE = (
     "state = CASE WHEN state IN ('sent', 'failed') THEN 'pending' ELSE state END, attempts = 0, ready_at = 0, "
     "ended = NULL WHERE key = $1"
 )
-OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + f"NOTHING RETURNING {FIELDS}"
-DRAFT = f"SELECT {FIELDS} FROM outbox WHERE key = $1 AND draft = 1 AND owner IS NULL"
+# A draft that an earlier process left is held again, but not one that may be there already.
+OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + (
+    "UPDATE SET owner = excluded.owner, epoch = outbox.epoch + 1, "
+    "state = CASE outbox.pieces WHEN '[]' THEN 'sending' ELSE outbox.state END "
+    f"WHERE outbox.draft = 1 AND outbox.owner IS NULL AND outbox.state <> 'unsure' RETURNING {FIELDS}"
+)
 FIRST = (
     "due = 1 AND owner IS NULL AND channel IN ({channels}) "
     "AND NOT EXISTS (SELECT 1 FROM outbox AS ahead WHERE ahead.due = 1 AND ahead.place = outbox.place "
@@ -109,19 +113,16 @@ class Outbox:
         return await tx.run(REWRITE, key, body) > 0
 
     async def open(self, letter: Letter) -> Slot | None:
-        """Begin to show a draft: the slot, held; or the draft that an earlier process left, not held (its pieces can be
-        changed, nothing more); None where nothing may be shown: its outcome is open, or the final content is
-        there."""
+        """Begin to show a draft: the slot, held, also where an earlier process left it, with what is shown of it; None
+        where nothing may be shown: its outcome is open, or the final content is there."""
         await self._workers.freshen()
         now = self._clock.now()
 
         async def change(tx: Transaction) -> Row | None:
-            row = await tx.row(OPEN, *_columns(letter), now, self._workers.id)
-            return row if row is not None else await tx.row(DRAFT, letter.key)
+            return await tx.row(OPEN, *_columns(letter), now, self._workers.id)
 
         row = await self._engine.write(change, durable=False)
-        slot = None if row is None else _slot(row)
-        return slot if slot is not None and (slot.pieces or slot.epoch == 1) else None
+        return None if row is None else _slot(row)
 
     async def claim(self, channels: Sequence[str], most: int = 50) -> list[Slot]:
         """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
