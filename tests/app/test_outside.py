@@ -7,9 +7,11 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import build
+from hermes_agent.host.serve import serve
 from hermes_agent.host.yaml_check import check
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.app.place import place
+from tests.contracts.test_memory_backends import Double, openviking
 
 HOLOGRAPHIC = "memory:\n  provider: holographic\n"
 
@@ -54,6 +56,23 @@ async def test_where_others_read_along_no_memory_is_used(tmp_path: Path):
         await here.say("How is kestrel built?")
 
         assert "ninja" not in json.dumps([str(entry.event) for entry in await here.log()])
+
+
+async def test_a_memory_is_told_what_is_shortened_and_that_a_session_is_left(tmp_path: Path):
+    double = Double(answers=openviking, header="")
+    async with serve(double.handle) as server:
+        settings = f"memory:\n  provider: openviking\n  provider_url: {server.url}\n"
+        async with place(tmp_path, telling, more=settings) as here:
+            for number in range(8):
+                await here.say(f"Message {number}: " + "many words " * 200)
+            await here.text("/compress")
+            await here.say("And on.")
+            await here.type("/new")
+            await here.say("Another one.")
+        committed = [path for _, path in double.seen].count("/api/v1/sessions/v1/commit")
+
+    # At the compaction, at /new, and when the program ends.
+    assert committed == 3
 
 
 def test_a_second_memory_is_refused_with_both_names():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes_agent.cli.checks import State, database, home, keys, model, python, settings, tools
+import pytest
+
+from hermes_agent.cli.checks import State, auxiliary, database, home, keys, model, python, settings, tools
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 
@@ -23,6 +25,45 @@ def test_a_keys_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 
     assert "is not UTF-8" in settings(here)[-1].found
     assert keys(here) == []
+
+
+@pytest.mark.parametrize("model", ["demo/scripted", "ollama/qwen3", "vllm/anything"])
+def test_where_the_model_needs_no_key_none_is_missed(tmp_path: Path, model: str) -> None:
+    (tmp_path / "config.yaml").write_text(f"model:\n  default: {model}\n")
+
+    (check,) = keys(surface(tmp_path))
+
+    assert (check.state, check.todo) == (State.OK, "")
+    assert check.found == f"none; {model} is asked without one"
+
+
+@pytest.mark.parametrize("model", ["", "anthropic/claude-opus-5-5"])
+def test_where_the_model_needs_one_or_there_is_no_model_it_is_missed(tmp_path: Path, model: str) -> None:
+    (tmp_path / "config.yaml").write_text(f"model:\n  default: '{model}'\n")
+
+    (check,) = keys(surface(tmp_path))
+
+    assert (check.state, check.found) == (State.WARN, "none")
+    assert "`hermes setup`" in check.todo
+
+
+def test_keys_that_are_there_are_named(tmp_path: Path) -> None:
+    (check,) = keys(surface(tmp_path, OPENAI_API_KEY="k"))
+
+    assert (check.state, check.found) == (State.OK, "openai")
+
+
+def test_models_for_a_purpose_that_cannot_be_asked_are_told(tmp_path: Path) -> None:
+    assert auxiliary(surface(tmp_path)) == []
+    (tmp_path / "config.yaml").write_text(
+        "auxiliary:\n  title:\n    model: ollama/small\n  judge:\n    model: antropic/claude-haiku-4-5\n"
+    )
+
+    good, bad = auxiliary(surface(tmp_path))
+
+    assert (good.state, good.found) == (State.OK, "title: ollama/small")
+    assert (bad.state, bad.found) == (State.WARN, "judge: antropic/claude-haiku-4-5 cannot be asked")
+    assert "`auxiliary.judge.model`" in bad.todo
 
 
 def test_a_new_home_has_room_and_is_private(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Every memory backend keeps its contract, those over HTTP against a double written from the service's public pages."""
+"""Every memory backend keeps its contract, those over HTTP against a double written from the service's public pages,
+`byterover` against a program that speaks as its pages say."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -16,8 +17,9 @@ from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.memory.backend import Backend, Exchange, Needs
 from hermes_agent.memory.backends import BACKENDS
 from hermes_agent.memory.settings import Provider
+from tests.memory.backends.brv import installed
 
-LOCAL = {"holographic"}
+LOCAL = {"holographic", "byterover"}
 REMOTE = sorted(set(BACKENDS) - LOCAL)
 SAID = Exchange(session="s1", said="I like tea.", reply="Noted: tea.")
 
@@ -114,12 +116,30 @@ def honcho(double: Double, method: str, path: str, body: dict) -> object:
     return None
 
 
+def retaindb(double: Double, method: str, path: str, body: dict) -> object:
+    assert (body["project"], body["user_id"]) == ("hermes", "hermes")
+    match method, path:
+        case "POST", "/v1/memory":
+            assert body["memory_type"] == "factual"
+            double.kept.append(body["content"])
+            return {"success": True, "mode": "async", "trace_id": "trc_1"}
+        case "POST", "/v1/memory/ingest/session":
+            assert body["session_id"]
+            double.kept += [message["content"] for message in body["messages"]]
+            return {"success": True, "job_id": "j", "trace_id": "trc_1"}
+        case "POST", "/v1/memory/search":
+            found = [{"memory": {"id": "1", "content": text}, "score": 0.8} for text in double.find(body["query"])]
+            return {"results": found, "count": len(found), "trace_id": "trc_1"}
+    return None
+
+
 DOUBLES = {
     "mem0": (mem0, "authorization"),
     "supermemory": (supermemory, "authorization"),
     "hindsight": (hindsight, "authorization"),
     "openviking": (openviking, "x-api-key"),
     "honcho": (honcho, "authorization"),
+    "retaindb": (retaindb, "authorization"),
 }
 
 
@@ -128,7 +148,14 @@ async def made(name: str, folder: Path, key: str = "secret-key") -> AsyncIterato
     answers, header = DOUBLES.get(name, (lambda *_: None, ""))
     double, http = Double(answers=answers, header=header), Http()
     async with serve(double.handle) as server:
-        needs = Needs(http=http, secret=lambda _: key, url=server.url, space="hermes", folder=folder)
+        needs = Needs(
+            http=http,
+            secret=lambda _: key,
+            url=server.url,
+            space="hermes",
+            folder=folder,
+            environment=installed(folder),
+        )
         try:
             yield late(BACKENDS[name])(needs), double
         finally:
@@ -165,6 +192,36 @@ async def test_an_exchange_is_kept_whole(name: str, tmp_path: Path):
 
         assert SAID.said in "\n".join(double.kept)
         assert SAID.reply in "\n".join(double.kept)
+
+
+TAKES_IN = ("mem0", "hindsight", "supermemory", "retaindb", "byterover")
+"""Backends that are told again what leaves the window; the others have it message by message, or keep facts alone."""
+
+
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+async def test_what_leaves_the_window_is_taken_in_and_an_end_is_no_failure(name: str, tmp_path: Path):
+    async with made(name, tmp_path) as (backend, _):
+        await backend.leaving("s1", "- person: The heron nests in Reykjavik.")
+        await backend.ended("s1")
+        await backend.ended("never heard of")
+
+        found = "".join(await backend.recall("heron nests"))
+
+    assert ("Reykjavik" in found) == (name in TAKES_IN)
+
+
+async def test_openviking_makes_memories_of_a_session_when_it_leaves_or_ends(tmp_path: Path):
+    async with made("openviking", tmp_path) as (backend, double):
+        await backend.remember(SAID)
+        await backend.remember(SAID)
+        assert [path for _, path in double.seen].count("/api/v1/sessions") == 1
+        assert not [path for _, path in double.seen if path.endswith("/commit")]
+
+        await backend.leaving("s1", "whatever")
+        await backend.remember(SAID)
+        await backend.ended("s1")
+
+    assert [path for _, path in double.seen].count("/api/v1/sessions/v1/commit") == 2
 
 
 @pytest.mark.parametrize("name", REMOTE)
@@ -207,7 +264,7 @@ async def test_a_service_that_is_not_there_is_a_sentence(name: str, tmp_path: Pa
         await backend.recall("cat")
 
 
-@pytest.mark.parametrize("name", ["honcho", "mem0", "supermemory"])
+@pytest.mark.parametrize("name", ["honcho", "mem0", "supermemory", "retaindb"])
 def test_without_a_key_it_says_how_to_give_one(name: str, tmp_path: Path):
     needs = Needs(http=Http(), secret=lambda _: "", url="", space="hermes", folder=tmp_path)
 

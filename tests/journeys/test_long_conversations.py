@@ -10,23 +10,36 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ServerFailed
 from hermes_agent.core.events import Compacted, Outcome, Pinned, RunEnded, Seen
 from hermes_agent.core.messages import Role, ToolResult
+from hermes_agent.memory.recall_tools import RecallTools
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.agent.compaction.house import Small, Window, small
 from tests.agent.house import tool
+from tests.memory.house import Call as Asked
 
 TURNS = 300
 FACTS = {
-    1: "The task is to move the archive to Zanzibar.",
-    3: "Constraint: never touch the ledger called Quokka.",
-    5: "The path is /srv/marmalade/inbox.",
-    8: "We decided on the Wisteria format.",
-    12: "Open todo: ask Perpetua about invoices.",
-    20: "The port number is 48213.",
-    33: "My sister's code word is Halcyon.",
-    47: "The backup lives in Reykjavik.",
-    60: "Use the Ostrich compiler for it.",
-    80: "The budget is 731 crowns.",
+    1: ("The task is to move the archive to Zanzibar.", "What is the task with the archive?"),
+    3: ("Constraint: never touch the ledger called Quokka.", "Which ledger must not be touched?"),
+    5: ("The path is /srv/marmalade/inbox.", "Under which path is the inbox?"),
+    8: ("We decided on the Wisteria format.", "Which format did we decide on?"),
+    12: ("Open todo: ask Perpetua about invoices.", "Who is to be asked about invoices?"),
+    16: ("Constraint: no more than nineteen requests in a minute.", "How many requests in a minute are allowed?"),
+    20: ("The port number is 48213.", "What is the port number?"),
+    26: ("The second path is /var/lib/obsidian/queue.db.", "What is the second path?"),
+    33: ("My sister's code word is Halcyon.", "What is my sister's code word?"),
+    40: ("We decided against the Juniper parser.", "Which parser did we decide against?"),
+    47: ("The backup lives in Reykjavik.", "Where does the backup live?"),
+    53: ("Open todo: renew the certificate of thimble.example.", "Which certificate is to be renewed?"),
+    60: ("Use the Ostrich compiler for it.", "Which compiler shall be used?"),
+    65: ("The invoices are numbered from 77120 on.", "From which number are the invoices numbered?"),
+    70: ("Constraint: answer Bartholomew in French.", "In which language is Bartholomew answered?"),
+    75: ("The branch is called feature/saffron-import.", "How is the branch called?"),
+    80: ("The budget is 731 crowns.", "How many crowns is the budget?"),
+    86: ("We decided that Tuesday is the day of the release.", "On which day is the release?"),
+    92: ("Open todo: delete the tables of the Marigold trial.", "Which tables are to be deleted?"),
+    99: ("The contact at the harbour is Evangeline Okonkwo.", "Who is the contact at the harbour?"),
 }
+"""Twenty: the task, constraints, paths, decisions, open todos, names, numbers; each with how it is asked for later."""
 
 
 def chatter(heard: Heard) -> object:
@@ -50,7 +63,18 @@ def lying(heard: Heard) -> object:
 
 def words(number: int) -> str:
     look = " Please look." if number % 3 == 0 else ""
-    return f"Message {number}. {FACTS.get(number, 'Nothing new here, go on as before. ' * 8)}{look}"
+    fact, _ = FACTS.get(number, ("Nothing new here, go on as before. " * 8, ""))
+    return f"Message {number}. {fact}{look}"
+
+
+class Hanging(Window):
+    """Answers in the conversation, and never with a summary."""
+
+    async def ask(self, request):
+        if request.purpose == "compression":
+            await asyncio.Event().wait()
+        async for item in super().ask(request):
+            yield item
 
 
 async def held(house: Small, turns: int = TURNS) -> None:
@@ -63,11 +87,12 @@ async def held(house: Small, turns: int = TURNS) -> None:
             assert ended.outcome is Outcome.ANSWERED
         last = [request for request in house.model.requests if request.purpose == "chat"][-1]
         shown = "\n".join(message.text for message in last.messages)
+        assert len(FACTS) == 20
 
         assert words(turns) in shown
         assert "- read only" in shown
-        for fact in FACTS.values():
-            assert fact in shown or fact in await found(house, fact)
+        for fact, question in FACTS.values():
+            assert fact in shown or fact in await found(house, question)
         for request in house.model.requests:
             calls = [call.id for message in request.messages for call in message.tool_calls]
             results = [
@@ -77,10 +102,10 @@ async def held(house: Small, turns: int = TURNS) -> None:
         assert (await house.kinds()).count("message_taken") == turns
 
 
-async def found(house: Small, fact: str) -> str:
-    hits = await house.store.search.search(fact, limit=5)
-    entries = {entry.number: entry for entry in await house.log()}
-    return "\n".join(entries[hit.number].event.message.text for hit in hits)
+async def found(house: Small, question: str) -> str:
+    """What one call of the tool brings."""
+    answer = await RecallTools(lambda: house.store).session_search(Asked(speaker="", session=house.session), question)
+    return answer.parts[0].text.replace("**", "")
 
 
 @pytest.mark.slow
@@ -101,6 +126,13 @@ async def test_what_was_said_is_shown_or_one_search_away(tmp_path, window):
 @pytest.mark.parametrize("script", [failing, lying], ids=["failing", "lying"])
 async def test_so_it_is_with_a_writer_of_summaries_that_fails_or_lies(tmp_path, script):
     await held(small(tmp_path, script, window=8_000), turns=100)
+
+
+@pytest.mark.slow
+async def test_so_it_is_with_a_writer_of_summaries_that_hangs(tmp_path):
+    house = small(tmp_path, chatter, window=8_000)
+    house.model, house.seconds = Hanging(chatter, window=8_000), 0.05
+    await held(house, turns=100)
 
 
 class Slow(Window):

@@ -7,7 +7,7 @@ import pytest
 
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.memory.backend import Exchange
-from hermes_agent.memory.recall import FAILURES, PAUSE, Recall, RecallTools, fenced, unfenced
+from hermes_agent.memory.recall import FAILURES, LONGEST_LEAVING, PAUSE, Recall, RecallTools, fenced, unfenced
 from hermes_agent.testing.clock import FakeClock
 from tests.memory.house import Call
 
@@ -20,6 +20,8 @@ class Scripted:
         self.asked: list[str] = []
         self.kept: list[Exchange] = []
         self.added: list[str] = []
+        self.left: list[tuple[str, str]] = []
+        self.over: list[str] = []
 
     async def health(self) -> str:
         return "well"
@@ -38,6 +40,14 @@ class Scripted:
 
     async def add(self, fact: str) -> None:
         self.added.append(fact)
+
+    async def leaving(self, session: str, text: str) -> None:
+        if self.gate is not None:
+            await self.gate.wait()
+        self.left.append((session, text))
+
+    async def ended(self, session: str) -> None:
+        self.over.append(session)
 
 
 async def test_what_fits_stands_fenced_beside_the_message():
@@ -94,6 +104,73 @@ async def test_an_exchange_is_told_once_with_the_persons_words():
     await recall.close()
 
     assert backend.kept == [Exchange(session="s1", said="I like tea.", reply="Noted.")]
+
+
+async def test_what_leaves_the_window_is_told_beside_the_run_and_before_the_end():
+    gate = asyncio.Event()
+    backend = Scripted(gate=gate)
+    recall = Recall(backend, FakeClock())
+
+    recall.leaving("s1", "- person: <memory-context>old</memory-context>Tea." + "x" * 50_000)
+    recall.ended("s1")
+    await asyncio.sleep(0)
+    assert (backend.left, backend.over) == ([], [])
+    gate.set()
+    await recall.close()
+
+    ((session, text),) = backend.left
+    assert session == "s1"
+    assert text.startswith("- person: Tea.")
+    assert len(text) == LONGEST_LEAVING
+    assert backend.over == ["s1"]
+
+
+async def test_the_end_of_a_session_is_told_once_and_only_where_something_was_told():
+    backend = Scripted()
+    recall = Recall(backend, FakeClock())
+    await recall.words("s1", "Hi")
+    recall.answered("s1", "Hello.")
+    await recall.words("s2", "Never answered")
+
+    recall.ended("s1")
+    recall.ended("s1")
+    recall.ended("s2")
+    recall.leaving("s3", "  ")
+    await recall.close()
+
+    assert backend.over == ["s1"]
+
+
+async def test_the_end_of_the_program_ends_what_was_told_of():
+    backend = Scripted()
+    recall = Recall(backend, FakeClock())
+    recall.leaving("s2", "b")
+    recall.leaving("s1", "a")
+
+    await recall.close()
+
+    assert sorted(backend.over) == ["s1", "s2"]
+
+
+class Broken(Scripted):
+    """Takes nothing in."""
+
+    async def leaving(self, session: str, text: str) -> None:
+        await super().leaving(session, text)
+        raise HermesError("It is full.")
+
+
+async def test_a_memory_that_takes_nothing_in_is_left_alone_after_a_few_failures(caplog: pytest.LogCaptureFixture):
+    backend = Broken()
+    recall = Recall(backend, FakeClock())
+
+    for number in range(FAILURES + 2):
+        recall.leaving("s1", f"part {number}")
+    await recall.close()
+
+    assert len(backend.left) == FAILURES
+    assert backend.over == []
+    assert "It is full." in caplog.text
 
 
 def test_instructions_in_what_is_recalled_are_left_out_visibly():

@@ -66,7 +66,8 @@ class Book:
 
 
 class StoredLedger:
-    """The `Ledger` of calls that belong to no run; a commit of its own before and after each."""
+    """The `Ledger` of calls that belong to no run; a commit of its own before and after each, which the death of the
+    process does not take back, as in a run."""
 
     def __init__(self, book: Book, principal: str) -> None:
         self._book = book
@@ -76,12 +77,14 @@ class StoredLedger:
     async def open(self, call: CallOpened) -> Grant:
         """Commit the row of a call that is about to be made. Raises `LimitReached`."""
         row, book = self._book.row(call, self._principal), self._book
-        opened = await book.store.write(lambda tx: book.store.usage.reserve(tx, row, call.bid, book.rules))
+        opened = await book.store.write(
+            lambda tx: book.store.usage.reserve(tx, row, call.bid, book.rules), durable=False
+        )
         return granted(opened)
 
     async def settle(self, call: CallSettled) -> None:
         """Complete the row."""
-        await self._book.store.write(lambda tx: enter(self._book.store, tx, call))
+        await self._book.store.write(lambda tx: enter(self._book.store, tx, call), durable=False)
 
 
 class RunLedger:

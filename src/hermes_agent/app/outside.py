@@ -11,12 +11,13 @@ from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, environment
 from hermes_agent.memory.backend import Backend, Needs
 from hermes_agent.memory.backends import BACKENDS, TOOLS
 from hermes_agent.memory.recall import Recall, RecallTools
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, person_of
+from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 
@@ -35,16 +36,22 @@ class Outside:
     is_owner: Callable[[str], bool]
     store: Store
     _recalls: dict[str, Recall] = field(default_factory=dict)
+    _sessions: dict[str, str] = field(default_factory=dict)
 
     def recall(self, record: Session) -> Recall | None:
         """What recalls for a session; None where others read along, or where it cannot be made (`hermes doctor` says
-        why)."""
+        why). The session that its conversation was in before has ended with this."""
         person = person_of(record.principal, self.is_owner, record.conversation)
         try:
-            return None if person.shared else self._recall(person)
+            recall = None if person.shared else self._recall(person)
         except HermesError as error:
             log.warning("memory: %s", error)
             return None
+        before = self._sessions.get(record.conversation)
+        if recall and before and before != record.id:
+            recall.ended(before)
+        self._sessions[record.conversation] = record.id
+        return recall
 
     def tools(self) -> Sequence[object]:
         """The tools of the memory."""
@@ -78,6 +85,7 @@ class Outside:
             url=self.settings.provider_url,
             space=space,
             folder=self.home.memories,
+            environment=scrubbed(environment()),
         )
         made: Backend = late(BACKENDS[self.settings.provider])(needs)
         return made

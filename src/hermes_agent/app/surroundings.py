@@ -16,7 +16,7 @@ SCREENED = "hermes_agent.scanner.scan:screened"
 OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
 LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
-CONTEXT_SHARE = 0.08
+CONTEXT_SHARE = 0.06
 """Share of the model's window that each of them may take, where that is less."""
 
 

@@ -34,6 +34,7 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
@@ -251,7 +252,7 @@ class Builder:
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:
-            model = await deck.model(record.id, "", ledger, partial(self._broker, record.model))
+            model = await deck.model(record.id, "", ledger, partial(self._answering, record))
         except HermesError as error:
             deck.refused(record.id, error)
             raise
@@ -286,6 +287,7 @@ class Builder:
                 deadline=limits.deadline,
                 ids=own.ids,
                 redact=self.secrets.redact,
+                **({"leaving": recall.leaving} if recall else {}),
             )
             return made
 
@@ -322,9 +324,14 @@ class Builder:
             auxiliaries,
             deck=self.deck,
             store=self.store,
+            cache=self.home.cache,
             redact=self.secrets.redact,
             titles=self.options.titles,
         )
+
+    async def _answering(self, record: SessionRecord, ledger: Ledger) -> Model:
+        """The model that answers in this session. Raises `NoModel`."""
+        return self.beside.with_eyes(await self._broker(record.model, ledger), record, ledger)
 
     async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Broker:
         """The broker of a model: the one named, else this process's, else the configured one; `first` as in `Brokers`.

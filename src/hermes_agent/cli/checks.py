@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.outside import Outside
 from hermes_agent.app.places import try_place
 from hermes_agent.app.runtime import refused_by
@@ -116,13 +117,35 @@ def programs(_surface: Surface) -> list[Check]:
 
 
 def keys(surface: Surface) -> list[Check]:
-    """Which vendors have a key?"""
+    """Which vendors have a key, where one is needed?"""
     try:
         found = [name for name in VENDORS if key_name(surface, load_vendor(name))]
     except HomeError:
         return []
-    todo = "" if found else "`hermes setup` finds or asks for one; a local model needs none."
-    return [Check(name="keys", state=State.OK if found else State.WARN, found=", ".join(found) or "none", todo=todo)]
+    if found:
+        return [Check(name="keys", state=State.OK, found=", ".join(found))]
+    try:
+        without = f"none; {route_to(surface, surface.invocation.model).name} is asked without one"
+    except NoModel:
+        todo = "`hermes setup` finds or asks for one; a local model needs none."
+        return [Check(name="keys", state=State.WARN, found="none", todo=todo)]
+    return [Check(name="keys", state=State.OK, found=without)]
+
+
+def auxiliary(surface: Surface) -> list[Check]:
+    """Can the models be asked that are named for a purpose?"""
+    checks = []
+    for purpose in Purpose:
+        name = surface.loaded.value.auxiliary.of(purpose).model
+        try:
+            if name:
+                found = f"{purpose}: {route_to(surface, name).name}"
+                checks.append(Check(name="auxiliary", state=State.OK, found=found))
+        except NoModel as error:
+            todo = f"{error} Meanwhile it is done without (`auxiliary.{purpose}.model`)."
+            found = f"{purpose}: {name} cannot be asked"
+            checks.append(Check(name="auxiliary", state=State.WARN, found=found, todo=todo))
+    return checks
 
 
 def tools(surface: Surface) -> list[Check]:
@@ -209,4 +232,4 @@ async def model(surface: Surface) -> list[Check]:
     return [Check(name="model", state=State.OK, found=f"{answered.route} answered in {answered.seconds:.2f} s")]
 
 
-QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys, tools)
+QUICK: tuple[Callable[[Surface], list[Check]], ...] = (python, home, settings, programs, keys, auxiliary, tools)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +25,9 @@ class Backend(Protocol):
 
     - `recall` gives at most a few short texts, the best first; none where nothing fits;
     - `remember` keeps an exchange, `add` one fact;
+    - `leaving` is told what a compaction takes out of a session's window: what the person and the agent said, at most
+      about 16,000 characters, without the words of tools, pages and files;
+    - `ended` is told that nothing more is said in a session for now; it may be taken up again;
     - `health` is a few words on a memory that answers;
     - all raise `HermesError`, with a sentence that names the backend, and may be cancelled at any time.
     """
@@ -37,17 +40,35 @@ class Backend(Protocol):
 
     async def add(self, fact: str) -> None: ...
 
+    async def leaving(self, session: str, text: str) -> None: ...
+
+    async def ended(self, session: str) -> None: ...
+
+
+class ToldAlready:
+    """The end of a `Backend` that keeps each exchange as it is told, and needs no more."""
+
+    __slots__ = ()
+
+    async def leaving(self, session: str, text: str) -> None:
+        """Nothing: it was told."""
+
+    async def ended(self, session: str) -> None:
+        """Nothing: it was told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What a backend is made of: the clients, the value of a secret by its name (empty: there is none), the address
-    (empty: the service's own), the `space` that keeps one person's memory apart, the folder for what is kept here."""
+    (empty: the service's own), the `space` that keeps one person's memory apart, the folder for what is kept here,
+    and the environment of programs."""
 
     http: Http
     secret: Callable[[str], str]
     url: str
     space: str
     folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 BackendFor = Callable[[CallContext], Awaitable[Backend]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.effects import Capability, Effect
@@ -31,10 +31,11 @@ PAUSE = 60.0
 """After so many failures in a row, so many seconds without asking."""
 
 LONGEST = 1_000
+LONGEST_LEAVING = 20_000
 LONGEST_QUERY = 2_000
 MOST = 10
 KEEPING, CLOSING = 30.0, 5.0
-"""Seconds for keeping an exchange, and at the end of the program for those on their way."""
+"""Seconds for keeping what is told, and at the end of the program for what is on its way."""
 
 TAG = re.compile(r"</?\s*memory-context\b[^>]*>?", re.IGNORECASE)
 FENCED = re.compile(r"<memory-context\b.*?(?:</memory-context\s*>|\Z)", re.IGNORECASE | re.DOTALL)
@@ -57,7 +58,8 @@ class Recall:
         self._failed, self._closed_until = 0, 0.0
         self._late: dict[str, str] = {}
         self._heard: dict[str, str] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._told: set[str] = set()
+        self._telling: dict[str, asyncio.Task[None]] = {}
 
     async def words(self, session: str, heard: str) -> str:
         """What fits the words just heard, fenced; empty where nothing does, or not in time."""
@@ -76,24 +78,50 @@ class Recall:
 
     def answered(self, session: str, reply: str) -> None:
         """Tell the memory of an exchange, in the background; its failure is a line in the log."""
-        task = spawn(self._remember(session, reply), name=f"remember {session}")
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        if (said := self._heard.pop(session, "")) and reply:
+            exchange = Exchange(session=session, said=said, reply=unfenced(reply))
+            self._told.add(session)
+            self._tell(session, lambda: self.backend.remember(exchange))
+
+    def leaving(self, session: str, text: str) -> None:
+        """Tell the memory, in the background, what a compaction takes out of the window."""
+        if text.strip():
+            self._told.add(session)
+            self._tell(session, lambda: self.backend.leaving(session, unfenced(text)[:LONGEST_LEAVING]))
+
+    def ended(self, session: str) -> None:
+        """Tell the memory, in the background, that a session of which it was told something has ended for now."""
+        if session in self._told:
+            self._told.discard(session)
+            self._tell(session, lambda: self.backend.ended(session))
 
     async def close(self) -> None:
-        """Wait a little for what is being told."""
-        if self._telling:
-            await asyncio.wait(self._telling, timeout=CLOSING)
+        """End what was told of, and wait a little for what is being told."""
+        for session in sorted(self._told):
+            self.ended(session)
+        if telling := [task for task in self._telling.values() if not task.done()]:
+            await asyncio.wait(telling, timeout=CLOSING)
 
-    async def _remember(self, session: str, reply: str) -> None:
-        said = self._heard.pop(session, "")
-        if not said or not reply or self._clock.monotonic() < self._closed_until:
+    def _tell(self, session: str, words: Callable[[], Awaitable[None]]) -> None:
+        """One thing after the other for each session, so that its end comes last."""
+        task = spawn(self._told_after(self._telling.get(session), words), name=f"memory {session}")
+        self._telling[session] = task
+        task.add_done_callback(lambda ended: self._forget(session, ended))
+
+    async def _told_after(self, before: asyncio.Task[None] | None, words: Callable[[], Awaitable[None]]) -> None:
+        if before is not None:
+            await asyncio.wait((before,))
+        if self._clock.monotonic() < self._closed_until:
             return
         try:
             async with asyncio.timeout(KEEPING):
-                await self.backend.remember(Exchange(session=session, said=said, reply=unfenced(reply)))
+                await words()
         except (HermesError, TimeoutError) as error:
             self._fail(error)
+
+    def _forget(self, session: str, ended: asyncio.Task[None]) -> None:
+        if self._telling.get(session) is ended:
+            del self._telling[session]
 
     async def _ask(self, query: str) -> str:
         try:

@@ -8,7 +8,17 @@ from typing import Literal
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.schema import about
 
-Provider = Literal["none", "holographic", "honcho", "mem0", "hindsight", "supermemory", "openviking"]
+Provider = Literal[
+    "none",
+    "holographic",
+    "honcho",
+    "mem0",
+    "hindsight",
+    "supermemory",
+    "retaindb",
+    "byterover",
+    "openviking",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,6 +91,11 @@ class Broker:
         """Tokens of context; of a local server the real ones once `prepare` or `ask` has been called."""
         return self._relays.current.route.facts.window
 
+    @property
+    def sees(self) -> bool:
+        """Whether the first model of the chain sees pictures."""
+        return self._relays.primary.route.facts.images
+
     async def prepare(self) -> None:
         """Renew the key of a sign-in where it is old; ask a local server for the model's real window."""
         await self._relays.primary.prepare()

@@ -15,7 +15,7 @@ from hermes_agent.core.messages import Role
 from hermes_agent.store.bodies import plain
 from hermes_agent.store.finding.dates import Span
 from hermes_agent.store.finding.question import Question, understood
-from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Spoken
+from hermes_agent.store.finding.ranking import SOON, Counts, Ranked, Ranking, Run, Spoken
 from hermes_agent.store.finding.snippets import Spot, snippet
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.transaction import Engine, Row, Transaction
@@ -111,11 +111,14 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """A passage: a run of messages of one session, by their numbers."""
+    """A passage: a run of messages of one session, by their numbers; of how many characters, and which of its messages
+    hold what was looked for (None: the index cannot tell)."""
 
     session: str
     first: int
     last: int
+    characters: int = 0
+    holding: tuple[int, ...] | None = None
 
 
 class Index(Protocol):
@@ -227,12 +230,24 @@ class Search:
         weighed = (
             _telling((*wanted.some, *question.words), counts)[:MOST_WEIGHED] if wanted.some or wanted.every else []
         )
-        passages = await self._read(list(dict.fromkeys(extents)))
+        # What holds nothing that is weighed has no part in the order but by its length.
+        sparing = not question.spans and {*wanted.some, *wanted.every}.issuperset(weighed)
+        passages = await self._read(list(dict.fromkeys(extents)), sparing=sparing)
         return Ranking(rule, weighed, counts).ranked(passages)
 
-    async def _read(self, extents: list[Extent]) -> list[list[Spoken]]:
-        values = ", ".join(EXTENT.format(n, n + 1, n + 2) for n in range(1, 3 * len(extents), 3))
-        places = [value for each in extents for value in (each.session, each.first, each.last)]
+    async def _read(self, extents: list[Extent], *, sparing: bool) -> list[Run]:
+        """The messages of these passages; with `sparing` only those of which the index says that they hold anything."""
+        wanted = [
+            (each.session, first, last)
+            for each in extents
+            for first, last in (
+                [(each.first, each.last)]
+                if each.holding is None or not sparing
+                else [(number, number) for number in each.holding]
+            )
+        ]
+        values = ", ".join(EXTENT.format(n, n + 1, n + 2) for n in range(1, 3 * len(wanted), 3))
+        places = [value for each in wanted for value in each]
 
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(MESSAGES.format(values=values), *places)
@@ -240,10 +255,13 @@ class Search:
         messages = {(row[0], row[1]): _spoken(row) for row in await self._engine.read(query)}
         in_order = {key: list(rows) for key, rows in groupby(messages.values(), key=lambda each: each.session)}
         runs = (
-            [each for each in in_order.get(extent.session, ()) if extent.first <= each.number <= extent.last]
+            Run(
+                messages=[e for e in in_order.get(extent.session, ()) if extent.first <= e.number <= extent.last],
+                characters=extent.characters if sparing and extent.holding is not None else None,
+            )
             for extent in extents
         )
-        return [run for run in runs if run]
+        return [run for run in runs if run.messages]
 
 
 def said(body: str) -> tuple[Role, str]:

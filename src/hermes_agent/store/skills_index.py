@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
 import msgspec
@@ -19,14 +15,12 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 from hermes_agent.store.skills_words import STOP_WORDS
-from hermes_agent.store.sqlite.errors import explain
+from hermes_agent.store.sqlite.disposable import Disposable, Plan
 
-T = TypeVar("T")
-log = logging.getLogger(__name__)
 SPACED = "hermes_agent.store.finding.terms:spaced"
 FORMAT = 2
 TOKENIZER = ("porter", "unicode61")
-SCHEMA = f"""
+SCHEMA = """
 CREATE TABLE skill (
     id INTEGER PRIMARY KEY, folder TEXT NOT NULL UNIQUE, root TEXT NOT NULL, name TEXT NOT NULL, family TEXT NOT NULL,
     stamp TEXT NOT NULL, problem TEXT NOT NULL, card BLOB NOT NULL
@@ -42,7 +36,6 @@ CREATE VIRTUAL TABLE head USING fts5(name, about, content='', contentless_delete
 CREATE VIRTUAL TABLE body USING fts5(text, content='', contentless_delete=1, tokenize="porter unicode61");
 CREATE VIRTUAL TABLE head_word USING fts5vocab(head, 'row');
 CREATE VIRTUAL TABLE body_word USING fts5vocab(body, 'row');
-PRAGMA user_version = {FORMAT};
 """
 # What decides the order, measured over public tasks (python -m bench skills): how many of a task's rarest words are
 # looked for, what a word is worth that is said again, what a name is worth that is said as a whole.
@@ -97,9 +90,8 @@ class SkillsIndex:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._thread: ThreadPoolExecutor | None = None
-        self._connection: apsw.Connection | None = None
+        plan = Plan(name="index of skills", path=path, format=FORMAT, schema=SCHEMA, opened=self._learn_stems)
+        self._file = Disposable(plan)
         self._stems: Callable[[str], list[str]] = str.split
         # How many skills know a stem ("": how many there are), as of one state of the file.
         self._counts: dict[str, int] = {}
@@ -107,7 +99,7 @@ class SkillsIndex:
 
     async def stamps(self, root: str) -> dict[str, str]:
         """Folder -> stamp, of every skill known under a root."""
-        return await self._in_thread(
+        return await self._file.work(
             lambda db: {
                 str(folder): str(stamp)
                 for folder, stamp in db.execute("SELECT folder, stamp FROM skill WHERE root = ?", (root,))
@@ -126,11 +118,11 @@ class SkillsIndex:
                 for each in put:
                     _add(db, each, self._stems)
 
-        await self._in_thread(work)
+        await self._file.work(work)
 
     async def named(self, name: str, roots: Sequence[str]) -> list[Listed]:
         """Every skill of this name, the one that wins first."""
-        return await self._in_thread(lambda db: _ranked(_rows(db, "name = ?", (name,), roots), roots))
+        return await self._file.work(lambda db: _ranked(_rows(db, "name = ?", (name,), roots), roots))
 
     async def page(self, roots: Sequence[str], *, family: str = "", after: str = "", limit: int = 50) -> list[Listed]:
         """Skills in the order of their names, the winners alone; `after` is the last name of the page before."""
@@ -142,11 +134,11 @@ class SkillsIndex:
             rows = _rows(db, f"{where} AND {_wins(roots)}", values, roots, f"ORDER BY name LIMIT {int(limit)}")
             return _ranked(rows, roots, by_name=True)
 
-        return await self._in_thread(work)
+        return await self._file.work(work)
 
     async def problems(self, roots: Sequence[str]) -> list[Listed]:
         """The folders whose skill cannot be used."""
-        return await self._in_thread(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"))
+        return await self._file.work(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"))
 
     async def families(self, roots: Sequence[str]) -> list[tuple[str, int]]:
         """Each family and how many skills it has, the largest first."""
@@ -154,72 +146,30 @@ class SkillsIndex:
             f"SELECT family, count(DISTINCT name) AS many FROM skill WHERE problem = '' AND root IN ({_marks(roots)}) "
             "GROUP BY family ORDER BY many DESC, family"
         )
-        return await self._in_thread(
+        return await self._file.work(
             lambda db: [(str(name), int(many)) for name, many in db.execute(sql, tuple(roots))]
         )
 
     async def search(self, task: str, roots: Sequence[str], limit: int = 5) -> list[Listed]:
         """The skills that fit a task in anybody's words, the best first; nothing where nothing really fits."""
-        return await self._in_thread(lambda db: self._search(db, task, roots, limit))
+        return await self._file.work(lambda db: self._search(db, task, roots, limit))
 
     async def close(self) -> None:
         """Close the file."""
-        if self._thread is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
-            self._thread.shutdown()
-            self._thread = None
-
-    async def _in_thread(self, work: Callable[[apsw.Connection], T]) -> T:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-skills")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._safely, work)
+        await self._file.close()
 
     # In the index's thread
 
-    def _safely(self, work: Callable[[apsw.Connection], T]) -> T:
-        try:
-            try:
-                return work(self._opened())
-            except (apsw.NotADBError, apsw.CorruptError) as error:
-                log.warning("The index of skills %s was damaged (%s) and is made again.", self._path, error)
-                self._remove()
-                return work(self._opened())
-        except apsw.Error as error:
-            raise explain(error, self._path) from error
+    def _learn_stems(self, connection: apsw.Connection) -> None:
+        self._counts.clear()
+        tokenizer = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
 
-    def _opened(self) -> apsw.Connection:
-        if self._connection is None:
-            connection = apsw.Connection(str(self._path))
-            connection.set_busy_timeout(5000)
-            connection.execute("PRAGMA synchronous = OFF")  # What a power failure breaks is made again.
-            try:
-                if connection.pragma("user_version") not in (0, FORMAT):
-                    connection.close()
-                    self._remove()
-                    return self._opened()
-                _make(connection)
-            except BaseException:
-                connection.close()
-                raise
-            tokenizer = connection.fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
+        def stems(text: str) -> list[str]:
+            kind = apsw.FTS5_TOKENIZE_QUERY
+            found = tokenizer(text.encode(), kind, None, include_offsets=False, include_colocated=False)
+            return [str(stem) for stem in found]
 
-            def stems(text: str) -> list[str]:
-                kind = apsw.FTS5_TOKENIZE_QUERY
-                found = tokenizer(text.encode(), kind, None, include_offsets=False, include_colocated=False)
-                return [str(stem) for stem in found]
-
-            self._stems, self._connection = lru_cache(4096)(stems), connection
-        return self._connection
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _remove(self) -> None:
-        self._close()
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        self._stems = lru_cache(4096)(stems)
 
     def _search(self, db: apsw.Connection, task: str, roots: Sequence[str], limit: int) -> list[Listed]:
         weights = self._weights(db, task)
@@ -294,18 +244,6 @@ class SkillsIndex:
             if held == wanted:
                 return True
         return False
-
-
-def _make(connection: apsw.Connection) -> None:
-    if connection.pragma("user_version") == FORMAT:
-        return
-    connection.pragma("journal_mode", "wal")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if connection.pragma("user_version") != FORMAT:  # pragma: no branch - another process was faster
-            connection.execute(SCHEMA)
-    finally:
-        connection.execute("COMMIT")
 
 
 def _forget(db: apsw.Connection, folder: str) -> None:

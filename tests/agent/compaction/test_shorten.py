@@ -1,5 +1,7 @@
 """What one compaction does: in which order, and when it is not worth it."""
 
+from dataclasses import replace
+
 from hermes_agent.agent.compaction.plan import Room
 from hermes_agent.agent.compaction.shorten import MOST_PORTIONS, Shortener
 from hermes_agent.core.events import Compacted
@@ -76,3 +78,39 @@ async def test_what_would_gain_little_is_left_as_it_is(tmp_path):
     async with house.open():
         await house.say("Hello")
         assert await shortened(house, Room(limit=100_000, target=50_000, tail=25_000, head=100)) is None
+
+
+async def test_what_a_note_replaces_is_told_first_without_the_words_of_tools(tmp_path):
+    house, told = small(tmp_path, reads, window=1_000_000), []
+    made = replace(
+        shortener(Window(lambda heard: Say("The record of it."))),
+        redact=lambda text: text.replace("s3cret", "[redacted]"),
+        leaving=lambda session, text: told.append((session, text)),
+    )
+    room = Room(limit=4000, target=2500, tail=400, head=100)
+    async with house.open():
+        for _ in range(2):
+            for number in range(10):
+                await house.say(f"Look at {number}, s3cret")
+            async with house.hermes.holding(house.session) as journal:
+                assert await made.shorten(journal.session, journal, room, cause="command", focus="x")
+
+    first, second = told
+    assert first[0] == house.session
+    assert "- person: Look at 3, [redacted]" in first[1]
+    assert "(used read)" in first[1]
+    assert "A line of a file" not in first[1]
+    assert "The record of it" not in second[1]
+
+
+async def test_what_is_only_pruned_is_not_told(tmp_path):
+    house, told = small(tmp_path, reads, window=1_000_000), []
+    async with house.open():
+        for _ in range(10):
+            await house.say("Look")
+        made = replace(shortener(), leaving=lambda *words: told.append(words))
+        async with house.hermes.holding(house.session) as journal:
+            room = Room(limit=4000, target=2500, tail=400, head=100)
+            assert await made.shorten(journal.session, journal, room, cause="command")
+
+    assert told == []

@@ -2,22 +2,25 @@
 
 from hermes_agent.core.messages import Role
 from hermes_agent.store.finding.question import understood
-from hermes_agent.store.finding.ranking import Counts, Ranking, Spoken
+from hermes_agent.store.finding.ranking import Counts, Ranking, Run, Spoken
 
 NOW = 1_715_774_400.0  # 15 May 2024
 DAY = 86400.0
 
 
-def passage(session: str, *texts: str, at: float = 0.0) -> list[Spoken]:
-    return [
+def passage(session: str, *texts: str, at: float = 0.0) -> Run:
+    spoken = [
         Spoken(session=session, number=number, at=at, role=Role.USER, text=text) for number, text in enumerate(texts, 1)
     ]
+    return Run(messages=spoken)
 
 
-def order(query: str, *passages: list[Spoken]) -> list[str]:
+def order(query: str, *passages: Run) -> list[str]:
     question = understood(query, NOW)
     holding = dict.fromkeys((*question.words, *question.required), 1)
-    counts = Counts(passages=len(passages), messages=sum(map(len, passages)), characters=500, holding=holding)
+    counts = Counts(
+        passages=len(passages), messages=sum(len(each.messages) for each in passages), characters=500, holding=holding
+    )
     return [each.session for each in Ranking(question, question.words, counts).ranked(passages)]
 
 
@@ -58,6 +61,18 @@ def test_a_message_without_the_required_or_with_the_excluded_is_left_out():
 
 def test_a_session_of_several_passages_counts_as_its_best_one():
     first = passage("s", "nothing at all here")
-    second = [Spoken(session="s", number=9, at=0.0, role=Role.USER, text="kettle")]
+    second = Run(messages=[Spoken(session="s", number=9, at=0.0, role=Role.USER, text="kettle")])
 
     assert order("kettle", first, second) == ["s"]
+
+
+def test_messages_without_the_words_count_by_their_length_alone():
+    whole = passage("s", "a kettle", "nothing of it at all, but many words")
+    part = Run(messages=whole.messages[:1], characters=sum(len(each.text) for each in whole.messages))
+    question = understood("kettle", NOW)
+    counts = Counts(passages=9, messages=18, characters=500, holding={("kettl",): 1})
+
+    def ranked(run: Run) -> object:
+        return Ranking(question, question.words, counts).ranked([run])
+
+    assert ranked(part) == ranked(whole)

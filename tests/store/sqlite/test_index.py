@@ -10,6 +10,8 @@ import pytest
 from bench.recall import fill, taken
 from hermes_agent.core.errors import StoreError
 from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.search import Scope, Wanted
+from hermes_agent.store.sqlite.index import SqliteIndex
 from tests.store.test_search import found, tell
 
 
@@ -95,6 +97,23 @@ async def test_a_locked_index_is_a_sentence(tmp_path: Path):
         await found(store, "word")
 
     await store.close()
+
+
+async def test_it_tells_which_messages_of_a_passage_hold_what_was_looked_for(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a red kettle", "nothing", "", "reds and kettles", "red", "a dog. 我们的数据库")
+    index = SqliteIndex(tmp_path / "index.db", tmp_path / "hermes.db", busy_seconds=5.0)
+    await index.catch_up()
+
+    async def holding(*phrases: tuple[str, ...]) -> tuple[int, ...] | None:
+        (extent,) = await index.passages(Wanted(some=phrases), Scope(principal="cli:ann"), 5)
+        assert (extent.first, extent.last) == (1, 6)
+        return extent.holding
+
+    assert await holding(("red",)) == (1, 4, 5)
+    assert await holding(("red", "kettl")) == (1,)
+    assert await holding(("数", "据"), ("noth",)) == (2, 6)
+    assert await holding(("kettl",), ("dog",)) == (1, 4, 6)
+    await index.close()
 
 
 async def test_the_index_is_smaller_than_the_texts(tmp_path: Path):

@@ -32,13 +32,21 @@ LONGEST_NOTE = 4_000
 MOST_PORTIONS = 8
 """Requests that one summary may take; what is longer is cut down more."""
 
+LEAVING_TOKENS = 4_000
+"""Tokens of what is told of the part that leaves the window."""
+
+
+def _untold(session: str, text: str) -> None:
+    """Nobody wants to know."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortener:
     """Prunes, summarises or trims the view of one run's session.
 
     `writers` gives the models that may write the summary, the cheaper one first, each within so many `seconds`
-    and the run's `deadline`. `redact` takes secrets out of the note.
+    and the run's `deadline`. `redact` takes secrets out of the note. `leaving` is told, right before the commit, the
+    session's id and what the person and the agent said in the part that a note replaces; it may not wait.
     """
 
     seconds: float
@@ -47,6 +55,7 @@ class Shortener:
     deadline: float | None
     ids: Ids
     redact: Callable[[str], str] = str
+    leaving: Callable[[str, str], None] = _untold
 
     async def shorten(self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = "") -> bool:
         """Shorten the view now; False where there is nothing to gain or a call is open. Everything that changes is in
@@ -60,6 +69,9 @@ class Shortener:
             event = await self._replace(session, room, plan, cause=cause, focus=focus) or event
         if event is None:
             return False
+        if event.note is not None:
+            rest = earlier(session.messages[plan.head : plan.upto])[1]
+            self.leaving(session.id, self.redact(trimmed(rest, LEAVING_TOKENS)))
         journal.post(event, durable=True)
         if self.tail is not None and (again := await self.tail.beside(session, "")):
             journal.post(again, durable=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.session import Session
@@ -16,31 +17,44 @@ from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.model import Model
 from hermes_agent.host.late import late
-from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.broker import Broker, Ledger
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
 if TYPE_CHECKING:
     from hermes_agent.app.auxiliary.title import Titles
+    from hermes_agent.app.auxiliary.vision import Described
 
 TITLES = "hermes_agent.app.auxiliary.title:Titles"
+ASSISTED = "hermes_agent.app.auxiliary.vision:Assisted"
+DESCRIBED = "hermes_agent.app.auxiliary.vision:Described"
 JUDGE = "hermes_agent.app.auxiliary.judge:judged"
 
 log = logging.getLogger(__name__)
 
 
 class Beside:
-    """The auxiliary work of a process; `titles` says whether its sessions get titles. `redact` takes secrets out."""
+    """The auxiliary work of a process; `titles` says whether its sessions get titles. `redact` takes secrets out;
+    `cache` is the home's folder of what can be found out again."""
 
     def __init__(
-        self, auxiliaries: Auxiliaries, *, deck: Deck, store: Store, redact: Callable[[str], str], titles: bool
+        self,
+        auxiliaries: Auxiliaries,
+        *,
+        deck: Deck,
+        store: Store,
+        cache: Path,
+        redact: Callable[[str], str],
+        titles: bool,
     ) -> None:
         self._auxiliaries = auxiliaries
         self._deck = deck
         self._store = store
         self._redact = redact
+        self._cache = cache
         self._wanted = titles and auxiliaries.settings.title.enabled
         self._titles: Titles | None = None
+        self._described: Described | None = None
 
     async def model(
         self, purpose: Purpose, record: SessionRecord, ledger: Ledger | None = None, *, alone: bool = False
@@ -55,6 +69,17 @@ class Beside:
         return OfRun(
             auxiliaries=self._auxiliaries, record=record, ledger=ledger, deck=deck, view=view, deadline=deadline
         )
+
+    def with_eyes(self, model: Broker, record: SessionRecord, ledger: Ledger) -> Model:
+        """The model; one that sees no pictures with another that describes them to it, where one is named for that."""
+        if model.sees or not self._auxiliaries.settings.vision.model:
+            return model
+        if self._described is None:
+            self._described = late(DESCRIBED)(self._cache / "pictures")
+        assisted: Model = late(ASSISTED)(
+            model, lambda: self._auxiliaries.alone(Purpose.VISION, record, ledger), self._described
+        )
+        return assisted
 
     def afterwards(self, record: SessionRecord, view: Session, ended: RunEnded) -> None:
         """A run has ended: a session without a title may get one."""

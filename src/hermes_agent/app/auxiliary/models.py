@@ -51,6 +51,13 @@ class Auxiliaries:
         model = await deck.model(session.id, purpose, book, live)
         return Assigned(model, purpose, chosen, self.book.clock)
 
+    async def alone(self, purpose: Purpose, session: Session, ledger: Ledger) -> Model:
+        """The model that is named for this purpose, and nobody behind it; asked in the course of another model's call,
+        with which it is recorded. Raises `NoModel`."""
+        chosen = self.settings.of(purpose)
+        model = await self.brokers(session.model, ledger, chosen.model, alone=True)
+        return Assigned(model, purpose, chosen, self.book.clock)
+
     async def _live(self, ledger: Ledger, *, main: str, first: str, alone: bool) -> Model:
         return await self.brokers(main, ledger, first, alone=alone)
 

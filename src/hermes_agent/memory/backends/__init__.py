@@ -8,6 +8,8 @@ BACKENDS: dict[str, str] = {
     "mem0": "hermes_agent.memory.backends.mem0:make",
     "hindsight": "hermes_agent.memory.backends.hindsight:make",
     "supermemory": "hermes_agent.memory.backends.supermemory:make",
+    "retaindb": "hermes_agent.memory.backends.retaindb:make",
+    "byterover": "hermes_agent.memory.backends.byterover:make",
     "openviking": "hermes_agent.memory.backends.openviking:make",
 }
 """Name of a backend -> where it is made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hermes_agent.memory.backend import Exchange, Needs
+from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, rows, texts
 
 KEY = "HINDSIGHT_API_KEY"
@@ -13,7 +13,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hindsight:
+class Hindsight(ToldAlready):
     """A bank for each person; it is made by the first thing that is kept in it."""
 
     service: Service
@@ -32,6 +32,9 @@ class Hindsight:
 
     async def add(self, fact: str) -> None:
         await self._keep(fact, "fact")
+
+    async def leaving(self, session: str, text: str) -> None:
+        await self._keep(text, f"conversation {session}, before it was shortened")
 
     async def _keep(self, content: str, context: str) -> None:
         items = [{"content": content, "context": context}]

@@ -21,7 +21,7 @@ from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.held import held
-from hermes_agent.memory.backend import BackendFor, Exchange, Needs
+from hermes_agent.memory.backend import BackendFor, Exchange, Needs, ToldAlready
 
 MOST_FACTS = 2_000
 LARGEST = 4 << 20
@@ -47,7 +47,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holographic:
+class Holographic(ToldAlready):
     """The facts of one person."""
 
     file: Path

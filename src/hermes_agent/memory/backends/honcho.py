@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hermes_agent.memory.backend import Exchange, Needs
+from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
 
 KEY = "HONCHO_API_KEY"
@@ -14,7 +14,7 @@ PERSON, AGENT, FACTS = "person", "agent", "facts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Honcho:
+class Honcho(ToldAlready):
     """A workspace for each person, who is one peer in it; the agent is the other."""
 
     service: Service

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hermes_agent.memory.backend import Exchange, Needs
+from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
 
 KEY = "MEM0_API_KEY"
@@ -13,7 +13,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mem0:
+class Mem0(ToldAlready):
     """A user of Mem0 for each person."""
 
     service: Service
@@ -35,6 +35,11 @@ class Mem0:
     async def add(self, fact: str) -> None:
         said = [{"role": "user", "content": fact}]
         await self.service.ask("POST", "/v1/memories/", {"messages": said, "user_id": self.space, "infer": False})
+
+    async def leaving(self, session: str, text: str) -> None:
+        said = [{"role": "user", "content": text}]
+        wanted = {"messages": said, "user_id": self.space, "metadata": {"session": session}}
+        await self.service.ask("POST", "/v1/memories/", wanted)
 
 
 def make(needs: Needs) -> Mem0:

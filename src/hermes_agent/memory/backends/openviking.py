@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hermes_agent.memory.backend import Exchange, Needs
 from hermes_agent.memory.service import Service, rows, texts
 
 KEY = "OPENVIKING_API_KEY"
 MOST = 5
+FACTS = "facts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenViking:
-    """An agent of the server for each person. What is said becomes memories when its session is committed."""
+    """An agent of the server for each person, and a session there for each of ours; what is said in it becomes memories
+    when it is committed: when it is shortened and when it ends here."""
 
     service: Service
+    _open: dict[str, str] = field(default_factory=dict)
 
     async def health(self) -> str:
         await self.service.ask("GET", "/health")
@@ -28,18 +31,28 @@ class OpenViking:
         return texts(kept, "abstract", "overview")[:MOST]
 
     async def remember(self, exchange: Exchange) -> None:
-        await self._keep(("user", exchange.said), ("assistant", exchange.reply))
+        await self._say(exchange.session, ("user", exchange.said), ("assistant", exchange.reply))
 
     async def add(self, fact: str) -> None:
-        await self._keep(("user", f"Remember: {fact}"))
+        await self._say(FACTS, ("user", f"Remember: {fact}"))
+        await self.ended(FACTS)
 
-    async def _keep(self, *messages: tuple[str, str]) -> None:
-        begun = await self.service.ask("POST", "/api/v1/sessions", {})
-        result = begun.get("result") if isinstance(begun, dict) else None
-        session = str(result.get("session_id", "")) if isinstance(result, dict) else ""
+    async def leaving(self, session: str, text: str) -> None:  # noqa: ARG002 - a `Backend` is given it
+        """What leaves the window was said here before, message by message."""
+        await self.ended(session)
+
+    async def ended(self, session: str) -> None:
+        if theirs := self._open.pop(session, ""):
+            await self.service.ask("POST", f"/api/v1/sessions/{theirs}/commit", {})
+
+    async def _say(self, session: str, *messages: tuple[str, str]) -> None:
+        if session not in self._open:
+            begun = await self.service.ask("POST", "/api/v1/sessions", {})
+            result = begun.get("result") if isinstance(begun, dict) else None
+            self._open[session] = str(result.get("session_id", "")) if isinstance(result, dict) else ""
+        path = f"/api/v1/sessions/{self._open[session]}/messages"
         for role, content in messages:
-            await self.service.ask("POST", f"/api/v1/sessions/{session}/messages", {"role": role, "content": content})
-        await self.service.ask("POST", f"/api/v1/sessions/{session}/commit", {})
+            await self.service.ask("POST", path, {"role": role, "content": content})
 
 
 def make(needs: Needs) -> OpenViking:

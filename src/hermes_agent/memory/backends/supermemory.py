@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hermes_agent.memory.backend import Exchange, Needs
+from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
 
 KEY = "SUPERMEMORY_API_KEY"
@@ -13,7 +13,7 @@ MOST = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supermemory:
+class Supermemory(ToldAlready):
     """A container tag for each person."""
 
     service: Service
@@ -32,6 +32,9 @@ class Supermemory:
 
     async def add(self, fact: str) -> None:
         await self.service.ask("POST", "/v3/documents", {"content": fact, "containerTag": self.space})
+
+    async def leaving(self, session: str, text: str) -> None:
+        await self.add(f"Conversation {session}:\n{text}")
 
 
 def make(needs: Needs) -> Supermemory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate, chain
 
 from hermes_agent.store.finding.terms import terms
 
@@ -26,7 +27,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A run of messages of one session, by their numbers and times, and all of their terms."""
+    """A run of messages of one session, by their numbers and times, and all of their terms; `places` are the number of
+    each message and how many terms there are up to its end."""
 
     session: str
     first: int
@@ -36,6 +38,7 @@ class Passage:
     messages: int
     characters: int
     terms: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
 
     @property
     def is_full(self) -> bool:
@@ -63,6 +66,8 @@ def cut(session: str, lines: Iterable[Line]) -> Iterator[Passage]:
 
 
 def _passage(session: str, run: list[Line], characters: int) -> Passage:
+    said = [terms(line.text[:LONGEST_TEXT]) for line in run]
+    ends = accumulate(map(len, said))
     return Passage(
         session=session,
         first=run[0].number,
@@ -71,5 +76,6 @@ def _passage(session: str, run: list[Line], characters: int) -> Passage:
         ended=max(line.at for line in run),
         messages=len(run),
         characters=characters,
-        terms=tuple(term for line in run for term in terms(line.text[:LONGEST_TEXT])),
+        terms=tuple(chain.from_iterable(said)),
+        places=tuple((line.number, end) for line, end in zip(run, ends, strict=True)),
     )

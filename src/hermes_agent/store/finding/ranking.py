@@ -3,7 +3,6 @@ for first."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
 
@@ -11,7 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Role
 from hermes_agent.store.finding.dates import Span
 from hermes_agent.store.finding.question import Question
-from hermes_agent.store.finding.terms import Phrase, beginnings, terms
+from hermes_agent.store.finding.terms import PLAIN, Phrase, beginnings, stemmed, terms
 
 # Chosen on the public LoCoMo conversations (`python -m bench recall`); the results hardly move around these.
 PASSAGE = (1.2, 0.6)
@@ -42,6 +41,14 @@ class Spoken:
     at: float
     role: Role
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Messages of one passage in their order, and the passage's length where it has more than these."""
+
+    messages: Sequence[Spoken]
+    characters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +91,14 @@ class Ranking:
             self._message_weight[phrase] = _rarity(spread, messages)
         self._near = log(1 + passages)
 
-    def ranked(self, passages: Iterable[Sequence[Spoken]]) -> list[Ranked]:
+    def ranked(self, passages: Iterable[Run]) -> list[Ranked]:
         """The sessions of these passages, the best first; each counts as its best passage does."""
         best: dict[str, float] = {}
         hits: dict[str, list[Scored]] = {}
         for passage in passages:
             score, scored = self._passage(passage)
             if scored:
-                session = passage[0].session
+                session = passage.messages[0].session
                 best[session] = max(score, best.get(session, 0.0))
                 hits.setdefault(session, []).extend(scored)
         order = sorted(best, key=lambda session: (-best[session], session))
@@ -104,15 +111,15 @@ class Ranking:
             for session in order
         ]
 
-    def _passage(self, passage: Sequence[Spoken]) -> tuple[float, list[Scored]]:
-        total: Counter[Phrase] = Counter()
-        length = 0
-        nearness = self._nearness(passage[0].at, passage[-1].at)
+    def _passage(self, passage: Run) -> tuple[float, list[Scored]]:
+        total: dict[Phrase, int] = {}
+        length = passage.characters or sum(len(message.text) for message in passage.messages)
+        nearness = self._nearness(passage.messages[0].at, passage.messages[-1].at)
         scored: list[Scored] = []
-        for message in passage:
+        for message in passage.messages:
             counts = self._counted(message.text)
-            length += len(message.text)
-            total.update(counts)
+            for phrase, count in counts.items():
+                total[phrase] = total.get(phrase, 0) + count
             score = self._message(counts, len(message.text))
             if self._is_allowed(counts) and (score or nearness == IN_SPAN or not self._wanted):
                 scored.append(Scored(message=message, score=score))
@@ -123,26 +130,37 @@ class Ranking:
         value += BEST_MESSAGE * scores[0] + SECOND_MESSAGE * sum(scores[1:])
         return value + self._near * nearness, scored
 
-    def _message(self, counts: Counter[Phrase], length: int) -> float:
+    def _message(self, counts: Mapping[Phrase, int], length: int) -> float:
         return _bm25(counts, self._message_weight, length / self._message_length, MESSAGE)
 
-    def _counted(self, text: str) -> Counter[Phrase]:
+    def _counted(self, text: str) -> dict[Phrase, int]:
+        counts: dict[Phrase, int] = {}
+        if text.isascii() and not self._longer:
+            self._count_plain(text.lower(), counts)
+            return counts
         # Most messages hold nothing that is looked for, which their beginnings tell sooner than their stems.
         if text.isascii() and not self._beginnings.search(text):
-            return Counter()
+            return counts
         words = terms(text)
-        counts: Counter[Phrase] = Counter([(word,) for word in words if word in self._single])
-        if self._longer:
-            joined = f" {' '.join(words)} "
-            for phrase in self._longer:
-                if count := joined.count(f" {' '.join(phrase)} "):
-                    counts[phrase] = count
+        for word in words:
+            if word in self._single:
+                counts[(word,)] = counts.get((word,), 0) + 1
+        joined = f" {' '.join(words)} "
+        for phrase in self._longer:
+            if count := joined.count(f" {' '.join(phrase)} "):
+                counts[phrase] = count
         return counts
 
-    def _is_allowed(self, counts: Counter[Phrase]) -> bool:
-        required = self._question.required
-        has_all = all(counts[phrase] for phrase in required)
-        return has_all and not any(counts[phrase] for phrase in self._question.excluded)
+    def _count_plain(self, text: str, counts: dict[Phrase, int]) -> None:
+        """The single words in plain letters: only those are taken for a stem that begin like one of them."""
+        for found in self._beginnings.finditer(text):
+            word = PLAIN.match(text, found.start())
+            if word is not None and (term := stemmed(word[0])) in self._single:
+                counts[(term,)] = counts.get((term,), 0) + 1
+
+    def _is_allowed(self, counts: Mapping[Phrase, int]) -> bool:
+        question = self._question
+        return counts.keys() >= set(question.required) and counts.keys().isdisjoint(question.excluded)
 
     def _nearness(self, began: float, ended: float) -> float:
         return max((_near(span, began, ended) for span in self._question.spans), default=0.0)
@@ -155,7 +173,9 @@ def _near(span: Span, began: float, ended: float) -> float:
     return SOON_AFTER if span.end <= began < span.end + SOON else 0.0
 
 
-def _bm25(counts: Counter[Phrase], weights: Mapping[Phrase, float], length: float, shape: tuple[float, float]) -> float:
+def _bm25(
+    counts: Mapping[Phrase, int], weights: Mapping[Phrase, float], length: float, shape: tuple[float, float]
+) -> float:
     often, long = shape
     damp = often * (1 - long + long * length)
     return sum(weights[each] * n * (often + 1) / (n + damp) for each, n in counts.items() if each in weights)

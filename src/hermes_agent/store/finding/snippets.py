@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 
-from hermes_agent.store.finding.terms import Phrase, placed
+from hermes_agent.store.finding.terms import PLAIN, Phrase, beginnings, placed, stemmed
 
 AROUND = 90
 BLANK = re.compile(r"\s+")
@@ -42,6 +43,9 @@ def marked(line: str, marks: Iterable[Spot], before: str = "**", after: str = "*
 def spotted(text: str, wanted: Collection[Phrase]) -> Iterator[Spot]:
     """Where the phrases stand, in order and without overlaps."""
     known = frozenset(wanted)
+    if text.isascii() and all(len(phrase) == 1 for phrase in known):
+        yield from _words(text, known)
+        return
     lengths = sorted({len(phrase) for phrase in known}, reverse=True)
     spots = placed(text)
     terms = tuple(term for term, _start, _end in spots)
@@ -55,6 +59,20 @@ def spotted(text: str, wanted: Collection[Phrase]) -> Iterator[Spot]:
             if end > start:
                 yield start, end
                 reached = end
+
+
+def _words(text: str, known: frozenset[Phrase]) -> Iterator[Spot]:
+    """The same for single words in plain letters, of which only those are looked at that begin like one of them."""
+    plain = text.lower()
+    for found in _beginning(known).finditer(plain):
+        word = PLAIN.match(plain, found.start())
+        if word is not None and (stemmed(word[0]),) in known:
+            yield word.span()
+
+
+@lru_cache(maxsize=64)
+def _beginning(known: frozenset[Phrase]) -> re.Pattern[str]:
+    return beginnings(term for phrase in known for term in phrase)
 
 
 def _densest(spots: list[Spot]) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -18,27 +17,21 @@ from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, 
 from hermes_agent.store.finding.ranking import Counts
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
-from hermes_agent.store.sqlite.errors import explain
-from hermes_agent.store.sqlite.opening import creation_lock
+from hermes_agent.store.sqlite.disposable import Disposable, Plan
 from hermes_agent.store.transaction import Row
 
-T = TypeVar("T")
-log = logging.getLogger(__name__)
-FORMAT = 3
+FORMAT = 4
 BATCH = 2000
 ALIKE = 20
 # Without its own copy of the text: that is in the log. Terms come stemmed and cut apart, with spaces between; to this
 # tokenizer every character beyond ASCII is part of a word. `owner` holds whose the session is.
-SCHEMA = f"""
-DROP TABLE IF EXISTS words;
-DROP TABLE IF EXISTS vocabulary;
-DROP TABLE IF EXISTS passage;
-DROP TABLE IF EXISTS progress;
+SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(text, owner, content='', contentless_delete=1, tokenize="ascii");
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
-    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL
+    began REAL NOT NULL, ended REAL NOT NULL, messages INTEGER NOT NULL, characters INTEGER NOT NULL,
+    places BLOB NOT NULL
 );
 CREATE INDEX passage_by_session ON passage (session, last);
 CREATE INDEX passage_by_time ON passage (ended);
@@ -56,7 +49,6 @@ CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
     SET passages = passages - 1, messages = messages - old.messages, characters = characters - old.characters;
     DELETE FROM words WHERE rowid = old.id;
 END;
-PRAGMA user_version = {FORMAT};
 """
 PROGRESS = "SELECT entry, removal FROM progress"
 LAST = "SELECT coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = ?), 0)"
@@ -78,7 +70,7 @@ AGAIN = (
 )
 OWNER = "SELECT principal, conversation FROM log.session WHERE id = ? AND deleted IS NULL"
 ADD = """
-INSERT INTO passage (session, first, last, began, ended, messages, characters) VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO passage (session, first, last, began, ended, messages, characters, places) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 ADD_WORDS = "INSERT INTO words (rowid, text, owner) VALUES (last_insert_rowid(), ?, ?)"
 REMOVE = "DELETE FROM passage WHERE id = ?"
@@ -88,10 +80,13 @@ COUNTS = "SELECT passages, messages, characters FROM progress"
 # Beyond so many it no longer matters how common it is.
 HOLDING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 20000)"
 BEGINNING = "SELECT term FROM vocabulary WHERE term >= ?1 AND term < ?1 || char(1114111) ORDER BY doc DESC LIMIT ?2"
+# FTS5 sorts by `rank` before it asks for the spots, which are thus looked up for the best alone.
 FOUND = """
-SELECT passage.session, passage.first, passage.last
-FROM (SELECT rowid AS id FROM words WHERE words MATCH ?1 ORDER BY bm25(words, 1.0, 0.0) LIMIT ?2) AS best
-JOIN passage USING (id)
+SELECT passage.session, passage.first, passage.last, passage.characters, passage.places, best.spots
+FROM (
+    SELECT rowid AS id, spots(words) AS spots FROM words
+    WHERE words MATCH ?1 AND rank MATCH 'bm25(1.0, 0.0)' ORDER BY rank LIMIT ?2
+) AS best JOIN passage USING (id)
 """
 FOUND_IN = """
 SELECT passage.session, passage.first, passage.last FROM words JOIN passage ON passage.id = words.rowid
@@ -106,33 +101,39 @@ SPAN = "passage.began < {:.3f} AND passage.ended >= {:.3f}"
 
 
 class SqliteIndex:
-    """`Index` in a file of its own. A damaged file is deleted and made again, which the log mentions once."""
+    """`Index` in a file of its own."""
 
     def __init__(self, path: Path, log_path: Path, *, busy_seconds: float) -> None:
-        self._path = path
-        self._log_path = log_path
-        self._busy_seconds = busy_seconds
-        self._thread: ThreadPoolExecutor | None = None
-        self._connection: apsw.Connection | None = None
+        attach = f"ATTACH 'file:{quote(str(log_path))}?mode=ro' AS log"
+        plan = Plan(
+            name="search index",
+            path=path,
+            format=FORMAT,
+            schema=SCHEMA,
+            busy_seconds=busy_seconds,
+            opened=partial(_prepare, attach),
+            filled=_catch_up,
+        )
+        self._file = Disposable(plan)
 
     async def catch_up(self) -> int:
-        return await self._in_thread(self._catch_up)
+        return await self._file.work(_catch_up)
 
     async def count(self, phrases: Sequence[Phrase]) -> Counts:
         def work(connection: apsw.Connection) -> Counts:
-            self._catch_up(connection)
+            _catch_up(connection)
             passages, messages, characters = connection.execute(COUNTS).get
             holding = {phrase: int(connection.execute(HOLDING, (_text((phrase,)),)).get) for phrase in phrases}
             return Counts(passages=passages, messages=messages, characters=characters, holding=holding)
 
-        return await self._in_thread(work)
+        return await self._file.work(work)
 
     async def resembling(self, beginnings: Sequence[Term]) -> list[Term]:
         def work(connection: apsw.Connection) -> list[Term]:
             found = (connection.execute(BEGINNING, (beginning, ALIKE)) for beginning in beginnings)
             return [term for rows in found for (term,) in rows]
 
-        return await self._in_thread(work)
+        return await self._file.work(work)
 
     async def passages(self, wanted: Wanted, scope: Scope, limit: int) -> list[Extent]:
         spans = " OR ".join(SPAN.format(span.end, span.start) for span in wanted.spans)
@@ -141,95 +142,64 @@ class SqliteIndex:
             if not (wanted.some or wanted.every):
                 owner = (scope.principal, scope.conversation)
                 rows = connection.execute(NEWEST.format(spans=spans or "1"), (*owner, limit))
+            elif spans:
+                rows = connection.execute(FOUND_IN.format(spans=spans), (_match(wanted, scope), limit))
             else:
-                sql = FOUND_IN.format(spans=spans) if spans else FOUND
-                rows = connection.execute(sql, (_match(wanted, scope), limit))
+                return [_extent(*row) for row in connection.execute(FOUND, (_match(wanted, scope), limit))]
             return [Extent(session=session, first=first, last=last) for session, first, last in rows]
 
-        return await self._in_thread(work)
+        return await self._file.work(work)
 
     async def close(self) -> None:
-        if self._thread is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
-            self._thread.shutdown()
-            self._thread = None
+        await self._file.close()
 
-    async def _in_thread(self, work: Callable[[apsw.Connection], T]) -> T:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="store-index")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._safely, work)
 
-    # In the index's thread
+def _prepare(attach: str, connection: apsw.Connection) -> None:
+    connection.execute(attach)
+    connection.register_fts5_function("spots", _spots)
 
-    def _safely(self, work: Callable[[apsw.Connection], T]) -> T:
-        try:
-            try:
-                return work(self._opened())
-            except (apsw.NotADBError, apsw.CorruptError) as error:
-                log.warning("The search index %s was damaged (%s) and is made again from the log.", self._path, error)
-                self._remove()
-                self._catch_up(self._opened())
-                return work(self._opened())
-        except apsw.Error as error:
-            raise explain(error, self._path) from error
 
-    def _opened(self) -> apsw.Connection:
-        if self._connection is None:
-            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-            connection = self._connection = apsw.Connection(str(self._path), flags=flags)
-            connection.set_busy_timeout(int(self._busy_seconds * 1000))
-            connection.execute("PRAGMA synchronous = OFF")  # What a power failure breaks is made again.
-            if connection.pragma("user_version") != FORMAT:
-                self._make(connection)
-            connection.execute(f"ATTACH 'file:{quote(str(self._log_path))}?mode=ro' AS log")
-        return self._connection
+def _spots(api: apsw.FTS5ExtensionApi, /, *_arguments: apsw.SQLiteValue) -> bytes:
+    """The places in a row's text, counted in terms, at which anything stands that was looked for."""
+    return array(
+        "I", sorted(place for each in range(api.phrase_count) for place in api.phrase_locations(each)[0])
+    ).tobytes()
 
-    def _make(self, connection: apsw.Connection) -> None:
-        with creation_lock(self._path):
-            connection.pragma("journal_mode", "wal")
-            with connection:
-                if connection.pragma("user_version") != FORMAT:  # pragma: no branch - another process was faster
-                    connection.execute(SCHEMA)
 
-    def _catch_up(self, connection: apsw.Connection) -> int:
-        count, more = 0, self._is_behind(connection)
-        while more:
-            read, more = self._advance(connection)
-            count += read
-        return count
+def _extent(session: str, first: int, last: int, characters: int, places: bytes, spots: bytes) -> Extent:
+    numbered, found = array("I", places), array("I", spots)
+    numbers, ends = numbered[::2], numbered[1::2]
+    holding = dict.fromkeys(first + numbers[bisect_right(ends, spot)] for spot in found)
+    return Extent(session=session, first=first, last=last, characters=characters, holding=tuple(holding))
 
-    def _is_behind(self, connection: apsw.Connection) -> bool:
-        return bool(connection.execute(IS_BEHIND).get)
 
-    def _advance(self, connection: apsw.Connection) -> tuple[int, bool]:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            entry, removal = connection.execute(PROGRESS).get
-            last, last_removal = _last(connection, "entry"), _last(connection, "removal")
-            if entry > last or removal > last_removal:  # Another log under this name, or an older one.
-                connection.execute(EMPTY)
-                entry = removal = 0
-            rows = list(connection.execute(NEWS, (entry, BATCH)))
-            _add(connection, rows)
-            connection.execute(FORGET, (removal,))
-            reached = rows[-1][0] if len(rows) == BATCH else last
-            connection.execute("UPDATE progress SET entry = ?, removal = ?", (reached, last_removal))
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:  # pragma: no branch - some failures have ended it already
-                connection.execute("ROLLBACK")
-            raise
-        return len(rows), reached < last
+def _catch_up(connection: apsw.Connection) -> int:
+    count, more = 0, bool(connection.execute(IS_BEHIND).get)
+    while more:
+        read, more = _advance(connection)
+        count += read
+    return count
 
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
-    def _remove(self) -> None:
-        self._close()
-        for suffix in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+def _advance(connection: apsw.Connection) -> tuple[int, bool]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        entry, removal = connection.execute(PROGRESS).get
+        last, last_removal = _last(connection, "entry"), _last(connection, "removal")
+        if entry > last or removal > last_removal:  # Another log under this name, or an older one.
+            connection.execute(EMPTY)
+            entry = removal = 0
+        rows = list(connection.execute(NEWS, (entry, BATCH)))
+        _add(connection, rows)
+        connection.execute(FORGET, (removal,))
+        reached = rows[-1][0] if len(rows) == BATCH else last
+        connection.execute("UPDATE progress SET entry = ?, removal = ?", (reached, last_removal))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # pragma: no branch - some failures have ended it already
+            connection.execute("ROLLBACK")
+        raise
+    return len(rows), reached < last
 
 
 def _last(connection: apsw.Connection, table: str) -> int:
@@ -253,7 +223,8 @@ def _add(connection: apsw.Connection, rows: list[Row]) -> None:
 
 def _write(connection: apsw.Connection, passage: Passage, owner: str) -> None:
     extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
-    connection.execute(ADD, (*extent, passage.messages, passage.characters))
+    places = array("I", [each for number, end in passage.places for each in (number - passage.first, end)])
+    connection.execute(ADD, (*extent, passage.messages, passage.characters, places.tobytes()))
     connection.execute(ADD_WORDS, (" ".join(passage.terms), owner))
 
 
