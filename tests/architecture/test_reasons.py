@@ -16,7 +16,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one tool call": {"src/hermes_agent/agent/act.py"},
     "one conversation": {"src/hermes_agent/app/floor.py"},
     "one job": {
-        "src/hermes_agent/app/service/orders.py",
+        "src/hermes_agent/app/orders/orders.py",
         "src/hermes_agent/gateway/delivery.py",
         "src/hermes_agent/gateway/server.py",
     },

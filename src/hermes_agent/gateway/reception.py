@@ -8,8 +8,8 @@ from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
 
+from hermes_agent.app.orders.orders import Orders, is_order, order_of
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.orders import Orders, is_order, order_of
 from hermes_agent.app.service.settings import ChatSettings, GatewaySettings
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from hermes_agent.app.orders.orders import Orders
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.orders import Orders
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.core.errors import ConfigError, HermesError, LostLease, StoreError
 from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.service.orders import APOLOGY, COMMANDS, Orders, is_order, order_of
+from hermes_agent.app.orders.orders import APOLOGY, COMMANDS, Orders, is_order, order_of
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from tests.app.place import Place, place
