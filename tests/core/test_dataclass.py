@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import field, fields, is_dataclass, replace
+from typing import ClassVar, get_type_hints
 
 import pytest
 
@@ -93,3 +94,17 @@ def test_they_match_by_keyword():
             assert x == 1
         case _:
             pytest.fail("no match")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked(Point):
+    kinds: ClassVar[int] = 3
+    mark: "str | None" = None
+
+
+def test_annotations_stay_and_class_variables_are_no_fields():
+    assert get_type_hints(Point) == {"x": int, "y": int, "note": str}
+    assert [each.type for each in fields(Point)] == [int, int, str]
+    assert [each.name for each in fields(Marked)] == ["x", "y", "note", "mark"]
+    assert Marked(x=1, mark="m") == replace(Marked(x=1), mark="m")
+    assert Marked(x=1) != Point(x=1)

@@ -8,6 +8,7 @@ not assigned to is left to the type checker. Everything else (`fields`, `replace
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -23,13 +24,26 @@ else:
         def decorate(cls):
             cls.__doc__ = cls.__doc__ or cls.__name__  # otherwise one is made of the signature, which takes longest
             own = {"__repr__", *(("__eq__", "__hash__") if frozen else ())} - vars(cls).keys()
-            decorated = made(cls)
+            decorated = _without_search(cls, made)
             methods = _methods(dataclasses.fields(decorated))
             for name in own:
                 setattr(decorated, name, methods[name])
             return decorated
 
         return decorate
+
+
+def _without_search(cls: type[object], made: Callable[[type[object]], type[object]]) -> type[object]:
+    """Make the class without looking into the words of each annotation for `ClassVar` and the like, where none is."""
+    said = inspect.get_annotations(cls)
+    if any("Var" in str(words) or "KW_ONLY" in str(words) for words in said.values()):
+        return made(cls)
+    cls.__annotations__ = dict.fromkeys(said, object)
+    decorated = made(cls)
+    decorated.__annotations__ = said
+    for field in dataclasses.fields(decorated):  # type: ignore[arg-type]  # it was just made one
+        field.type = said.get(field.name, field.type)
+    return decorated
 
 
 def _methods(fields: tuple[dataclasses.Field[object], ...]) -> dict[str, Callable[..., object]]:
