@@ -2,5 +2,7 @@
 
 from __future__ import annotations
 
-CHANNELS: dict[str, str] = {}
+CHANNELS: dict[str, str] = {
+    "telegram": "hermes_agent.gateway.channels.telegram:CHANNEL",
+}
 """Name of a channel -> its `channel.py` `Kind`."""
