@@ -23,7 +23,9 @@ MODULES = (
     "scanner",
     "replay",
     "recall",
+    "prefix",
     "skills",
+    "api",
 )
 
 

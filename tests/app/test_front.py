@@ -6,6 +6,8 @@ from itertools import accumulate
 
 import pytest
 
+from hermes_agent.app.decks.deck import Playing
+from hermes_agent.app.front import Hermes
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, UnknownSession
@@ -264,3 +266,35 @@ async def test_a_call_is_cancelled_at_close_and_not_reported_as_done(tmp_path):
         await house.until(ToolStarted)
     async with house.open():
         assert (await house.kinds())[-1] == "tool_started"
+
+
+async def test_a_session_begins_with_its_first_message_in_one_commit(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        begun = await house.hermes.begin(house.inbound("Hi", message_id="7"), workspace=str(tmp_path))
+        again = await house.hermes.begin(house.inbound("Hi", message_id="7"), workspace=str(tmp_path))
+        house.session = begun.session
+
+        assert (await house.ended()).text == "Reply 1."
+        assert again.inbox is None
+        assert await house.store.sessions.get(again.session) is None
+        assert (await house.store.sessions.current(PLACE.key)).id == begun.session
+
+
+async def test_a_process_for_everybody_begins_with_what_waits(tmp_path):
+    house = House(tmp_path, counting())
+    async with house.open():
+        await house.store.inbox.accept(house.inbound("Hi"), house.session, "all")
+    async with house.open():
+        everybody = Hermes(
+            store=house.store,
+            build=house.agent,
+            deck=Playing(house.clock, house.ids),
+            queue="all",
+            own_only=False,
+        )
+        async with asyncio.timeout(10):
+            async for seen in everybody.follow(house.session, 0):
+                last = seen.event
+        await everybody._floor.close()
+
+        assert last.text == "Reply 1."

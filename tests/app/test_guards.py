@@ -238,6 +238,26 @@ async def test_a_guest_allows_nothing_also_in_their_own_session(tmp_path):
         assert "said no" in (await results(here))[0]
 
 
+async def test_an_approval_for_the_session_ends_where_the_shell_exports_another_path(tmp_path):
+    script = [
+        Call("terminal", DANGEROUS, id="a"),
+        Call("terminal", {"command": "true"}, id="b"),
+        Call("terminal", DANGEROUS, id="c"),
+        Call("terminal", {"command": "export PATH=$PWD/bin:$PATH"}, id="d"),
+        Call("terminal", DANGEROUS, id="e"),
+        Say("Done."),
+    ]
+    async with place(tmp_path, script) as here:
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        await here.tell(here.inbound("session", answers=asked.event.question))
+        again = await here.until(Asked, asked.number)
+        await here.tell(here.inbound("deny", answers=again.event.question))
+        await here.ended(again.number)
+
+        assert again.event.question.startswith("e.approval.")
+
+
 class Mail:
     """A tool that is not in the prompt."""
 

@@ -14,6 +14,7 @@ from hermes_agent.core.inbound import Principal, Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.sandbox.jail import CannotJail, Walls, jail_of
 from hermes_agent.skills.invoke import hash_of
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.skills.state import State
@@ -67,12 +68,59 @@ async def test_a_guest_uses_no_skill(tmp_path):
                 await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
 
 
+@pytest.fixture
+def jailed() -> None:
+    try:
+        jail_of("any", Walls())
+    except CannotJail as reason:
+        pytest.skip(str(reason))
+
+
+async def trust(here, name):
+    library = here.runtime.skills.library
+    trusted = hash_of(await library.read(await library.find(name)))
+    library.state.change(lambda _: State(trusted={name: trusted}))
+
+
+@pytest.mark.usefixtures("jailed")
+async def test_a_skill_s_command_sees_the_skill_and_neither_keys_nor_network(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/.env").write_text("KEY=sk-secret\n")
+    read = "cat ${HERMES_SKILL_DIR}/references/a.md; cat ../home/.env; cat ../home/config.yaml"
+    body = f"!`{read}` !`touch ${{HERMES_SKILL_DIR}}/x`"
+    folder = put(tmp_path / "home/skills", "look", body=body)
+    (folder / "references").mkdir()
+    (folder / "references/a.md").write_text("Read me.")
+    async with place(tmp_path, [Say("Done.")]) as here:
+        await trust(here, "look")
+        text = (await here.type("/look")).submit.text
+
+    assert "Read me." in text
+    assert "sk-secret" not in text
+    assert "base_url" not in text
+    assert not (folder / "x").exists()
+
+
+async def test_without_a_jail_a_skill_s_command_does_not_run(tmp_path):
+    put(tmp_path / "home/skills", "look", body="!`touch ran`")
+    async with place(tmp_path, [Say("Done.")]) as here:
+        here.runtime.skills._place = NoPlace()
+        await trust(here, "look")
+        text = (await here.type("/look")).submit.text
+
+    assert "[not run: `touch ran`; Commands cannot be jailed here" in text
+
+
+class NoPlace:
+    async def start(self, exec_id, command):
+        raise CannotJail("Commands cannot be jailed here (`terminal.jail`).")
+
+
+@pytest.mark.usefixtures("jailed")
 async def test_a_trusted_skill_s_command_runs_in_the_place_and_not_too_long(tmp_path):
     put(tmp_path / "home/skills", "look", body="Here: !`echo $((6*7)); pwd` !`exit 3` !`sleep 20`")
     async with place(tmp_path, [Say("Done.")], more="skills:\n  inline_shell_timeout: 1\n") as here:
-        library = here.runtime.skills.library
-        trusted = hash_of(await library.read(await library.find("look")))
-        library.state.change(lambda _: State(trusted={"look": trusted}))
+        await trust(here, "look")
         text = (await here.type("/look")).submit.text
 
     assert f"42\n{tmp_path / 'work'}" in text

@@ -29,8 +29,12 @@ def source(path: str, text: str) -> Source:
 @functools.cache
 def sources(*folders: str) -> tuple[Source, ...]:
     """Every Python file below these folders of the project."""
-    found = sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py"))
-    return tuple(source(file.relative_to(ROOT).as_posix(), file.read_text()) for file in found)
+    return tuple(_read(file) for file in sorted(file for folder in folders for file in (ROOT / folder).rglob("*.py")))
+
+
+@functools.cache
+def _read(file: Path) -> Source:
+    return source(file.relative_to(ROOT).as_posix(), file.read_text())
 
 
 def names_used(module: Source) -> set[str]:

@@ -53,6 +53,7 @@ PROGRAM = {
     "app/commands/new.py": "",
     "app/commands/stop.py": "",
     "gateway/server.py": "import hermes_agent.app.front",
+    "api/server.py": "import hermes_agent.app.front",
     "gateway/channels/irc.py": "",
     "gateway/channels/xmpp.py": "",
     "cli/main.py": "import hermes_agent.gateway.server",

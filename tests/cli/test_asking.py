@@ -22,3 +22,15 @@ async def test_a_model_that_lives_in_this_process_is_started_to_be_asked(tmp_pat
     assert answered.route == "demo/scripted"
     assert answered.reply.message.text
     assert (total.key, total.calls, total.open) == ("cli:me", 1, 0)
+
+
+async def test_of_a_mixture_every_model_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("moa:\n  council:\n    members: [demo/scripted, demo/scripted]\n")
+    surface = Surface(invocation=Invocation(), variables={"HERMES_HOME": str(tmp_path)})
+
+    async with opened(surface) as store:
+        answered = await ask_once(surface, store, route_to(surface, "moa/council"))
+        totals = await store.usage.totals(GroupBy.PURPOSE)
+
+    assert answered.route == "moa/council"
+    assert [(total.key, total.calls) for total in totals] == [("mixture", 2), ("test", 1)]

@@ -223,6 +223,29 @@ async def test_a_kept_directory_that_is_gone_gives_way_to_the_folder(place: Plac
     assert await run(place, "g/b", replace(kept, text="pwd")) == (0, f"{plain.folder}\n")
 
 
+async def test_a_part_of_the_output_is_covered_while_the_command_writes_on(place: Place, plain: Command) -> None:
+    text = "echo one two; echo ready; until [ -e go ]; do sleep 0.02; done; echo three; exit 4"
+    running = await place.start("g/a", replace(plain, text=text))
+    await until_written(running, b"ready")
+    await running.cover(4, b"***")
+    await place.put(f"{plain.folder}/go", b"", plain.folder)
+
+    assert (await running.wait()).code == 4
+    assert await running.read(0, 100) == b"one ***\nready\nthree\n"
+    await running.cover(0, b"ONE")
+    assert await running.read(0, 100) == b"ONE ***\nready\nthree\n"
+    assert await running.size() == len(b"ONE ***\nready\nthree\n")
+
+
+async def test_a_large_part_is_covered_at_once(place: Place, plain: Command) -> None:
+    running = await place.start("g/a", replace(plain, text="head -c 100000 /dev/zero"))
+    await running.wait()
+    await running.cover(8192, b"x" * 50_000)
+
+    content = await running.read(0, 200_000)
+    assert content == bytes(8192) + b"x" * 50_000 + bytes(100_000 - 58_192)
+
+
 async def test_a_background_command_reads_what_is_written_to_it(place: Place, plain: Command) -> None:
     running = await place.start("g/a", replace(plain, text="read a; echo got $a; read b; exit $b", background=True))
 

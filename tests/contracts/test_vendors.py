@@ -37,12 +37,13 @@ SPOKEN = {
     "gemini": lambda _, script, **more: gemini_model(script, **more),
     "bedrock": lambda _, script, **more: bedrock_model(script, **more),
 }
-# The demo lives in this process and has neither key nor address; who signs without a key is in tests/providers/signing.
+# The demo lives in this process and has neither key nor address, a mixture is made of others; who signs without a key
+# is in tests/providers/signing.
 ASKED = [
     name
     for name in VENDORS
     if load_vendor(name).dialect in SPOKEN
-    and not load_vendor(name).server
+    and not (load_vendor(name).server or load_vendor(name).mixes)
     and (load_vendor(name).key_names or not load_vendor(name).sign)
 ]
 # With a window set, a local server is not asked for its own.

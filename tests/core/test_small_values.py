@@ -26,6 +26,11 @@ def test_a_seed_gives_the_same_ids_again() -> None:
     assert re.fullmatch(r"[0-9a-f]{12}", one.short())
 
 
+def test_ids_are_never_made_twice_however_many():
+    ids = RandomIds()
+    assert len({ids.short() for _ in range(3_000)}) == 3_000
+
+
 async def test_the_system_clock_sleeps_forward() -> None:
     clock = SystemClock()
     before = clock.monotonic()

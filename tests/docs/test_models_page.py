@@ -17,7 +17,7 @@ def row_of(vendor: Vendor) -> tuple[str, ...]:
         f"`{vendor.dialect}`",
         _code(vendor.default_model) or "name one",
         f"{_code(*vendor.key_names) or ('a sign-in' if vendor.sign_in else 'none')}{optional}",
-        _code(vendor.base_url) or ("in this process" if vendor.server else "`model.base_url`"),
+        _code(vendor.base_url) or ("in this process" if vendor.server or vendor.mixes else "`model.base_url`"),
         _code(vendor.base_url_env) or "-",
     )
 

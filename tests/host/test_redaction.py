@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from hermes_agent.host.redaction import CUT, Redaction
+from hermes_agent.host.redaction import CUT, Redaction, as_long
 
 VALUE = "hunter2/Pa55+word&more=yes"
 HIDES = Redaction({VALUE: "PASS"})
@@ -42,3 +42,26 @@ def test_what_was_cut_off_is_hidden_too(cut: str) -> None:
 def test_short_values_and_other_words_stay() -> None:
     assert Redaction({"short": "S"}).hide("a short text") == "a short text"
     assert HIDES.hide("hunter and more=yes") == "hunter and more=yes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a {VALUE} b",
+        base64.b64encode(f"x{VALUE}".encode()).decode(),
+        f"{VALUE[:6]}\n{VALUE[6:]}",
+        f"cut off {VALUE[:-2]}",
+        f"ü {VALUE} \udcff {VALUE}",
+    ],
+)
+def test_a_mask_hides_what_is_hidden_and_has_as_many_bytes(text: str) -> None:
+    masked = HIDES.hide(text, as_long)
+
+    assert HIDES.hide(masked) == masked != text
+    assert len(masked.encode("utf-8", "surrogateescape")) == len(text.encode("utf-8", "surrogateescape"))
+
+
+def test_a_label_is_filled_up_to_the_bytes_of_what_it_hides() -> None:
+    assert as_long("[secret A]", "12345678") == "[secret]"
+    assert as_long("[secret A]", "1234567") == "*******"
+    assert as_long("[secret A]", "üüüüüü") == "[secret A]**"

@@ -172,3 +172,14 @@ def test_a_secret_is_hidden_also_as_json_and_addresses_write_it(tmp_path):
     secrets = open_secrets(home_at(tmp_path), {"A_TOKEN": 'half"and/half'})
 
     assert secrets.redact(r"half\"and/half half%22and%2Fhalf") == "[secret A_TOKEN] [secret A_TOKEN]"
+
+
+def test_a_mask_covers_values_and_shapes_and_changes_no_length(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.env_file.write_text("MY_TOKEN=hunter2-hunter2\n")
+    home.env_file.chmod(0o600)
+    secrets = open_secrets(home, {})
+
+    assert secrets.mask("a hunter2-hunter2 b") == "a [secret]******* b"
+    assert secrets.mask("a sk-proj-a1B2a1B2a1B2a1B2 b") == f"a [secret]{16 * chr(42)} b"
+    assert secrets.mask("words") == "words"

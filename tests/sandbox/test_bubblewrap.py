@@ -30,6 +30,13 @@ def test_a_workspace_in_a_hidden_folder_is_open(tmp_path: Path):
     assert said.index(f"--tmpfs {tmp_path}/home") < said.index(f"--bind {work} {work}")
 
 
+def test_what_is_readable_in_a_hidden_folder_comes_after_it(tmp_path: Path):
+    (tmp_path / "skills").mkdir()
+    said = arguments(Walls(hidden=(str(tmp_path),), readable=(str(tmp_path / "skills"),)))
+
+    assert said.index(f"--tmpfs {tmp_path}") < said.index(f"--ro-bind {tmp_path}/skills {tmp_path}/skills")
+
+
 def test_a_folder_that_is_both_is_hidden(tmp_path: Path):
     said = arguments(Walls(hidden=(str(tmp_path),), writable=(str(tmp_path),)))
 

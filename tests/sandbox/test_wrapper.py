@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, kept_directory, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, kept_directory, kept_variables, script
 
 SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
 
@@ -74,3 +74,21 @@ def test_it_notes_who_runs_it(tmp_path: Path) -> None:
 def test_a_file_that_notes_no_directory_has_none() -> None:
     assert kept_directory("declare -x A=1\n") == ""
     assert kept_directory("") == ""
+
+
+ODD = {"A": "plain", "B": 'qu"ote', "C": "back\\slash", "D": "a $HOME `x`", "E": "it's", "F": "", "G": "two words"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_variables_of_a_kept_shell_are_read_as_it_has_them(shell: str) -> None:
+    told = subprocess.run([shell, "-c", "export -p"], env=ODD, capture_output=True, text=True, check=True, timeout=10)
+    found = kept_variables(f"# /work\n{told.stdout}")
+
+    assert {name: found[name] for name in ODD} == ODD
+
+
+def test_a_variable_over_several_lines_ends_where_the_next_begins_and_one_without_a_value_is_none() -> None:
+    kept = "# /w\ndeclare -x A=\"one\ntwo\"\ndeclare -x B\nexport C='x'\n"
+
+    assert kept_variables(kept) == {"A": "one\ntwo", "C": "x"}
+    assert kept_variables("") == {}

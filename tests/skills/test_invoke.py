@@ -95,6 +95,7 @@ async def test_commands_run_where_the_owner_trusts_this_text_and_never_what_was_
 async def test_skills_are_loaded_before_anything_is_said(tmp_path: Path):
     put(tmp_path / "home", "one", body="First.")
     async with shelf(tmp_path) as here:
-        assert "First." in await preloaded(here.library, ("one",), workspace="", session="", run=ran)
+        names, text = await preloaded(here.library, ("one",), workspace="", session="", run=ran)
+        assert (names, "First." in text) == (("one",), True)
         with pytest.raises(NoSkill):
             await preloaded(here.library, ("none",), workspace="", session="", run=ran)

@@ -116,6 +116,21 @@ def test_only_the_four_folders_are_a_skill_s_own(tmp_path: Path, name: str):
         inside(tmp_path, name)
 
 
+@pytest.mark.parametrize("name", ["", ".", "../a", "/etc/passwd", ".git/config", "scripts/../../x", "a/.hidden", "a\0"])
+def test_what_is_not_inside_the_skill_is_not_read(tmp_path: Path, name: str):
+    with pytest.raises(ToolError, match="no support file"):
+        inside(tmp_path, name, anywhere=True)
+
+
+async def test_others_put_files_beside_skill_md_and_they_are_read(tmp_path: Path):
+    folder = put(tmp_path / "home", "a")
+    (folder / "forms.md").write_text("Fill it in.")
+    async with shelf(tmp_path) as here:
+        ask = bench(here)
+        assert "forms.md" in await ask("skill_view", name="a")
+        assert await ask("skill_view", name="a", file="forms.md") == "Fill it in."
+
+
 async def test_a_file_behind_a_link_is_not_shown(tmp_path: Path):
     folder = put(tmp_path / "home", "a")
     (tmp_path / "secret").write_text("secret")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hermes_agent.core.events import Entry, Undone
 from hermes_agent.core.model import Prefix, ToolSchema, Usage
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.core.shape import Shape
@@ -9,6 +10,7 @@ from hermes_agent.store.breaks import first_section
 from hermes_agent.store.database import Store
 from hermes_agent.store.prefixes import FrozenPrefix
 from hermes_agent.store.usage import UsageRow
+from tests.store.made import QUEUE, add, session
 
 SHAPE = Shape(effort="medium", marks=((1, "a"), (2, "b")))
 ROW = UsageRow(
@@ -47,6 +49,17 @@ async def test_a_conversation_that_finds_its_beginning_has_no_break(store: Store
 async def test_a_message_that_changed_is_blamed(store: Store):
     changed = replace(ROW, shape=replace(SHAPE, marks=((1, "a"), (2, "x"), (3, "y"))).text)
     assert await entered(store, (ROW, 5_000, 4_000), (changed, 6_000, 0)) == [(5_000, 0, "message 2")]
+
+
+async def test_who_changed_the_messages_is_named_where_the_log_tells(store: Store):
+    await add(store, session("s"))
+    lease = await store.lanes.hold("s", QUEUE)
+    assert lease is not None
+    entries = [Entry(number=1, run="r", at=5.0, event=Undone(to=0))]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+    changed = replace(ROW, shape=replace(SHAPE, marks=((1, "a"), (2, "x"), (3, "y"))).text)
+
+    assert await entered(store, (ROW, 5_000, 4_000), (changed, 6_000, 0)) == [(5_000, 0, "message 2 (by an undo)")]
 
 
 async def test_another_key_and_another_model_are_blamed_before_the_messages(store: Store):

@@ -30,6 +30,15 @@ async def test_the_same_message_is_accepted_once(store: Store, open_another: Ope
     assert await store.inbox.accept(replace(mail(1), source="other"), "s1", QUEUE) is not None
 
 
+async def test_mail_is_found_by_its_row(store: Store):
+    await add(store, session())
+    number = await store.inbox.accept(mail(1), "s1", QUEUE)
+
+    found = await store.inbox.at(number)
+    assert (found.id, found.session, found.state) == (number, "s1", "new")
+    assert await store.inbox.at(number + 1) is None
+
+
 async def test_accepting_can_be_part_of_a_larger_commit(store: Store):
     async def change(tx):
         await store.sessions.create(tx, session())

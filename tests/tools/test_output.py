@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from hermes_agent.sandbox.place import Command
-from hermes_agent.testing.place import FakePlace, Play
+from hermes_agent.testing.place import FakePlace, FakeRunning, Play
 from hermes_agent.tools.excerpt import Caps
-from hermes_agent.tools.output import LENT, LOOKED_THROUGH, LOOKED_THROUGH_LENT, hide_kept, shown_output
+from hermes_agent.tools.output import CHUNK, OVERLAP, REWRITTEN, Cover, Hiding, hide_kept, shown_output
 
 
 @dataclass
@@ -54,35 +54,64 @@ async def test_binary_output_is_only_named() -> None:
     assert await shown_output(Output(b"\0" * 1000), CAPS) == "[the output is binary, 1,000 bytes; it is in /out]"
 
 
-def without_value(text: str) -> str:
-    return text.replace("hunter2-hunter2", "[secret KEY]")
+HIDING = Hiding(
+    redact=lambda text: text.replace("hunter2-hunter2", "[secret KEY]"),
+    mask=lambda text: text.replace("hunter2-hunter2", "[secret KEY]***"),
+)
 
 
-async def kept(output: bytes, text: str = "curl") -> dict[str, bytes]:
-    """What was written over what a place kept of a command's output."""
+async def wrote(output: bytes) -> tuple[FakePlace, FakeRunning]:
+    """A place with a command that wrote that."""
     place = FakePlace(plays=lambda command: Play(output=output))
-    running = await place.start("s/1", Command(text=text, folder="/w"))
-    await hide_kept(running, place, without_value)
-    return place.files
+    return place, await place.start("s/1", Command(text="curl", folder="/w"))
 
 
 async def test_what_is_kept_of_an_output_holds_no_secret_and_every_other_byte() -> None:
-    assert await kept(b"\xff hunter2-hunter2\r\n\0") == {"/fake/s/1/output": b"\xff [secret KEY]\r\n\0"}
+    place, running = await wrote(b"\xff hunter2-hunter2\r\n\0")
+    await hide_kept(running, place, HIDING)
+
+    assert place.files == {"/fake/s/1/output": b"\xff [secret KEY]\r\n\0"}
 
 
 async def test_an_output_without_secrets_is_left_alone() -> None:
-    assert await kept(b"words") == {}
+    place, running = await wrote(b"words")
+    await hide_kept(running, place, HIDING)
+
+    assert place.files == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "size", "removed"),
-    [
-        ("cat /k/1-KEY" + LENT, LOOKED_THROUGH_LENT + 1, True),
-        ("cat /k/1-KEY" + LENT, LOOKED_THROUGH + 1, False),
-        ("make", LOOKED_THROUGH + 1, False),
-    ],
-)
-async def test_an_output_too_large_to_look_through_is_not_kept_where_there_was_a_secret(
-    text: str, size: int, removed: bool
-) -> None:
-    assert ((await kept(b"x" * size, text)) != {}) == removed
+@pytest.mark.parametrize("at", [0, CHUNK - 5, CHUNK - OVERLAP - 3, 2 * CHUNK - 7, REWRITTEN])
+async def test_in_a_large_output_secrets_are_covered_where_they_stand(at: int) -> None:
+    content = b"\xff" * at + b"hunter2-hunter2" + b"\n" * (REWRITTEN + 100)
+    place, running = await wrote(content)
+    await hide_kept(running, place, HIDING)
+
+    assert place.files == {}
+    assert await running.read(0, len(content)) == content.replace(b"hunter2-hunter2", b"[secret KEY]***")
+
+
+async def test_each_part_is_looked_through_once_and_what_was_half_written_again() -> None:
+    looked: list[int] = []
+
+    def mask(text: str) -> str:
+        looked.append(len(text))
+        return HIDING.mask(text)
+
+    _, running = await wrote(b"a" * 100_000 + b"hunter2-")
+    cover = Cover(running, Hiding(mask=mask))
+    await cover.catch_up()
+    await cover.catch_up()
+    running.goes_on(b"hunter2 and more")
+    await cover.catch_up()
+
+    assert (await running.read(0, 200_000))[100_000:] == b"[secret KEY]*** and more"
+    assert looked[0] == 100_008
+    assert len(looked) == 2
+    assert looked[1] <= OVERLAP + 4096 + 16
+
+
+async def test_a_mask_of_another_length_changes_nothing() -> None:
+    _, running = await wrote(b"hunter2-hunter2")
+    await Cover(running, Hiding(mask=lambda _: "x")).catch_up()
+
+    assert await running.read(0, 100) == b"hunter2-hunter2"

@@ -68,7 +68,7 @@ async def begin(agent: Agent, session: Session, journal: Journal) -> None:
         await journal.commit(Notice(text="The run was interrupted and goes on from its last committed step."))
     else:
         session.run = agent.ids.short()
-        await journal.commit(RunStarted(resumed=session.awaits_reply))
+        journal.post(RunStarted(resumed=session.awaits_reply))  # shares the commit of the mail that it takes
 
 
 async def within_limits(agent: Agent, session: Session, journal: Journal, *, first: bool) -> RunEnded:

@@ -91,7 +91,8 @@ class SessionPrompt:
         prefix = freeze(sections, self._tools)
         event = PrefixFrozen(hash=prefix.hash, cause="session start", sections=facts_of(sections, self._tools))
         notices = [Notice(text=warning, level="warning") for warning in surroundings.warnings]
-        await journal.commit(event, *notices, changes=[journal.keep_prefix(prefix, sections)])
+        # The request's own row is committed before it is sent, and this with it.
+        journal.post(event, *notices, changes=[journal.keep_prefix(prefix, sections)])
         return prefix
 
 

@@ -62,5 +62,8 @@ async def chain_alone(
 
 
 async def _leg(loaded: Loaded[Settings], secrets: Secrets, name: str, reachable: Reachable) -> Leg:
-    route = await reachable(route_of(loaded, secrets, name))
+    route = route_of(loaded, secrets, name)
+    if route.vendor.mixes:
+        raise NoModel(f"{route.name} is a mixture, which only answers conversations: name a single model here.")
+    route = await reachable(route)
     return leg_of(route, secrets.get, loaded.value.credentials.get(route.vendor.name))

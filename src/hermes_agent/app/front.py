@@ -76,8 +76,35 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         a `job` or for none."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
+        record = self._record(conversation, principal, workspace=workspace, model=model, job=job)
+        await self._create(record)
+        return record
+
+    async def begin(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
+        """Take in the message that a new session begins with: one commit makes both. One that was taken in before
+        makes none, and is found by its identity."""
+        record = self._record(inbound.conversation, inbound.principal, workspace=workspace, model=model)
+        at = self._deck.arrival()
+
+        async def change(tx: Transaction) -> int | None:
+            row = await self.store.inbox.accept(inbound, record.id, self._floor.queue, tx=tx, at=at)
+            if row is not None:
+                await self.store.sessions.create(tx, record)
+                await self.store.sessions.set_current(tx, record.conversation, record.id)
+            return row
+
+        row = await self.store.write(change)
+        if row is not None:
+            self._deck.made(record)
+            self._floor.want(record.id)
+            self._deck.arrived(record.id, inbound, at)
+        return Submitted(session=record.id, inbox=row)
+
+    def _record(
+        self, conversation: Conversation, principal: Principal, *, workspace: str, model: str, job: str = ""
+    ) -> SessionRecord:
         now = self._deck.clock.now()
-        record = SessionRecord(
+        return SessionRecord(
             id=self._deck.ids.session(now),
             principal=principal.key,
             conversation=conversation.key,
@@ -88,8 +115,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             created=now,
             updated=now,
         )
-        await self._create(record)
-        return record
 
     async def _create(self, record: SessionRecord) -> None:
         async def change(tx: Transaction) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.host.late import late
@@ -52,6 +53,20 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
         return "local, without a jail"
     jail: Jail = late(JAIL_OF)(settings.jail, walls(home, settings))
     return f"local, jailed by {jail.name}{', with network' if settings.network else ''}"
+
+
+def skills_place(home: Home, settings: TerminalSettings, variables: Mapping[str, str]) -> Place:
+    """Where the commands inside skills run on this machine: always in a jail, without network unless commands have it.
+    Of the home they see the skills alone."""
+    kind = "any" if settings.jail == "none" else settings.jail
+
+    def jail() -> Jail:
+        made: Jail = late(JAIL_OF)(kind, replace(walls(home, settings), readable=(str(home.skills),)))
+        return made
+
+    env = scrubbed(variables, settings.env_passthrough)
+    place: Place = late(PLACES["local"])(folder=home.cache / "skills-exec", env=env, jail=jail)
+    return place
 
 
 def _local(home: Home, settings: TerminalSettings, env: Mapping[str, str]) -> Place:

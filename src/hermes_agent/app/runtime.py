@@ -25,6 +25,7 @@ from hermes_agent.memory.notes import Notes
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.dialects import DIALECTS
+from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.route import KeySource, Route, SignIns, choose, has_own_address, vendor_of
 from hermes_agent.providers.routing.credentials import by_name
 from hermes_agent.providers.settings import ModelSettings
@@ -102,7 +103,29 @@ def route_of(loaded: Loaded[Settings], secrets: Secrets, model: str = "") -> Rou
     """The route that a name, or the settings, lead to. Raises `NoModel`."""
     keys = by_name(secrets.get, loaded.value.credentials)
     route = choose(model_settings(loaded, model), keys, loaded.value.models, sign_ins(secrets))
+    if route.vendor.mixes:
+        return _mixed(route, loaded, secrets)
     return replace(route, cache=secrets.home.cache)
+
+
+def _mixed(route: Route, loaded: Loaded[Settings], secrets: Secrets) -> Route:
+    """The route to a mixture: with the facts of the model that answers. Raises `NoModel`."""
+    mixtures = loaded.value.moa
+    mixture = mixtures.get(route.model)
+    if mixture is None:
+        near = late("difflib").get_close_matches(route.model, mixtures, n=1)
+        guess = f" Did you mean `{near[0]}`?" if near else ""
+        raise NoModel(f"There is no mixture `{route.model}` (section `moa` of config.yaml).{guess}")
+    answers = aggregator_of(mixture)
+    if not mixture.members or vendor_of(replace(loaded.value.model, default=answers)) == route.vendor.name:
+        raise NoModel(f"`moa.{route.model}` needs `members`, and as `aggregator` a single model: vendor/model.")
+    single = route_of(loaded, secrets, answers)
+    return replace(route, base_url="", facts=replace(single.facts, dialect=single.dialect, price=None))
+
+
+def aggregator_of(mixture: MixtureSettings) -> str:
+    """The name of the model of a mixture that answers."""
+    return mixture.aggregator or mixture.members[0]
 
 
 def sign_ins(secrets: Secrets) -> SignIns:

@@ -9,10 +9,12 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.serving import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
 from hermes_agent.memory.settings import MemorySettings
+from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
 from hermes_agent.skills.settings import SkillSettings
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
@@ -86,6 +88,10 @@ class Settings:
         default_factory=dict,
         metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
     )
+    moa: dict[str, MixtureSettings] = field(
+        default_factory=dict,
+        metadata={"doc": "Mixtures, asked as `moa/NAME`: several models are asked, and one answers."},
+    )
     auxiliary: AuxiliarySettings = field(
         default_factory=AuxiliarySettings,
         metadata={"doc": "Models beside the one that answers; `model` empty in one of these: the one that answers."},
@@ -119,6 +125,8 @@ class Settings:
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
     gateway: GatewaySettings = field(default_factory=GatewaySettings, metadata={"doc": "Chat platforms."})
+    api: ApiSettings = field(default_factory=ApiSettings, metadata={"doc": "The API server."})
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings, metadata={"doc": "Webhook routes."})
     secrets: Mapping[str, SecretUse] = field(
         default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
     )

@@ -14,7 +14,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
-from hermes_agent.sandbox.place import Command, Place
+from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 from hermes_agent.skills.library import Library
 from hermes_agent.skills.managing import SkillTools
 from hermes_agent.skills.occasion import Occasion
@@ -122,11 +122,14 @@ class Skills:
         return (Text(text=found.text, origin=Origin.SKILL), *words)
 
     async def preloaded(self, names: str, workspace: str, session: str) -> Text:
-        """Skills by name, with commas between, as the first part of a message. Raises `NoSkill`."""
+        """Skills and bundles by name, with commas between, as the first part of a message. Raises `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
         run = partial(self._run, workspace)
-        text: str = await late(PRELOADED)(self.library, chosen, workspace=workspace, session=session, run=run)
-        for name in chosen:
+        found: tuple[tuple[str, ...], str] = await late(PRELOADED)(
+            self.library, chosen, workspace=workspace, session=session, run=run
+        )
+        used, text = found
+        for name in used:
             await self.usage.count(name, "uses")
         return Text(text=f"{text}\n\n", origin=Origin.SKILL)
 
@@ -134,7 +137,10 @@ class Skills:
         """What a trusted skill's command printed, or why it did not."""
         if self._place is None:
             return f"[not run: `{command}`]"
-        running = await self._place.start(f"skills/{self._ids.short()}", Command(text=command, folder=workspace))
+        try:
+            running = await self._place.start(f"skills/{self._ids.short()}", Command(text=command, folder=workspace))
+        except PlaceFailed as error:
+            return f"[not run: `{command}`; {error}]"
         ended = None
         try:
             async with asyncio.timeout(self._settings.inline_shell_timeout):

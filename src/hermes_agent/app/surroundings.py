@@ -14,6 +14,9 @@ from hermes_agent.host.late import late
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
 SCREENED = "hermes_agent.scanner.scan:screened"
 OTHER_CONTEXT_FILES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
+TEXTS = (".md", ".mdc", ".txt")
+"""Endings of what a context file may be a link to."""
+
 LONGEST_CONTEXT = 20_000
 """Characters of SOUL.md or a context file that go into the prompt; what is over is cut, visibly."""
 CONTEXT_SHARE = 0.06
@@ -64,17 +67,19 @@ def screened(text: str, name: str) -> tuple[str, tuple[str, ...]]:
 
 def project_context(workspace: Path, longest: int = LONGEST_CONTEXT) -> tuple[str, tuple[str, ...]]:
     """The nearest of `.hermes.md` or `HERMES.md` up to the git root, else the folder's `AGENTS.md`, `CLAUDE.md` or
-    `.cursorrules`, screened; empty where there is none. A link that leads out of the project is not followed."""
-    root = git_root(workspace)
-    for folder in (workspace, *workspace.parents):
-        if (found := context_in(folder, root or workspace, CONTEXT_FILES, longest))[0]:
-            return found
-        if folder == (root or workspace):
-            break
-    for folder in dict.fromkeys((workspace, root or workspace)):
-        if (found := context_in(folder, root or workspace, OTHER_CONTEXT_FILES, longest))[0]:
-            return found
-    return "", ()
+    `.cursorrules`, screened; empty where there is none. A link that leads out of the project, or to what is no text
+    (`.env`), is not followed; the second value says so."""
+    root = git_root(workspace) or workspace
+    above = [folder for folder in (workspace, *workspace.parents) if folder.is_relative_to(root)]
+    places: list[tuple[Path, tuple[str, ...]]] = [(folder, CONTEXT_FILES) for folder in above]
+    places += [(folder, OTHER_CONTEXT_FILES) for folder in dict.fromkeys((workspace, root))]
+    warnings: tuple[str, ...] = ()
+    for folder, names in places:
+        text, told = context_in(folder, root, names, longest)
+        warnings += told
+        if text:
+            return text, warnings
+    return "", warnings
 
 
 def context_in(
@@ -82,7 +87,13 @@ def context_in(
 ) -> tuple[str, tuple[str, ...]]:
     """The first of these context files that the folder has, screened and with a heading, and what was left out of it;
     empty where it has none."""
-    return next((found for name in names if (found := _context_text(folder / name, root, longest))[0]), ("", ()))
+    warnings: tuple[str, ...] = ()
+    for name in names:
+        text, told = _context_text(folder / name, root, longest)
+        warnings += told
+        if text:
+            return text, warnings
+    return "", warnings
 
 
 def git_root(folder: Path) -> Path | None:
@@ -113,8 +124,13 @@ def read_text(path: Path) -> str:
 
 
 def _context_text(path: Path, root: Path, longest: int) -> tuple[str, tuple[str, ...]]:
-    if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
+    if not path.is_file():
         return "", ()
+    target = path.resolve()
+    if not target.is_relative_to(root.resolve()):
+        return "", (f"{path.name} leads out of the project; it was left out of the prompt.",)
+    if path.is_symlink() and target.suffix not in TEXTS and target.name not in OTHER_CONTEXT_FILES:
+        return "", (f"{path.name} is a link to {target.name}, which is no text; it was left out of the prompt.",)
     text, warnings = screened(_cut(read_text(path).strip(), path.name, longest), path.name)
     return (f"# Project context ({path.name})\n{text}", warnings) if text else ("", ())
 

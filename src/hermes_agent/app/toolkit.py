@@ -35,6 +35,7 @@ from hermes_agent.tools.files.guard import Guard
 from hermes_agent.tools.files.readlog import ReadLog
 from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
+from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.schema import Collected, Quarantined, capability_of, collect
 from hermes_agent.tools.shell.tools import ShellTools
@@ -55,6 +56,7 @@ NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
+SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify")
@@ -77,11 +79,13 @@ def no_store() -> Store:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
     """What guards and tools ask of the rest, when they need it: `secret` for the value of a secret, empty where there
-    is none, `redact` for a text without any known secret; `notes` for those of the home, `standing` what a principal,
+    is none, `redact` for a text without any known secret, `mask` for one of the same
+    length; `notes` for those of the home, `standing` what a principal,
     by their key, is to this agent. `http` is what the web is reached by. `store` gives the log."""
 
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
+    mask: Callable[[str], str] = str
     notes: Callable[[], Notes] = no_notes
     store: Callable[[], Store] = no_store
     standing: StandingOf = standing_here
@@ -115,10 +119,11 @@ class Toolkit:
         self.unasked = Unasked()
         self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
-        redact = self._means.redact
-        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, redact=redact)
+        hiding = Hiding(redact=means.redact, mask=means.mask)
+        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, hiding=hiding)
         self._todos = Todos(home.cache / "todo")
-        self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._place)
+        self._skills_place = self._place if settings.terminal.place != "local" else self._chosen(SKILLS_PLACE)
+        self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._skills_place)
         files = FileTools(
             guard=Guard(home=home.root, person=Path.home()),
             log=ReadLog(home.cache / "read"),
@@ -128,7 +133,7 @@ class Toolkit:
         self._sets: dict[str, object] = {
             "files": files,
             "shell": self._shell,
-            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, redact=redact),
+            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, hiding=hiding),
             "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
             "todo": TodoTools(self._todos),
             "skills": self.skills.tools,
@@ -249,10 +254,11 @@ class Toolkit:
         """End what is held open for the place and the skills; commands go on."""
         await self.skills.close()
         await self._place.close()
+        await self._skills_place.close()
 
-    def _chosen(self) -> ChosenPlace:
+    def _chosen(self, maker: str = PLACE) -> ChosenPlace:
         def make() -> Place:
-            made: Place = late(PLACE)(self._home, self._settings.terminal, environment())
+            made: Place = late(maker)(self._home, self._settings.terminal, environment())
             return made
 
         return ChosenPlace(self._settings.terminal.place, make)

@@ -15,9 +15,9 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail, TailSource
+from hermes_agent.app.answering import Answerer, Answering
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
-from hermes_agent.app.chains import chain_alone, chain_before, chain_of
 from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.floor import Service
@@ -45,7 +45,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import person_of
-from hermes_agent.providers.broker import Broker, Ledger
+from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -115,6 +115,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         means = Means(
             secret=secrets.get,
             redact=secrets.redact,
+            mask=secrets.mask,
             notes=lambda: notes,
             store=lambda: store,
             standing=options.standing,
@@ -331,20 +332,22 @@ class Builder:
 
     async def _answering(self, record: SessionRecord, ledger: Ledger) -> Model:
         """The model that answers in this session. Raises `NoModel`."""
-        return self.beside.with_eyes(await self._broker(record.model, ledger), record, ledger)
+        model = await self._broker(record.model, ledger)
+        return self.beside.with_eyes(model, record, ledger, sees=model.sees)
 
-    async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Broker:
-        """The broker of a model: the one named, else this process's, else the configured one; `first` as in `Brokers`.
-        Raises `NoModel`."""
-        name, cool_downs = main or self.options.model, StoredCoolDowns(self.store, self.clock)
-        parts = (self.loaded, self.secrets)
-        if first and alone:
-            chain = await chain_alone(first, *parts, cool_downs, self._reachable)
-        elif first:
-            chain = await chain_before(first, *parts, name, cool_downs, self._reachable)
-        else:
-            chain = await chain_of(*parts, name, cool_downs, self._reachable)
-        return Broker(chain, ledger=ledger, http=self.http, clock=self.clock, settings=self.loaded.value.model)
+    async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
+        """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
+        `NoModel`."""
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        answering = Answering(
+            loaded=self.loaded,
+            secrets=self.secrets,
+            cool_downs=cool_downs,
+            reachable=self._reachable,
+            http=self.http,
+            clock=self.clock,
+        )
+        return await answering.model(main or self.options.model, ledger, first, alone=alone)
 
     def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
         person = person_of(record.principal, self.toolkit.is_owner, record.conversation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
+from hermes_agent.app.answering import Answerer, Answering
 from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
@@ -16,6 +17,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.providers.broker import Broker
 from hermes_agent.providers.route import Route
+from hermes_agent.providers.routing.cooldowns import BriefCoolDowns
 from hermes_agent.store.database import Store
 
 SYSTEM = "You are being tested. Answer in one short sentence."
@@ -37,12 +39,28 @@ async def ask_once(surface: Surface, store: Store, route: Route, principal: str 
     """Ask and wait for the whole answer; a vendor that lives in this process is started. Raises `ProviderError`."""
     clock = SystemClock()
     async with AsyncExitStack() as closing:
-        if not route.base_url:
-            route = replace(route, base_url=await closing.enter_async_context(late(route.vendor.server)()))
+
+        async def reachable(found: Route) -> Route:
+            if found.base_url:
+                return found
+            return replace(found, base_url=await closing.enter_async_context(late(found.vendor.server)()))
+
         http = Http()
         closing.push_async_callback(http.close)
         ledger = StoredLedger(Book(store=store, clock=clock, rules=surface.loaded.value.rules), principal)
-        broker = Broker(route, ledger=ledger, http=http, clock=clock, settings=surface.loaded.value.model)
+        if route.vendor.mixes:
+            answering = Answering(
+                loaded=surface.loaded,
+                secrets=surface.secrets,
+                cool_downs=BriefCoolDowns(),
+                reachable=reachable,
+                http=http,
+                clock=clock,
+            )
+            broker: Answerer = await answering.model(route.name, ledger)
+        else:
+            settings = surface.loaded.value.model
+            broker = Broker(await reachable(route), ledger=ledger, http=http, clock=clock, settings=settings)
         began = clock.monotonic()
         request = _request(f"test-{RandomIds().short()}", began + PATIENCE)
         replies = [item async for item in broker.ask(request) if isinstance(item, Reply)]

@@ -16,6 +16,7 @@ from hermes_agent.app.places import try_place
 from hermes_agent.app.runtime import refused_by
 from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.cli.asking import ask_once
+from hermes_agent.cli.auxiliary import single
 from hermes_agent.cli.opened import opened
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
@@ -139,7 +140,7 @@ def auxiliary(surface: Surface) -> list[Check]:
         name = surface.loaded.value.auxiliary.of(purpose).model
         try:
             if name:
-                found = f"{purpose}: {route_to(surface, name).name}"
+                found = f"{purpose}: {single(surface, name).name}"
                 checks.append(Check(name="auxiliary", state=State.OK, found=found))
         except NoModel as error:
             todo = f"{error} Meanwhile it is done without (`auxiliary.{purpose}.model`)."

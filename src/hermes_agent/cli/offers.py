@@ -40,7 +40,9 @@ def offers_of(surface: Surface, vendor: str = "") -> list[Offer]:
     vendors = {name: load_vendor(name) for name in VENDORS if not vendor or name == vendor}
     ready = {name: is_ready(surface, each) for name, each in vendors.items()}
     own: dict[str, ModelOverride] = surface.loaded.value.models
-    known = {**dict.fromkeys(own, UNKNOWN), **known_models()}
+    mixing = [each.name for each in vendors.values() if each.mixes]
+    mixtures = [f"{each}/{name}" for each in mixing for name in surface.loaded.value.moa]
+    known = {**dict.fromkeys([*own, *mixtures], UNKNOWN), **known_models()}
     return [
         _offer(name, _known(vendors[maker], facts, own.get(name)), ready=ready[maker])
         for name, facts in known.items()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 COMMANDS: dict[str, str] = {
+    "api": "hermes_agent.cli.commands.api:api",
     "auth": "hermes_agent.cli.commands.auth:auth",
+    "bundles": "hermes_agent.cli.commands.bundles:bundles",
     "checkpoints": "hermes_agent.cli.commands.checkpoints:checkpoints",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
@@ -21,10 +23,13 @@ COMMANDS: dict[str, str] = {
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
+    "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
 SUMMARIES: dict[str, str] = {
+    "api": "Serve the agent to programs, over HTTP.",
     "auth": "Show who is signed in, and which keys there are.",
+    "bundles": "Group skills that are used by one name.",
     "checkpoints": "Show what files were before the agent changed them, and put them back.",
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
@@ -40,6 +45,7 @@ SUMMARIES: dict[str, str] = {
     "secrets": "Keep secrets for tools, by name.",
     "sessions": "List, read, find, export and delete conversations.",
     "setup": "Find or choose a model, and see that it answers.",
-    "skills": "Read skills, and take changes of them back.",
+    "skills": "Read, install and update skills, and take changes back.",
     "tools": "Show tools, and switch them on and off by surface.",
+    "worker": "Work on what gateways and API servers take in.",
 }

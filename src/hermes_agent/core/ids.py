@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import threading
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -15,11 +17,31 @@ class Ids(Protocol):
     def short(self) -> str: ...
 
 
+POOL = 4096
+
+
+class _Pooled:
+    """Bits of the operating system's randomness, fetched many at a time: asking it costs more than all the rest."""
+
+    def __init__(self) -> None:
+        self._pool = b""
+        self._pid = 0
+        self._turn = threading.Lock()
+
+    def getrandbits(self, bits: int) -> int:
+        size = bits // 8
+        with self._turn:
+            if len(self._pool) < size or self._pid != os.getpid():  # A forked process has the same pool.
+                self._pool, self._pid = os.urandom(POOL), os.getpid()
+            taken, self._pool = self._pool[:size], self._pool[size:]
+        return int.from_bytes(taken, "big")
+
+
 class RandomIds:
     """Ids from the operating system's randomness, or from a seed where a replay needs the same ones again."""
 
     def __init__(self, seed: int | None = None) -> None:
-        self._random = random.SystemRandom() if seed is None else random.Random(seed)
+        self._random = _Pooled() if seed is None else random.Random(seed)
 
     def session(self, now: float) -> str:
         stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d_%H%M%S")

@@ -14,8 +14,10 @@ import asyncio
 import ssl
 import weakref
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from hermes_agent.host.late import late
 
@@ -68,15 +70,26 @@ class Http:
 def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
     module = late("httpx2")
     # Without certificates to check against, the context of the plain client refuses every https server.
-    verify = True if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client: httpx2.AsyncClient = module.AsyncClient(
-        verify=verify,
-        trust_env=not local,
-        timeout=module.Timeout(None, connect=CONNECT_SECONDS),
-        limits=module.Limits(
-            max_connections=MAX_CONNECTIONS,
-            max_keepalive_connections=KEPT_CONNECTIONS,
-            keepalive_expiry=KEPT_SECONDS,
-        ),
+    empty = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    verify = module.create_ssl_context(trust_env=not local) if secure else empty
+    timeout = module.Timeout(None, connect=CONNECT_SECONDS)
+    client: httpx2.AsyncClient
+    if not local and getproxies():  # Which proxy an address goes through is for the client to say, a pool for each.
+        limits = _limits(module, MAX_CONNECTIONS, KEPT_CONNECTIONS)
+        client = module.AsyncClient(verify=verify, timeout=timeout, limits=limits)
+        return client
+    connections = late("hermes_agent.host.connections")
+    limits = _limits(module, connections.WIDTH, connections.WIDTH)
+    pools = connections.Spread(
+        lambda: module.AsyncHTTPTransport(verify=verify, trust_env=not local, limits=limits),
+        MAX_CONNECTIONS // connections.WIDTH,
     )
+    client = module.AsyncClient(transport=pools, verify=verify, trust_env=False, timeout=timeout)
     return client
+
+
+def _limits(module: ModuleType, most: int, kept: int) -> httpx2.Limits:
+    limits: httpx2.Limits = module.Limits(
+        max_connections=most, max_keepalive_connections=kept, keepalive_expiry=KEPT_SECONDS
+    )
+    return limits

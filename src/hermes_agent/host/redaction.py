@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
 SHORTEST_HIDDEN = 8
@@ -13,6 +14,16 @@ CUT = 12
 """Characters of a secret's beginning or end that give it away where the rest was cut off."""
 MARKER = re.compile(r"\[secret( [A-Za-z_]\w*)?\]|\[redacted\]", re.IGNORECASE)
 """What stands in place of a secret."""
+
+
+Put: TypeAlias = Callable[[str, str], str]
+
+
+def as_long(label: str, hidden: str) -> str:
+    """The label, filled up so that it has as many bytes as what it hides; a shorter one where it does not fit."""
+    size = len(hidden.encode("utf-8", "surrogateescape"))
+    fits = next((words for words in (label, "[secret]") if len(words) <= size), "")
+    return fits.ljust(size, "*")
 
 
 class Redaction:
@@ -27,22 +38,23 @@ class Redaction:
         labels = dict.fromkeys(label for _, label in self._forms)
         self._cuts = [_Cut(label, [form for form, named in self._forms if named == label]) for label in labels]
 
-    def hide(self, text: str) -> str:
-        """The text without any of them."""
+    def hide(self, text: str, put: Put = lambda label, _: label) -> str:
+        """The text without any of them; `put` makes what stands in the place of one, of its label and itself."""
         for form, label in self._forms:
             if form in text:
-                text = text.replace(form, label)
-        text = self._without_wrapped(text)
+                text = text.replace(form, put(label, form))
+        text = self._without_wrapped(text, put)
         for cut in self._cuts:
-            text = cut.without_rest(text)
+            text = cut.without_rest(text, put)
         return text
 
-    def _without_wrapped(self, text: str) -> str:
+    def _without_wrapped(self, text: str, put: Put) -> str:
         """Also where line breaks stand inside, as `base64` puts them every 76 characters."""
         joined = text.replace("\r", "").replace("\n", "") if "\n" in text else ""
         for form, label in self._forms:
             if joined and form in joined:
-                text = re.sub(r"[\r\n]*".join(map(re.escape, form)), label, text)
+                for wrapped in set(re.findall(r"[\r\n]*".join(map(re.escape, form)), text)):
+                    text = text.replace(wrapped, put(label, wrapped))
         return text
 
 
@@ -72,15 +84,16 @@ class _Cut:
                 self._parts.setdefault(form[:CUT], []).append(form)
                 self._parts.setdefault(form[-CUT:], []).append(form)
 
-    def without_rest(self, text: str) -> str:
+    def without_rest(self, text: str, put: Put) -> str:
         """The text without them."""
         for part, forms in self._parts.items():
             at = text.find(part)
             while at >= 0:
                 begin = min(_back(text, form, at) for form in forms)
                 end = max(_forth(text, form, at) for form in forms)
-                text = f"{text[:begin]}{self._label}{text[end:]}"
-                at = text.find(part, begin + len(self._label))
+                stands = put(self._label, text[begin:end])
+                text = f"{text[:begin]}{stands}{text[end:]}"
+                at = text.find(part, begin + len(stands))
         return text
 
 

@@ -11,7 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HomeError
 from hermes_agent.host.files import locked, read_small, write_private
 from hermes_agent.host.paths import Home, environment
-from hermes_agent.host.redaction import MARKER, Redaction
+from hermes_agent.host.redaction import MARKER, Redaction, as_long
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?P<value>.*?)\s*")
@@ -93,10 +93,21 @@ class Secrets:
 
     def redact(self, text: str) -> str:
         """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
+        text = self._hiding.hide(text)
+        return _shapes().sub("[secret]", text) if any(mark in text for mark in MARKS) else text
+
+    def mask(self, text: str) -> str:
+        """The same, with as many bytes as before: what stands in place of a secret is cut or filled up."""
+        text = self._hiding.hide(text, as_long)
+        if not any(mark in text for mark in MARKS):
+            return text
+        return _shapes().sub(lambda found: as_long("[secret]", found[0]), text)
+
+    @property
+    def _hiding(self) -> Redaction:
         if self._redaction is None:
             self._redaction = Redaction(self._values())
-        text = self._redaction.hide(text)
-        return _shapes().sub("[secret]", text) if any(mark in text for mark in MARKS) else text
+        return self._redaction
 
     def _values(self) -> dict[str, str]:
         outside = [name for name in self.variables if name in self._asked or TELLING.search(name)]

@@ -166,7 +166,7 @@ def choose(
     vendor, model = _named(settings, secrets) if settings.default else _first_ready(settings, secrets, sign_ins)
     region = _region(vendor, settings, secrets)
     base_url = _address(vendor, region, settings, secrets)
-    if not base_url and not vendor.server:
+    if not base_url and not vendor.server and not vendor.mixes:
         raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. {vendor.address}.")
     if not model:
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
@@ -209,7 +209,7 @@ def has_own_address(vendor: str) -> bool:
     if vendor not in VENDORS:
         return False
     facts = load_vendor(vendor)
-    return bool(facts.base_url or facts.server)
+    return bool(facts.base_url or facts.server or facts.mixes)
 
 
 def _named(settings: ModelSettings, secrets: Secrets) -> tuple[Vendor, str]:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,7 @@ Schema = dict[str, Any]
 
 DEEPEST = 32
 HASH = 8
+REMEMBERED = 32
 COMBINATORS = ("anyOf", "oneOf", "allOf")
 # Keywords whose value is a schema, a list of schemas, or schemas by name.
 ONE = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
@@ -61,6 +62,9 @@ class SetAside:
     reason: str
 
 
+Fitted: TypeAlias = tuple[tuple[ToolSchema, ...], tuple[SetAside, ...]]
+
+
 def wire_name(name: str, rules: ToolRules) -> str:
     """The name as a dialect takes it: itself, or what is safe of it and a hash of it."""
     if rules.fits(name):
@@ -71,8 +75,24 @@ def wire_name(name: str, rules: ToolRules) -> str:
     return f"{lead}{safe}_{digest}"
 
 
-def fitted(tools: Iterable[ToolSchema], rules: ToolRules) -> tuple[tuple[ToolSchema, ...], tuple[SetAside, ...]]:
-    """The tools as the dialect takes them, in their order, and those that it cannot be offered."""
+_remembered: dict[tuple[int, ToolRules], tuple[tuple[ToolSchema, ...], Fitted]] = {}
+
+
+def fitted(tools: Iterable[ToolSchema], rules: ToolRules) -> Fitted:
+    """The tools as the dialect takes them, in their order, and those that it cannot be offered. Many conversations
+    have the same tools: those of the last few are remembered."""
+    given = tuple(tools)
+    known = _remembered.get((id(given), rules))
+    if known is not None and known[0] is given:
+        return known[1]
+    if len(_remembered) >= REMEMBERED:
+        _remembered.clear()
+    found = _fitted(given, rules)
+    _remembered[id(given), rules] = (given, found)
+    return found
+
+
+def _fitted(tools: Iterable[ToolSchema], rules: ToolRules) -> Fitted:
     good: list[ToolSchema] = []
     aside: list[SetAside] = []
     for tool in tools:

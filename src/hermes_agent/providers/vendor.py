@@ -73,7 +73,7 @@ class Vendor:
     `default_model` is asked where a person named none; empty: one must be named. `model_prefix` stands before names
     that have no slash. `catalogue` names a vendor whose models these are, where this one's are not known.
     `window_probe` names a coroutine (`module:attribute`) that asks the server for a model's `windows.Window`.
-    `free` says that requests cost nothing.
+    `free` says that requests cost nothing. `mixes` says that its models are mixtures of others': section `moa`.
     """
 
     name: str
@@ -98,5 +98,6 @@ class Vendor:
     headers: tuple[tuple[str, str], ...] = ()
     quirks: Quirks = field(default_factory=Quirks)
     window_probe: str = ""
+    mixes: bool = False
     server: str = ""
     free: bool = False

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from shlex import quote
 
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.sandbox.cgroup import processes_at_most
+from hermes_agent.sandbox.cgroup import processes_at_most, thread_in
 from hermes_agent.sandbox.jail import CannotJail, Cell, Walls
 from hermes_agent.sandbox.wrapper import CLAIM
 
@@ -46,17 +47,22 @@ class Bubblewrap:
         self._walls = walls
         self._shell = shutil.which("sh") or "/bin/sh"
         self._cgroup = processes_at_most(walls.processes) if os.geteuid() == 0 else ""
+        self._thread = thread_in(self._cgroup)
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. The claim is made, and the limit set, by a shell that stands outside and becomes bwrap."""
         inner = ["--", *self._limited(argv)]
         line = " ".join(map(quote, [*self.arguments(cell), *inner]))
-        steps = [CLAIM, f"echo $$ >{quote(self._cgroup)} || exit 125" if self._cgroup else "", f"exec {line}"]
+        moves = self._cgroup and self._thread is None
+        steps = [CLAIM, f"echo $$ >{quote(self._cgroup)} || exit 125" if moves else "", f"exec {line}"]
         script = "\n".join(filter(None, steps))
         if len(script) < 120_000:
-            return start_detached([self._shell, "-c", script], cwd=str(cell.folder), env=env, stdin=stdin, out=out)
-        (cell.folder / "launch").write_text(script)
-        return start_detached([self._shell, "./launch"], cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+            words = [self._shell, "-c", script]
+        else:
+            (cell.folder / "launch").write_text(script)
+            words = [self._shell, "./launch"]
+        start = partial(start_detached, words, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+        return start() if self._thread is None else self._thread.submit(start).result()
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
         """bwrap's call, up to the program."""
@@ -82,13 +88,14 @@ class Bubblewrap:
         """Parents before what is in them; where a path is both, it is hidden."""
         walls = self._walls
         open_ = [*walls.writable, *([cell.workspace] if cell else [])]
-        wanted = {os.path.realpath(path): "--bind" for path in open_}
+        wanted = {os.path.realpath(path): "--ro-bind" for path in walls.readable}
+        wanted |= {os.path.realpath(path): "--bind" for path in open_}
         wanted |= {os.path.realpath(path): "hide" for path in walls.hidden}
         for path in sorted(wanted, key=lambda path: path.count("/")):
             if wanted[path] == "hide":
                 yield from _hide(path)
             elif Path(path).exists():
-                yield from ("--bind", path, path)
+                yield from (wanted[path], path, path)
         if cell is not None:
             yield from _record(cell)
         if walls.network:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 
@@ -48,6 +48,9 @@ class ChosenPlace:
 
     async def directory(self, shell: str) -> str:
         return await self._place.directory(shell)
+
+    async def exported(self, shell: str) -> Mapping[str, str]:
+        return await self._place.exported(shell)
 
     async def get(self, path: str, folder: str = "") -> bytes:
         return await self._place.get(path, folder)

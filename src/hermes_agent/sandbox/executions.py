@@ -112,6 +112,14 @@ def read_part(path: Path, start: int, limit: int) -> bytes:
         return file.read(limit)
 
 
+def cover_part(path: Path, start: int, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.pwrite(handle, data, start)
+    finally:
+        os.close(handle)
+
+
 def read_text(path: Path) -> str:
     try:
         return path.read_text(errors="surrogateescape")

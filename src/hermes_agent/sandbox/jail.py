@@ -24,12 +24,13 @@ class Walls:
     """What holds for every command of a jailed place.
 
     `writable` are absolute paths that may be changed (beside the folder where the command's session works), `hidden`
-    ones that are not even seen. `processes` and `tmp_mb` bound how many processes run and how much `/tmp` holds, where
-    the kind of jail can.
+    ones that are not even seen, `readable` ones inside of those that are seen and cannot be changed. `processes` and
+    `tmp_mb` bound how many processes run and how much `/tmp` holds, where the kind of jail can.
     """
 
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
     network: bool = False
     processes: int = 512
     tmp_mb: int = 512

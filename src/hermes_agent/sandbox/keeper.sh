@@ -196,6 +196,12 @@ part() { # ID START BYTES: ok, then that part of its output
     tail -c "+$(($2 + 1))" "$root/$1/out" | head -c "$3"
 }
 
+cover() { # ID START, bytes as input: ok; puts them over that part of its output, whatever is added to it meanwhile
+    size=4096
+    [ $(($2 % size)) = 0 ] || size=1
+    dd of="$root/$1/out" bs="$size" seek="$(($2 / size))" conv=notrunc 2>/dev/null && echo ok || echo "fail The output cannot be written."
+}
+
 send() { # ID, bytes as input: ok; fail
     begun "$1"
     if ! lives "$f/pid" || [ -f "$f/exit" ] || [ ! -p "$f/in" ]; then

@@ -107,6 +107,8 @@ class Landlock:
         """What is allowed, by path; a later rule for the same path stands in place of the earlier."""
         for path in _seen("/", self._hidden):
             yield path, READ
+        for path in self._walls.readable:
+            yield os.path.realpath(path), READ
         for device in DEVICES:
             yield f"/dev/{device}", READ | WRITE_FILE | IOCTL_DEV
         for path in (*self._walls.writable, cell.workspace, str(temporary)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
@@ -69,6 +70,8 @@ class Running(Protocol):
     - `poll` answers at once: None while it runs;
     - output (both streams, in the order written) is kept whole; `read` gives up to `limit` bytes from `start` on, while
       it runs too, empty at the present end; `output_path` is where the model finds the whole;
+    - `cover` puts bytes over what is in the output from `start` on, while the command runs too; the output stays as
+      long as it is;
     - `write` sends bytes to the input of a background command, and raises `PlaceFailed` for any other;
     - `kill` ends the command and everything that it started, whatever signals those ignore and whatever session they
       moved to, and returns within two seconds, True when nothing is left; after it `wait` returns.
@@ -94,6 +97,8 @@ class Running(Protocol):
 
     async def read(self, start: int, limit: int) -> bytes: ...
 
+    async def cover(self, start: int, data: bytes) -> None: ...
+
     async def write(self, data: bytes) -> None: ...
 
     async def signal(self, number: int) -> None: ...
@@ -112,6 +117,8 @@ class Place(Protocol):
       where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
+    - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
+      it is not, or the shell was not used yet;
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
@@ -131,6 +138,8 @@ class Place(Protocol):
     async def list(self, group: str) -> tuple[str, ...]: ...
 
     async def directory(self, shell: str) -> str: ...
+
+    async def exported(self, shell: str) -> Mapping[str, str]: ...
 
     async def get(self, path: str, folder: str = "") -> bytes: ...
 

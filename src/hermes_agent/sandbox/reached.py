@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -102,6 +102,10 @@ class ReachedPlace:
             return ""
         _, _, rest = await ask(reach, "directory", shell)
         return rest.decode(errors="surrogateescape").removesuffix("\n")
+
+    async def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
+        """Another machine would have to be asked before each command."""
+        return {}
 
     async def get(self, path: str, folder: str = "") -> bytes:
         _, _, rest = await ask(await self._ways.near(path, folder), "get", path, str(MOST_MOVED))
@@ -203,6 +207,13 @@ class ReachedRunning:
             return (self._said.output or b"")[start : start + limit]
         _, _, rest = await ask(self._reach, "part", self.exec_id, str(start), str(limit))
         return rest
+
+    async def cover(self, start: int, data: bytes) -> None:
+        await ask(self._reach, "cover", self.exec_id, str(start), data=data)
+        if self._said.output is not None:
+            before = self._said.output
+            after = (before[:start] + data + before[start + len(data) :])[: len(before)]
+            self._said = replace(self._said, output=after if start < len(before) else before)
 
     async def write(self, data: bytes) -> None:
         await ask(self._reach, "send", self.exec_id, data=data)

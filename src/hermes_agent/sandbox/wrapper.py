@@ -21,6 +21,11 @@ CLAIM = """\
 set -C; { IFS= read -r _h </proc/$$/stat || _h=$$; } 2>/dev/null; echo "$_h" >pid || exit 125; set +C; unset _h"""
 
 
+_EXPORTED = re.compile(
+    r"^(?:declare -x|export) (\w+)(?:=(.*?))?(?=^(?:declare -x|export) \w|\Z)", re.MULTILINE | re.DOTALL
+)
+_PIECES = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
 
@@ -91,3 +96,15 @@ def kept_directory(kept: str) -> str:
     """The directory that the first line of a kept shell's file notes; empty where there is none."""
     first, _, _ = kept.partition("\n")
     return first.removeprefix(COMMENT) if first.startswith(COMMENT) else ""
+
+
+def kept_variables(kept: str) -> dict[str, str]:
+    """The exported variables in a kept shell's file, as `export -p` of bash or of a plain sh writes them."""
+    return {found[1]: _unquoted(found[2] or "") for found in _EXPORTED.finditer(kept)}
+
+
+def _unquoted(value: str) -> str:
+    value = value.removesuffix("\n")
+    if value.startswith("'"):
+        return "".join(plain or quoted for plain, quoted in _PIECES.findall(value))
+    return re.sub(r"\\([\"\\$`])", r"\1", value[1:-1]) if value.startswith('"') else value

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from hermes_agent.core.errors import ToolError
+from hermes_agent.skills.bundles import BadBundle
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import Card, Parameter, Skill
 from hermes_agent.skills.view import filled, variables_of
@@ -35,11 +36,13 @@ class Invoked:
 
 
 async def invoke(library: Library, line: str, *, workspace: str, session: str, run: Run) -> Invoked | None:
-    """What a line such as `/skill words` or `/one /two words` means; None where its first word is no skill.
+    """What a line such as `/skill words`, `/one /two words` or `/bundle words` means; None where its first word is
+    neither.
 
-    Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used.
+    Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used,
+    `BadBundle` for a bundle that names what there is not.
     """
-    cards, words = await _leading(library, line, workspace)
+    cards, words, said = await _leading(library, line, workspace)
     if not cards:
         return None
     texts = []
@@ -47,16 +50,23 @@ async def invoke(library: Library, line: str, *, workspace: str, session: str, r
         skill = await library.read(card)
         # The words belong to the last of several: the others are given none.
         texts.append(await rendered(library, card, skill, words if card is cards[-1] else "", session, run))
-    return Invoked(names=tuple(card.name for card in cards), text="\n\n".join(texts), words=words)
+    return Invoked(names=tuple(card.name for card in cards), text="\n\n".join([*texts, *said]), words=words)
 
 
-async def preloaded(library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run) -> str:
-    """The text of skills that were asked for before anything was said. Raises `NoSkill`."""
-    texts = []
+async def preloaded(
+    library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run
+) -> tuple[tuple[str, ...], str]:
+    """Skills and bundles that were asked for before anything was said: the skills' names, and their text. Raises
+    `NoSkill`, `BadBundle`."""
+    cards: list[Card] = []
+    said: list[str] = []
     for name in names[:MOST_STACKED]:
-        card = await library.find(name, workspace)
-        texts.append(await rendered(library, card, await library.read(card), "", session, run))
-    return "\n\n".join(texts)
+        bundle = await _bundle(library, name, workspace)
+        cards += bundle[0] if bundle else [await library.find(name, workspace)]
+        said += bundle[1] if bundle else []
+    cards = list({card.name: card for card in cards}.values())
+    texts = [await rendered(library, card, await library.read(card), "", session, run) for card in cards]
+    return tuple(card.name for card in cards), "\n\n".join([*texts, *said])
 
 
 async def rendered(library: Library, card: Card, skill: Skill, words: str, session: str, run: Run) -> str:
@@ -97,20 +107,37 @@ def commands_of(skill: Skill) -> list[str]:
     return COMMAND.findall(skill.body)
 
 
-async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Card], str]:
-    cards: list[Card] = []
+async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Card], str, list[str]]:
+    """The skills that a line begins with, the words behind them, and what their bundles say."""
+    cards: dict[str, Card] = {}
+    said: list[str] = []
     rest = line.strip()
-    while rest.startswith("/") and len(cards) < MOST_STACKED:
+    for _ in range(MOST_STACKED):
         word, _, after = rest.partition(" ")
         name = word[1:]
-        if not name or "/" in name or "\n" in name:
+        if not rest.startswith("/") or not name or "/" in name or "\n" in name:
             break
         try:
-            cards.append(await library.find(name, workspace))
+            bundle = await _bundle(library, name, workspace)
+            found = bundle[0] if bundle else [await library.find(name, workspace)]
         except NoSkill:
             break
+        cards |= {card.name: card for card in found}
+        said += bundle[1] if bundle else []
         rest = after.strip()
-    return cards, rest
+    return list(cards.values()), rest, said
+
+
+async def _bundle(library: Library, name: str, workspace: str) -> tuple[list[Card], list[str]] | None:
+    """The skills of a bundle and what it says; None where there is none of that name. It wins over a skill."""
+    bundle = await asyncio.to_thread(library.bundles.get, name)
+    if bundle is None:
+        return None
+    try:
+        cards = [await library.find(each, workspace) for each in bundle.skills]
+    except NoSkill as error:
+        raise BadBundle(f"The bundle `{name}` cannot be used: {error}") from error
+    return cards, [bundle.instruction] if bundle.instruction else []
 
 
 async def _with_output(library: Library, card: Card, skill: Skill, body: str, run: Run) -> str:

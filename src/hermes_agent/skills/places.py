@@ -1,4 +1,5 @@
-"""Where skills are found: the home's, the project's, folders of others, and those that come with the program."""
+"""Where skills are found: the home's, what was installed, the project's, folders of others, and those that come with
+the program."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.skills.depot.lock import HUB, STORE, Lock, stored
 from hermes_agent.skills.skill import FILE, FOLDERS, Layer
 
 BUNDLED = Path(__file__).parent / "builtin"
@@ -51,6 +53,8 @@ class Places:
     def roots(self, workspace: str = "") -> tuple[Root, ...]:
         """The roots in the order in which their skills win. Looks at the disk."""
         found = [Root(path=self.home, layer=Layer.USER)]
+        if (self.home / HUB / STORE).is_dir():
+            found.append(Root(path=self.home / HUB / STORE, layer=Layer.HUB))
         if workspace and self.project:
             found += _of_project(Path(workspace))
         found += [Root(path=Path(each).expanduser().absolute(), layer=Layer.EXTERNAL) for each in self.external]
@@ -67,6 +71,9 @@ def _of_project(workspace: Path) -> list[Root]:
 
 def found_in(root: Root) -> Iterator[Found]:
     """The skills of a root, one or two folders deep, in no order; a root that is not there holds none."""
+    if root.layer is Layer.HUB:
+        yield from _installed(root.path.parent.parent)
+        return
     left = MOST
     for entry in _folders(root.path, root):
         if stamp := _stamp(entry.path):
@@ -79,6 +86,14 @@ def found_in(root: Root) -> Iterator[Found]:
                 left -= 1
         if left <= 0:
             return
+
+
+def _installed(home: Path) -> Iterator[Found]:
+    """What the lock names; other folders there are not in use."""
+    for name, entry in Lock(home).get().skills.items():
+        folder = stored(home, entry.hash, name)
+        if stamp := _stamp(str(folder)):
+            yield Found(folder=folder, category="", stamp=stamp)
 
 
 def _folders(path: str | Path, root: Root) -> Iterator[os.DirEntry[str]]:

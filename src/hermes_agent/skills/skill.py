@@ -16,11 +16,13 @@ FOLDERS = ("references", "templates", "scripts", "assets")
 class Layer(StrEnum):
     """Where a skill was found; the earlier wins over another of the same name.
 
-    `user`: the home's own, made by the person or by the agent; `project`: the folder that the session works in;
-    `external`: `skills.external_dirs`, never written; `bundled`: what comes with the program, never written.
+    `user`: the home's own, made by the person or by the agent; `hub`: what was installed from a repository, never
+    written; `project`: the folder that the session works in; `external`: `skills.external_dirs`, never written;
+    `bundled`: what comes with the program, never written.
     """
 
     USER = "user"
+    HUB = "hub"
     PROJECT = "project"
     EXTERNAL = "external"
     BUNDLED = "bundled"

@@ -14,12 +14,28 @@ from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_pr
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """`pinned` are names that every new prompt shows and nobody but the person changes; `trusted` maps a name to the
     hash of the SKILL.md whose commands may run; `removed` maps a bundled skill that was taken away to the hash that it
-    had; `bases` maps a changed copy of a bundled or external skill to the hash of what it was copied from."""
+    had; `bases` maps a changed copy to the layer and the hash of what it was copied from, `hub:sha256:...`."""
 
     pinned: tuple[str, ...] = ()
     trusted: dict[str, str] = {}
     removed: dict[str, str] = {}
     bases: dict[str, str] = {}
+
+
+def base_of(state: State, name: str) -> tuple[str, str]:
+    """The layer and the hash of what a changed copy was made from; empty where it is no copy."""
+    layer, _, found = state.bases.get(name, "").partition(":")
+    return (layer, found) if found else ("", "")
+
+
+def based(name: str, layer: str, found: str) -> Callable[[State], State]:
+    """The change that says what a copy was made from; with no hash, that it is none."""
+
+    def change(state: State) -> State:
+        others = {key: value for key, value in state.bases.items() if key != name}
+        return msgspec.structs.replace(state, bases={**others, name: f"{layer}:{found}"} if found else others)
+
+    return change
 
 
 class StateFile:

@@ -62,12 +62,13 @@ class SkillVersions:
         state = VersionState.DONE if done else VersionState.DROPPED
         await self._store.write(lambda tx: self._store.versions.settle(tx, version, state), durable=False)
 
-    async def notice(self, name: str, folder: Path) -> None:
-        """Bring the ledger in step with the files: settle what a crash left, record what was changed by hand."""
+    async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> None:
+        """Bring the ledger in step with the files: settle what a crash left, record what was changed beside it, by hand
+        unless another `author` is known."""
         there = {f"{name}/{path.relative_to(folder)}": path for path in own_files(folder)}
         for item in dict.fromkeys([*there, *await self.items(name)]):
             content = read_small(there[item], LARGEST * 4) if item in there else None
-            await self._noticed(item, content)
+            await self._noticed(item, content, author)
 
     async def items(self, name: str) -> list[str]:
         """The files of a skill that ever were."""
@@ -97,7 +98,7 @@ class SkillVersions:
         first = await self._store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
         return BORN[first[-1].change.author] if first else Owner.USER
 
-    async def _noticed(self, item: str, content: bytes | None) -> None:
+    async def _noticed(self, item: str, content: bytes | None, author: Author) -> None:
         last = await self._store.versions.latest(Kind.SKILL, item)
         while last is not None and last.state is VersionState.INTENDED:
             reached = content == last.change.after or content != last.change.before
@@ -107,7 +108,8 @@ class SkillVersions:
                 break
         known = last.change.after if last else None
         if content != known:
-            change = self._change(item, known, content, By(author=Author.OWNER), "edit by hand", "")
+            action = "edit by hand" if author is Author.OWNER else "installed"
+            change = self._change(item, known, content, By(author=author), action, "")
             await self._keep(change, VersionState.DONE)
 
     def _change(self, item: str, before: bytes | None, after: bytes | None, by: By, action: str, act: str) -> Change:

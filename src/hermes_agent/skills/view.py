@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -38,23 +39,25 @@ def whole(card: Card, skill: Skill, session: str) -> str:
 
 
 def files_of(folder: Path) -> list[str]:
-    """The support files, relative to the folder, by name."""
-    found = [
-        str(path.relative_to(folder))
-        for name in FOLDERS
-        if not (folder / name).is_symlink()
-        for path in sorted((folder / name).rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    ]
-    return found[:MOST_FILES]
+    """The files beside SKILL.md, relative to the folder, by name; others put some outside the four folders."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        paths = (Path(place, name) for name in names if not name.startswith("."))
+        found += [str(path.relative_to(folder)) for path in paths if path.is_file() and not path.is_symlink()]
+        if len(found) > MOST_FILES:
+            break
+    return sorted(each for each in found if each != FILE)[:MOST_FILES]
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The path of a support file. Raises `ToolError` for one outside the four folders, or that a link leads out of the
-    skill."""
+def inside(folder: Path, name: str, *, anywhere: bool = False) -> Path:
+    """The path of a support file. Raises `ToolError` for one outside the four folders (`anywhere`: outside the skill),
+    or that a link leads out of the skill."""
     parts = Path(name).parts
-    if "\0" in name or Path(name).is_absolute() or ".." in parts or len(parts) < 2 or parts[0] not in FOLDERS:
-        raise ToolError(f"`{name[:200]}` is no support file: those stand in {', '.join(FOLDERS)}, inside the skill.")
+    apart = not anywhere and (len(parts) < 2 or parts[0] not in FOLDERS)
+    if apart or "\0" in name or Path(name).is_absolute() or not parts or any(each.startswith(".") for each in parts):
+        where = "inside the skill" if anywhere else f"in {', '.join(FOLDERS)}, inside the skill"
+        raise ToolError(f"`{name[:200]}` is no support file: those stand {where}.")
     path = folder.joinpath(*parts)
     step = folder
     for part in parts:
@@ -66,7 +69,7 @@ def inside(folder: Path, name: str) -> Path:
 
 def file_text(card: Card, name: str) -> str:
     """The text of a support file, or of SKILL.md. Raises `ToolError`."""
-    path = card.path / FILE if name == FILE else inside(card.path, name)
+    path = inside(card.path, name, anywhere=True)
     if not path.is_file():
         files = ", ".join(files_of(card.path)) or "none"
         raise ToolError(f"The skill `{card.name}` has no file `{name[:200]}`.", hint=f"Its files: {files}.")

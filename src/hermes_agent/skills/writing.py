@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hashlib
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +20,13 @@ from hermes_agent.host.held import held
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
 from hermes_agent.skills.changes import By, Written
+from hermes_agent.skills.depot.depot import Depot
+from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
 from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
+from hermes_agent.skills.state import base_of, based
+from hermes_agent.skills.swap import mend, swap_folder
 from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
 from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author
@@ -52,7 +55,7 @@ class Writer:
 
     async def create(self, name: str, text: str, by: By, category: str = "") -> Written:
         """A new skill. Raises `ToolError` for a name that is taken, by whatever layer, or a text that is no skill."""
-        self._check_new(name, text, category)
+        _check_new(self.home, name, text, category)
         async with self._held():
             if await self.library.same_name(name):
                 raise ToolError(f"There is a skill `{name}` already.", hint="Change it with patch or edit.")
@@ -106,6 +109,8 @@ class Writer:
             await self._may(card, by)
             if by.author is not Author.OWNER and name in self.library.state.get().pinned:
                 raise Refused(f"The person pinned `{name}`: only they put it aside.")
+            if card.layer is Layer.HUB:
+                raise ToolError(f"`{name}` was installed: only the person takes it away (`hermes skills uninstall`).")
             if card.layer is Layer.EXTERNAL:
                 raise ToolError(
                     f"`{name}` stands in {card.folder}, which is never written: `skills.disabled` hides it."
@@ -136,22 +141,55 @@ class Writer:
             number = await self._move(name, aside, self.home / name, by, "restore")
             return Written(name=name, file=FILE, version=number)
 
+    async def copy(self, name: str, by: By) -> Written:
+        """A copy in the home of a skill that is never written where it is; it wins over the original from then on."""
+        async with self._held():
+            folder = await self._own(name, by, "")
+            return Written(name=name, file=FILE, version=0, folder=str(folder))
+
     async def revert(self, name: str, number: int, by: By) -> Written:
         """Every file as it was after that version, to the byte."""
         async with self._held():
             card = await self.library.find(name) if await self.library.same_name(name) else None
             folder = card.path if card is not None and card.layer is Layer.USER else self.home / name
-            await self.versions.notice(name, folder)
+            await self.notice(name)
+            if card is not None and folder != card.path:
+                await self._based_on(card)
             files = {
                 item.removeprefix(f"{name}/"): content
                 for item, content in (await self.versions.at(name, number)).items()
             }
-            return await self._put(name, folder, files, by, f"revert to {number}")
+            return await self._at_once(name, folder, files, by, f"revert to {number}")
+
+    async def update(self, name: str, changes: Mapping[str, bytes | None], by: By) -> Written:
+        """Several files of the home's own skill at once: all of them or none, whatever happens."""
+        async with self._held():
+            card = await self.library.find(name)
+            if card.layer is not Layer.USER:
+                raise ToolError(f"`{name}` has no copy in the home to update.")
+            await self.versions.notice(name, card.path)
+            return await self._at_once(name, card.path, changes, by, "update")
+
+    async def mend(self) -> None:
+        """Finish or take back what a killed program left half-way."""
+        async with self._held():
+            pass
+
+    async def notice(self, name: str, workspace: str = "") -> None:
+        """Bring the ledger in step with the files of a skill: the home's own, or else those that were installed."""
+        cards = [
+            each for each in await self.library.same_name(name, workspace) if each.layer in (Layer.USER, Layer.HUB)
+        ]
+        author = Author.HUB if cards and cards[0].layer is Layer.HUB else Author.OWNER
+        await self.versions.notice(name, cards[0].path if cards else self.home / name, author)
 
     async def owner(self, card: Card) -> Owner:
         """Whose a skill is."""
-        if card.layer is Layer.BUNDLED or card.name in (await asyncio.to_thread(self.library.state.get)).bases:
-            return Owner.BUNDLED
+        if card.layer in (Layer.BUNDLED, Layer.HUB):
+            return Owner(card.layer.value)
+        state = await asyncio.to_thread(self.library.state.get)
+        if card.layer is Layer.USER and card.name in state.bases:
+            return Owner.HUB if base_of(state, card.name)[0] == Layer.HUB else Owner.BUNDLED
         return await self.versions.owner(card.name) if card.layer is Layer.USER else Owner.USER
 
     async def _own(self, name: str, by: By, workspace: str) -> Path:
@@ -163,16 +201,20 @@ class Writer:
             return card.path
         if card.layer is Layer.PROJECT:
             raise ToolError(f"`{name}` belongs to the project ({card.folder}).", hint="Change its files there.")
-        copied = {
-            str(path.relative_to(card.path)): path.read_bytes()
-            for path in await asyncio.to_thread(own_files, card.path)
-        }
-        base = hashlib.sha256(copied[FILE]).hexdigest()
-        folder = self.home / name
+        files = await self._based_on(card)
+        copied = {file: each.content for file, each in files.items()}
         copier = By(author=Author.HUB, principal=by.principal, session=by.session, first=by.first, last=by.last)
-        await self._put(name, folder, copied, copier, "copy")
-        self.library.state.change(lambda state: msgspec.structs.replace(state, bases={**state.bases, name: base}))
-        return folder
+        runs = {file for file, each in files.items() if each.runs}
+        await self._at_once(name, self.home / name, copied, copier, "copy", runs)
+        return self.home / name
+
+    async def _based_on(self, card: Card) -> dict[str, Content]:
+        """Keep the files that a copy is made from, for the merge of a later update; the files."""
+        files = await asyncio.to_thread(files_of_folder, card.path)
+        found = hash_of_files(files)
+        await asyncio.to_thread(self.library.state.change, based(card.name, card.layer.value, found))
+        await asyncio.to_thread(Depot(self.home).keep, card.name, files, found)
+        return files
 
     async def _may(self, card: Card, by: By) -> None:
         if by.author not in BESIDE:
@@ -182,20 +224,12 @@ class Writer:
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
             raise Refused(f"A person wrote `{card.name}`: it may only be proposed to change it.")
 
-    def _check_new(self, name: str, text: str, category: str) -> None:
-        problems = [*name_problems(name), *(name_problems(category) if category else ())]
-        if problems:
-            raise BadSkill(" ".join(problems))
-        read(text, name)
-        taken = {each.name.casefold(): each.name for each in self.home.iterdir()} if self.home.is_dir() else {}
-        if (other := taken.get(name.casefold(), name)) != name:
-            raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
-
     async def _put(self, name: str, folder: Path, files: Mapping[str, bytes | None], by: By, action: str) -> Written:
-        self._guard(files, by)
+        if self.guarded and by.author is not Author.OWNER:
+            _guard(files)
         act, number, last = self.ids.short(), 0, FILE
         for file, content in files.items():
-            path = folder / FILE if file == FILE else inside(folder, file)
+            path = inside(folder, file, anywhere=True)
             before = await asyncio.to_thread(read_small, path, LARGEST * 4)
             if before == content:
                 continue
@@ -206,8 +240,30 @@ class Writer:
         await self.library.forget()
         return Written(name=name, file=last, version=number, folder=str(folder))
 
+    async def _at_once(
+        self,
+        name: str,
+        folder: Path,
+        changes: Mapping[str, bytes | None],
+        by: By,
+        action: str,
+        runs: Collection[str] = (),
+    ) -> Written:
+        """Several files in one step: all of them or none, whatever happens."""
+        act, numbers = self.ids.short(), []
+        for file, after in changes.items():
+            before = await asyncio.to_thread(read_small, inside(folder, file, anywhere=True), LARGEST * 4)
+            if before != after:
+                numbers.append(await self.versions.intend(f"{name}/{file}", before, after, by, action, act))
+        if numbers:
+            await asyncio.to_thread(swap_folder, self.home, folder, changes, act, runs)
+        for number in numbers:
+            await self.versions.settle(number, done=True)
+        await self.library.forget()
+        return Written(name=name, file=FILE, version=numbers[-1] if numbers else 0, folder=str(folder))
+
     async def _move(self, name: str, old: Path, new: Path, by: By, action: str) -> int:
-        await self.versions.notice(name, old if action == "archive" else self.home / name)
+        await (self.versions.notice(name, old) if action == "archive" else self.notice(name))
         act, numbers = self.ids.short(), []
         for path in await asyncio.to_thread(own_files, old):
             content = await asyncio.to_thread(path.read_bytes)
@@ -220,16 +276,6 @@ class Writer:
         await self.library.forget()
         return numbers[0] if numbers else 0
 
-    def _guard(self, files: Mapping[str, bytes | None], by: By) -> None:
-        if not self.guarded or by.author is Author.OWNER:
-            return
-        for file, content in files.items():
-            found = [
-                each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK
-            ]
-            if found:
-                raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
-
     async def _say_removed(self, name: str) -> None:
         self.library.state.change(
             lambda state: msgspec.structs.replace(state, removed={**state.removed, name: REMOVED_BY_HAND})
@@ -239,7 +285,25 @@ class Writer:
     async def _held(self) -> AsyncIterator[None]:
         await asyncio.to_thread(self.home.mkdir, PRIVATE_FOLDER, parents=True, exist_ok=True)
         async with self._turn, held(self.home / ".lock"):
+            await asyncio.to_thread(mend, self.home)
             yield
+
+
+def _check_new(home: Path, name: str, text: str, category: str) -> None:
+    problems = [*name_problems(name), *(name_problems(category) if category else ())]
+    if problems:
+        raise BadSkill(" ".join(problems))
+    read(text, name)
+    taken = {each.name.casefold(): each.name for each in home.iterdir()} if home.is_dir() else {}
+    if (other := taken.get(name.casefold(), name)) != name:
+        raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
+
+
+def _guard(files: Mapping[str, bytes | None]) -> None:
+    for file, content in files.items():
+        found = [each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK]
+        if found:
+            raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
 
 
 def _swap(path: Path, content: bytes | None) -> None:

@@ -16,17 +16,24 @@ LEAST_CACHED = 1_024
 # A share of the question before, less than which was found: some providers cache in steps.
 FOUND = 0.5
 KEPT_SECONDS = 300.0
-ROWS = """
+# What goes on from the request before; the others are questions of their own each time.
+CONVERSES = ("chat", "review")
+ROWS = f"""
 SELECT session, purpose, provider, model, credential, prefix, at, call_id, input, cached, cache_write, shape
-FROM usage WHERE at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok'
+FROM usage WHERE at >= $1 AND shape <> '' AND known = 1 AND outcome = 'ok' AND purpose IN {CONVERSES}
 ORDER BY session, purpose, at, call_id
+"""
+# What in the log takes the beginning of a conversation away, between two requests.
+WRITERS = {"compacted": "a compaction", "undone": "an undo"}
+WROTE = f"""
+SELECT kind FROM entry WHERE session = $1 AND at >= $2 AND at <= $3 AND kind IN {tuple(WRITERS)} ORDER BY number LIMIT 1
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Break:
     """A request for which `expected` tokens could have come from the provider's cache and `cached` did; `changed` names
-    the first thing that was other than in the request before it."""
+    the first thing that was other than in the request before it, and who changed it, where the log tells."""
 
     at: float
     session: str
@@ -100,9 +107,18 @@ class Breaks:
         old_shape, new_shape = read_shape(before.shape), read_shape(after.shape)
         changed = first_change(old_shape, new_shape) if old_shape and new_shape else ""
         passed = after.at - before.at
-        if changed or passed <= KEPT_SECONDS:
-            return changed or "nothing here: the provider did not find it"
+        if changed:
+            return changed + await self._writer(before, after)
+        if passed <= KEPT_SECONDS:
+            return "nothing here: the provider did not find it"
         return f"nothing here: {passed / 60:.0f} minutes had passed"
+
+    async def _writer(self, before: _Call, after: _Call) -> str:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(WROTE, before.session, before.at, after.at)
+
+        row = await self._engine.read(query)
+        return f" (by {WRITERS[row[0]]})" if row else ""
 
 
 def first_section(old: FrozenPrefix, new: FrozenPrefix) -> str:

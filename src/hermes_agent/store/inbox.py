@@ -44,6 +44,7 @@ SETTLE = (
     "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, error = '', ready_at = 0, "
     "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
 )
+AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"
 FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
 
 
@@ -148,9 +149,15 @@ class Inbox:
 
     async def find(self, source: str, source_id: str) -> Mail | None:
         """Where the message of that identity stands."""
+        return await self._mail(FIND, source, source_id)
 
+    async def at(self, row: int) -> Mail | None:
+        """Where the message of that row stands."""
+        return await self._mail(AT, row)
+
+    async def _mail(self, sql: str, *key: str | int) -> Mail | None:
         async def query(tx: Transaction) -> Row | None:
-            return await tx.row(FIND, source, source_id)
+            return await tx.row(sql, *key)
 
         row = await self._engine.read(query)
         return None if row is None else Mail(id=row[0], session=row[1], state=row[2], reason=row[3])

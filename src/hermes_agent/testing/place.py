@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
@@ -76,6 +76,14 @@ class FakeRunning:
     async def read(self, start: int, limit: int) -> bytes:
         return self._play.output[start : start + limit]
 
+    def goes_on(self, output: bytes) -> None:
+        """It writes more."""
+        self._play = replace(self._play, output=self._play.output + output)
+
+    async def cover(self, start: int, data: bytes) -> None:
+        before = self._play.output
+        self._play = replace(self._play, output=before[:start] + data + before[start + len(data) :])
+
     async def write(self, data: bytes) -> None:
         if not self._command.background:
             raise PlaceFailed("The input of a command in the foreground is empty.")
@@ -144,6 +152,9 @@ class FakePlace:
     async def directory(self, shell: str) -> str:
         kept = [each for each in self.started if each.command.shell == shell and each.command.keeps]
         return kept[-1].cwd if kept else ""
+
+    async def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
+        return {}
 
     async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape
         if path not in self.files:

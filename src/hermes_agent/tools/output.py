@@ -4,15 +4,63 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
-from hermes_agent.sandbox.place import Place, Running
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.tasks import spawn
+from hermes_agent.sandbox.place import Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned, head_and_tail, is_binary
 
 SAMPLE = 8192
 LENT = ".lent"
 """The end of a file's name that a command is given a secret's value in."""
-LOOKED_THROUGH, LOOKED_THROUGH_LENT = 8 << 20, 64 << 20  # bytes of output, the second of commands with a secret
-REMOVED = b"[the output of a command with a secret was too large to look through, and is not kept]\n"
+REWRITTEN = 8 << 20
+"""Bytes of an ended output that is kept anew, with the names of its secrets. In a larger one, and while a command runs,
+they are covered where they stand."""
+CHUNK, OVERLAP = 4 << 20, 16 << 10
+"""Bytes that are looked through at a time, and how many of them were before: a secret that was only half written, or
+whose other half came with the next part, is found then. Multiples of `BLOCK`."""
+BLOCK = 4096
+COVER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hiding:
+    """What takes secrets out of texts: `redact` with their names in their place, `mask` without changing how many bytes
+    there are."""
+
+    redact: Callable[[str], str] = str
+    mask: Callable[[str], str] = str
+
+
+class Cover:
+    """Covers the secrets in what a command wrote, also while it writes on; each part is looked through once."""
+
+    def __init__(self, running: Running, hiding: Hiding) -> None:
+        self._running = running
+        self._hiding = hiding
+        self._done = 0
+        self._turn = asyncio.Lock()
+
+    async def catch_up(self) -> None:
+        """Look through what is new. Raises `PlaceFailed`."""
+        async with self._turn:
+            size = await self._running.size()
+            while self._done < size:
+                start = max(0, self._done - OVERLAP) // BLOCK * BLOCK
+                raw = await self._running.read(start, CHUNK)
+                if start + len(raw) <= self._done:
+                    return
+                await self._cover(start, raw)
+                self._done = start + len(raw)
+
+    async def _cover(self, start: int, raw: bytes) -> None:
+        masked = await asyncio.to_thread(_changed, raw, self._hiding.mask)
+        if masked == raw or len(masked) != len(raw):
+            return
+        for at in range(0, len(raw), BLOCK):
+            if raw[at : at + BLOCK] != masked[at : at + BLOCK]:
+                await self._running.cover(start + at, masked[at : at + BLOCK])
 
 
 async def shown_output(running: Running, caps: Caps) -> str:
@@ -29,20 +77,47 @@ async def shown_output(running: Running, caps: Caps) -> str:
     return head_and_tail(text, cleaned(tail.decode("utf-8", "replace")).removesuffix("\n"), caps, left_out=note)
 
 
-async def hide_kept(running: Running, place: Place, redact: Callable[[str], str]) -> None:
-    """Take secrets out of what the place keeps of an ended command's output. One that is too large to look through is
-    removed where the command was given a secret, and otherwise left as it is. Raises `PlaceFailed`."""
+class Covers:
+    """What covers the outputs of a place's commands, by command, as long as anybody looks at them."""
+
+    def __init__(self, place: Place, hiding: Hiding) -> None:
+        self._place = place
+        self._hiding = hiding
+        self._covers: dict[str, Cover] = {}
+
+    async def catch_up(self, running: Running) -> None:
+        """Cover what is new in a command's output."""
+        cover = self._covers.setdefault(running.exec_id, Cover(running, self._hiding))
+        with suppress(PlaceFailed):  # the next call says what is wrong with the place
+            await cover.catch_up()
+
+    async def keep(self, running: Running) -> None:
+        """Do so from time to time, and at the command's end."""
+        waiting = spawn(running.wait(), name=f"end of {running.exec_id}")
+        try:
+            while not waiting.done():
+                await asyncio.wait([waiting], timeout=COVER_SECONDS)
+                await self.catch_up(running)
+        finally:
+            waiting.cancel()
+
+    async def hide(self, running: Running) -> None:
+        """Take secrets out of what is kept of a command that has ended. Raises `PlaceFailed`."""
+        await hide_kept(running, self._place, self._hiding, self._covers.pop(running.exec_id, None))
+
+
+async def hide_kept(running: Running, place: Place, hiding: Hiding, cover: Cover | None = None) -> None:
+    """Take secrets out of what the place keeps of an ended command's output, which `cover` was at work on before.
+    Raises `PlaceFailed`."""
     size = await running.size()
-    was_lent = LENT in running.command.text
-    if size > (LOOKED_THROUGH_LENT if was_lent else LOOKED_THROUGH):
-        if was_lent:
-            await place.put(running.output_path, REMOVED, running.command.folder)
+    if size > REWRITTEN or cover is not None:
+        await (cover or Cover(running, hiding)).catch_up()
         return
     raw = await running.read(0, size)
-    hidden = _hidden(raw, redact) if size <= SAMPLE else await asyncio.to_thread(_hidden, raw, redact)
+    hidden = _changed(raw, hiding.redact) if size <= SAMPLE else await asyncio.to_thread(_changed, raw, hiding.redact)
     if hidden != raw:
         await place.put(running.output_path, hidden, running.command.folder)
 
 
-def _hidden(raw: bytes, redact: Callable[[str], str]) -> bytes:
-    return redact(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape") if raw else raw
+def _changed(raw: bytes, change: Callable[[str], str]) -> bytes:
+    return change(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape") if raw else raw

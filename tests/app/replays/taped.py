@@ -24,10 +24,10 @@ TAPE = "tape.jsonl"
 
 @asynccontextmanager
 async def recorded(
-    folder: Path, script: Script, *, tools: Sequence[Tool] = (), more: str = "", titles: bool = False
+    folder: Path, script: Script, *, tools: Sequence[Tool] = (), more: str = "", titles: bool = False, model: str = ""
 ) -> AsyncIterator[Place]:
     """A system whose process is recorded into `folder/tape.jsonl`."""
-    options = Options(extra_tools=tuple(tools), tape=Recorder(folder / TAPE, SystemClock()), titles=titles)
+    options = Options(extra_tools=tuple(tools), tape=Recorder(folder / TAPE, SystemClock()), titles=titles, model=model)
     async with place(folder, script, options, more=more) as found:
         yield found
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hermes_agent.cli.commands.prompt import measured
+from hermes_agent.cli.commands.prompt import SAME, Part, differences, measured
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.tools.schema import Quarantined
 from tests.cli.kept import GARDEN, WORK, filled
@@ -40,6 +40,26 @@ def test_two_prompts_are_compared(tmp_path: Path) -> None:
     said = typed(filled(tmp_path), "prompt", "--session", GARDEN, "--against", GARDEN)
 
     assert said.out == "Both prompts are the same, byte for byte.\n"
+
+
+def test_two_prompts_are_compared_line_by_line(tmp_path: Path) -> None:
+    def part(name: str, text: str) -> Part:
+        return Part(name=name, bytes=0, tokens=0, hash="", text=text)
+
+    one, two = (
+        [part("identity", "I\nam Ann"), part("date", "Mon")],
+        [part("identity", "I\nam Bob"), part("date", "Mon")],
+    )
+
+    assert differences(one, two).splitlines() == [
+        "--- identity",
+        "+++ identity",
+        "@@ -1,2 +1,2 @@",
+        " I",
+        "-am Ann",
+        "+am Bob",
+    ]
+    assert typed(filled(tmp_path), "prompt", "--diff", GARDEN, GARDEN).out == f"{SAME}\n"
 
 
 def test_a_session_without_a_prompt_is_told(tmp_path: Path) -> None:

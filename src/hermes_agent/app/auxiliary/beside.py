@@ -17,7 +17,7 @@ from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.model import Model
 from hermes_agent.host.late import late
-from hermes_agent.providers.broker import Broker, Ledger
+from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
 
@@ -70,9 +70,9 @@ class Beside:
             auxiliaries=self._auxiliaries, record=record, ledger=ledger, deck=deck, view=view, deadline=deadline
         )
 
-    def with_eyes(self, model: Broker, record: SessionRecord, ledger: Ledger) -> Model:
+    def with_eyes(self, model: Model, record: SessionRecord, ledger: Ledger, *, sees: bool) -> Model:
         """The model; one that sees no pictures with another that describes them to it, where one is named for that."""
-        if model.sees or not self._auxiliaries.settings.vision.model:
+        if sees or not self._auxiliaries.settings.vision.model:
             return model
         if self._described is None:
             self._described = late(DESCRIBED)(self._cache / "pictures")

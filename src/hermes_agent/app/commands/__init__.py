@@ -26,6 +26,8 @@ COMMANDS: dict[str, str] = {
     "usage": "hermes_agent.app.commands.cost:USAGE",
     "memory": "hermes_agent.app.commands.memory:MEMORY",
     "skills": "hermes_agent.app.commands.skills:SKILLS",
+    "bundles": "hermes_agent.app.commands.skills:BUNDLES",
+    "history": "hermes_agent.app.commands.history:HISTORY",
     "context": "hermes_agent.app.commands.context:CONTEXT",
     "compress": "hermes_agent.app.commands.context:COMPRESS",
     "pin": "hermes_agent.app.commands.context:PIN",

@@ -1,11 +1,14 @@
-"""/skills: which there are, and what was changed about one."""
+"""/skills and /bundles: which there are."""
 
 from __future__ import annotations
+
+import asyncio
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
+from hermes_agent.skills.bundles import BadBundle, Bundles
 from hermes_agent.skills.offer import shown
 
 LINES = 40
@@ -28,6 +31,32 @@ async def skills(desk: Desk, rest: str) -> Done:
     return Done(text="\n".join(lines) or "There are no skills.")
 
 
+async def bundles(desk: Desk, rest: str) -> Done:
+    """The bundles, or the skills of one."""
+    if desk.inbound.principal.standing is Standing.GUEST:
+        raise HermesError("A guest sees no skills.")
+    kept = desk.runtime.skills.library.bundles
+    names = [rest] if rest else await asyncio.to_thread(kept.names)
+    lines = [await asyncio.to_thread(_told, kept, name) for name in names]
+    return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles create NAME SKILL...` makes one.")
+
+
+def _told(kept: Bundles, name: str) -> str:
+    try:
+        found = kept.there(name)
+    except BadBundle as error:
+        return str(error)
+    about = f" {found.description}" if found.description else ""
+    return f"/{found.name}:{about} ({', '.join(found.skills)})"
+
+
+BUNDLES = Command(
+    name="bundles",
+    summary="List the bundles of skills, or what is in one.",
+    arguments="[name]",
+    act=bundles,
+    while_running=True,
+)
 SKILLS = Command(
     name="skills",
     summary="List the skills, or those that fit some words.",

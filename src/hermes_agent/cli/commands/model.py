@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import click
 
+from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.cli.asking import ask_once
+from hermes_agent.cli.auxiliary import auxiliary, single
 from hermes_agent.cli.credentials import credentials
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
@@ -41,6 +43,7 @@ def model() -> None:
 
 
 model.add_command(credentials)
+model.add_command(auxiliary)
 
 
 @model.command("list", epilog="Examples: `hermes model list --ready`, `hermes model list --vendor openai`.")
@@ -97,13 +100,29 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
         remark(note)
 
 
-@model.command("set", epilog="Example: `hermes model set anthropic/claude-opus-5-5`.")
+@model.command(
+    "set", epilog="Examples: `hermes model set openai/gpt-5.2`, `hermes model set ollama/qwen3 --for title`."
+)
 @click.argument("name", metavar="MODEL", type=ModelName())
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice([each.value for each in Purpose]),
+    help="For this alone, beside the one that answers.",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def set_(surface: Surface, name: str, as_json: bool) -> None:
-    """Choose the model that answers from now on."""
-    keep(surface, name, as_json)
+def set_(surface: Surface, name: str, purpose: str | None, as_json: bool) -> None:
+    """Choose the model that answers from now on, or one that works beside it."""
+    if purpose is None:
+        keep(surface, name, as_json)
+        return
+    route = single(surface, name)
+    set_value(surface.home, surface.schema, f"auxiliary.{purpose}.model", route.name)
+    if as_json:
+        say_json(Kept(model=route.name, effective=route.name, notes=limits_of(route)))
+    else:
+        say(f"{route.name} is asked for `{purpose}` from now on.")
 
 
 @model.command("pick", epilog="Example: `hermes model pick --vendor openrouter`.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import unified_diff
+from functools import partial
 
 import click
 
@@ -24,6 +26,8 @@ from hermes_agent.memory.whose import person_of
 from hermes_agent.store.database import Store
 from hermes_agent.tools.schema import Quarantined
 
+SAME = "Both prompts are the same, byte for byte."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -39,12 +43,19 @@ class Part:
 @click.command(short_help="Show the prompt by section, in bytes and tokens.")
 @click.option("--session", default="", metavar="SESSION", help="The frozen prompt of this session.")
 @click.option("--against", default="", metavar="SESSION", help="Show only what differs from this session's prompt.")
+@click.option("--diff", nargs=2, default=None, metavar="A B", help="Show how the prompt of session B differs from A's.")
 @click.option("--text", "wanted", default="", metavar="SECTION", help="Print the text of one section.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with the texts.")
 @pass_surface
-def prompt(surface: Surface, session: str, against: str, wanted: str, as_json: bool) -> None:
+def prompt(
+    surface: Surface, session: str, against: str, diff: tuple[str, str] | None, wanted: str, as_json: bool
+) -> None:
     """Show the prompt by section, in bytes and tokens (bytes / 4): of a session, or of a new one in this folder."""
     aside: tuple[Quarantined, ...] = ()
+    if diff:
+        one, two = (with_store(surface, partial(frozen, name=name)) for name in diff)
+        say(differences(one, two) or SAME)
+        return
     if session:
         parts = with_store(surface, lambda store: frozen(store, session))
     else:
@@ -57,9 +68,17 @@ def prompt(surface: Surface, session: str, against: str, wanted: str, as_json: b
     elif as_json:
         say_json(parts)
     elif against and not parts:
-        say("Both prompts are the same, byte for byte.")
+        say(SAME)
     else:
         say(measured(parts, aside))
+
+
+def differences(one: Sequence[Part], two: Sequence[Part]) -> str:
+    """Line by line, section by section; empty where there are none."""
+    before, after = ({part.name: part.text.splitlines() for part in parts} for parts in (one, two))
+    names = dict.fromkeys([*before, *after])
+    found = [unified_diff(before.get(name, []), after.get(name, []), name, name, lineterm="") for name in names]
+    return "\n".join(line for lines in found for line in lines)
 
 
 def measured(parts: Sequence[Part], aside: Sequence[Quarantined]) -> str:

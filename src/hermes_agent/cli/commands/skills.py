@@ -1,35 +1,32 @@
-"""`hermes skills`: read skills, their history, and take changes back."""
+"""`hermes skills`: read skills, their history, and take changes back; those of repositories stand in `cli/skills/`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import click
 import msgspec
 
-from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.skills import Skills
 from hermes_agent.cli.moments import moment
-from hermes_agent.cli.opened import opened
 from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.skills.following import audit, check, publish, update
+from hermes_agent.cli.skills.hub import browse, inspect, install, search, uninstall
+from hermes_agent.cli.skills.shelf import JSON, SKILL, by_owner, with_hub, with_skills
+from hermes_agent.cli.skills.tap import tap
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder
-from hermes_agent.skills.changes import By
+from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.invoke import commands_of, hash_of
 from hermes_agent.skills.state import State
 from hermes_agent.skills.usage import Used
 from hermes_agent.skills.versions import diff_of, diffs, own_files
-from hermes_agent.skills.writing import Writer
-from hermes_agent.store.versions import Author
+from hermes_agent.skills.writing import ARCHIVE, Writer
 
-T = TypeVar("T")
-JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
-NAME = click.argument("name")
+NAME = click.argument("name", type=SKILL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +41,13 @@ class Row:
     description: str
 
 
-@click.group(short_help="Read skills, and take changes of them back.")
+@click.group(short_help="Read, install and update skills, and take changes back.")
 def skills() -> None:
-    """Read skills, pin them, put them aside, and take changes of them back."""
+    """Read skills, pin them, put them aside, and take changes of them back; find and install others."""
+
+
+for _command in (tap, search, browse, inspect, install, check, update, uninstall, audit, publish):
+    skills.add_command(_command)
 
 
 @skills.command("list")
@@ -74,7 +75,7 @@ def list_(surface: Surface, family: str, as_json: bool) -> None:
             )
         return rows, await kept.library.broken(here)
 
-    rows, broken = _with_skills(surface, act)
+    rows, broken = with_skills(surface, act)
     if as_json:
         say_json(rows)
         return
@@ -103,7 +104,7 @@ def show(surface: Surface, name: str) -> None:
         for command in commands_of(skill):
             remark(f"Runs where it is trusted: {command}")
 
-    _with_skills(surface, act)
+    with_skills(surface, act)
 
 
 @skills.command()
@@ -121,7 +122,7 @@ def history(surface: Surface, name: str, as_json: bool) -> None:
             for change in (version.change,)
         ]
 
-    rows = _with_skills(surface, act)
+    rows = with_skills(surface, act)
     heads = ("VERSION", "WHEN", "ACTION", "BY", "FILE", "SESSION")
     if as_json:
         say_json([dict(zip(map(str.lower, heads), row, strict=True)) for row in rows])
@@ -144,7 +145,7 @@ def diff(surface: Surface, name: str, version: int | None) -> None:
             raise HermesError(f"`{name}` has no such version: `hermes skills history {name}` lists them.")
         return diff_of(chosen.change.item, chosen.change.before, chosen.change.after)
 
-    say(_with_skills(surface, act).rstrip("\n"))
+    say(with_skills(surface, act).rstrip("\n"))
 
 
 @skills.command()
@@ -159,13 +160,13 @@ def revert(surface: Surface, name: str, version: int) -> None:
         before = {
             f"{name}/{path.relative_to(kept.home / name)}": path.read_bytes() for path in own_files(kept.home / name)
         }
-        await writer.revert(name, version, _by())
+        await writer.revert(name, version, by_owner())
         after = {
             f"{name}/{path.relative_to(kept.home / name)}": path.read_bytes() for path in own_files(kept.home / name)
         }
         return diffs(before, after)
 
-    changed = _with_skills(surface, act)
+    changed = with_skills(surface, act)
     say(changed.rstrip("\n") if changed else f"`{name}` is as it was after version {version} already.")
 
 
@@ -181,7 +182,7 @@ def pin(surface: Surface, name: str, off: bool) -> None:
         others = tuple(each for each in kept.library.state.get().pinned if each != name)
         _change(kept, lambda state: msgspec.structs.replace(state, pinned=others if off else (*others, name)))
 
-    _with_skills(surface, act)
+    with_skills(surface, act)
     say(f"`{name}` is {'no longer ' if off else ''}pinned, from the next session on.")
 
 
@@ -199,7 +200,7 @@ def trust(surface: Surface, name: str, off: bool) -> None:
         _change(kept, lambda state: msgspec.structs.replace(state, trusted=trusted))
         return commands_of(skill)
 
-    commands = _with_skills(surface, act)
+    commands = with_skills(surface, act)
     told = "; ".join(commands) or "nothing, it holds no commands"
     say(f"`{name}` {'may no longer' if off else 'may now'} run: {told}")
 
@@ -207,18 +208,34 @@ def trust(surface: Surface, name: str, off: bool) -> None:
 @skills.command()
 @NAME
 @pass_surface
-def archive(surface: Surface, name: str) -> None:
-    """Put a skill aside. Nothing of it is lost."""
-    _with_skills(surface, lambda _, writer: writer.archive(name, _by()))
-    say(f"`{name}` is put aside; `hermes skills restore {name}` brings it back.")
+def copy(surface: Surface, name: str) -> None:
+    """Copy a bundled, installed or external skill into the home, to be changed there. Updates are merged into it."""
+    done = with_skills(surface, lambda _, writer: writer.copy(name, by_owner()))
+    say(f"`{name}` is yours to change: {done.folder}")
 
 
 @skills.command()
 @NAME
 @pass_surface
+def archive(surface: Surface, name: str) -> None:
+    """Put a skill aside. Nothing of it is lost."""
+    with_skills(surface, lambda _, writer: writer.archive(name, by_owner()))
+    say(f"`{name}` is put aside; `hermes skills restore {name}` brings it back.")
+
+
+@skills.command()
+@click.argument("name")
+@pass_surface
 def restore(surface: Surface, name: str) -> None:
-    """Bring a skill back that was put aside."""
-    _with_skills(surface, lambda _, writer: writer.restore(name, _by()))
+    """Bring a skill back that was put aside or uninstalled."""
+
+    async def act(hub: Hub) -> None:
+        async with hub.alone():
+            back = await hub.restore(name, by_owner())
+        if not back or (hub.home / ARCHIVE / name).is_dir():
+            await hub.writer.restore(name, by_owner())
+
+    with_hub(surface, act)
     say(f"`{name}` is back.")
 
 
@@ -231,7 +248,7 @@ def stats(surface: Surface, as_json: bool) -> None:
     async def act(kept: Skills, _: Writer) -> dict[str, Used]:
         return await asyncio.to_thread(kept.usage.all)
 
-    found = _with_skills(surface, act)
+    found = with_skills(surface, act)
     if as_json:
         say_json([{"name": name, **msgspec.structs.asdict(used)} for name, used in sorted(found.items())])
         return
@@ -246,27 +263,9 @@ def stats(surface: Surface, as_json: bool) -> None:
     )
 
 
-async def _notice(kept: Skills, writer: Writer, name: str) -> None:
-    cards = await kept.library.same_name(name, str(current_folder()))
-    own = [card.path for card in cards if card.path.is_relative_to(kept.home)]
-    await writer.versions.notice(name, own[0] if own else kept.home / name)
+async def _notice(_: Skills, writer: Writer, name: str) -> None:
+    await writer.notice(name, str(current_folder()))
 
 
 def _change(kept: Skills, change: Callable[[State], State]) -> None:
     kept.library.state.change(change)
-
-
-def _by() -> By:
-    return By(author=Author.OWNER, principal=local_owner().key)
-
-
-def _with_skills(surface: Surface, act: Callable[[Skills, Writer], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with opened(surface) as store:
-            kept = Skills(surface.home, surface.loaded.value.skills, SystemClock())
-            try:
-                return await act(kept, kept.writer(store))
-            finally:
-                await kept.close()
-
-    return asyncio.run(run())

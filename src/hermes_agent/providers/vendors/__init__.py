@@ -29,5 +29,6 @@ VENDORS: dict[str, str] = {
     "vllm": "hermes_agent.providers.vendors.vllm:VENDOR",
     "llamacpp": "hermes_agent.providers.vendors.llamacpp:VENDOR",
     "custom": "hermes_agent.providers.vendors.custom:VENDOR",
+    "moa": "hermes_agent.providers.vendors.moa:VENDOR",
     "demo": "hermes_agent.providers.vendors.demo:VENDOR",
 }

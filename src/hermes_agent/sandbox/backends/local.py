@@ -16,6 +16,7 @@ import msgspec
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import family
+from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import (
     EXEC_ID,
     KEPT,
@@ -24,6 +25,7 @@ from hermes_agent.sandbox.executions import (
     check_length,
     check_text,
     claim,
+    cover_part,
     get_file,
     identity_in,
     is_beginning,
@@ -37,7 +39,8 @@ from hermes_agent.sandbox.executions import (
 )
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, on_terminal, script
+from hermes_agent.sandbox.spare import Spare
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
 
 SMALL = 64 << 10
 SIGKILLED, SIGTERMED = 137, 143
@@ -73,6 +76,7 @@ class LocalPlace:
         self._env = dict(env)
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
+        self._spare = Spare(folder)
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     @cached_property
@@ -80,7 +84,9 @@ class LocalPlace:
         return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
-        return await asyncio.to_thread(self._start, exec_id, command)
+        running = await asyncio.to_thread(self._start, exec_id, command)
+        spawn(asyncio.to_thread(self._spare.make), name="the next record")
+        return running
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
@@ -102,6 +108,9 @@ class LocalPlace:
     async def directory(self, shell: str) -> str:
         return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
 
+    async def exported(self, shell: str) -> Mapping[str, str]:
+        return await asyncio.to_thread(lambda: kept_variables(read_text(self._folder / shell / KEPT)))
+
     async def prune(self, minutes: int, megabytes: int) -> int:
         return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
 
@@ -110,7 +119,8 @@ class LocalPlace:
         return ""
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing is held open but what was made ready for the next command."""
+        await asyncio.to_thread(self._spare.drop)
 
     def _start(self, exec_id: str, command: Command) -> Running:
         folder = self._path(exec_id)
@@ -138,6 +148,7 @@ class LocalPlace:
         text = f"{said}\n{text}" if said else text
         try:
             claim(folder)
+            self._spare.give(folder)
         except FileExistsError as error:
             raise AlreadyStarted(f"{exec_id} was started before.") from error
         except OSError as error:
@@ -255,6 +266,11 @@ class LocalRunning:
         if self._output is not None and not self._has_children:
             return self._output[start : start + limit]
         return await asyncio.to_thread(read_part, self._folder / "out", start, limit)
+
+    async def cover(self, start: int, data: bytes) -> None:
+        await asyncio.to_thread(cover_part, self._folder / "out", start, data)
+        if self._output is not None:
+            self._output = self._output[:start] + data + self._output[start + len(data) :]
 
     async def write(self, data: bytes) -> None:
         if not self.command.background or not self._child.is_alive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,9 @@ class SyncedPlace:
     async def directory(self, shell: str) -> str:
         there = await self._place.directory(shell)
         return there.removeprefix(self._folder) if there.startswith(f"{self._folder}/") else there
+
+    async def exported(self, shell: str) -> Mapping[str, str]:
+        return await self._place.exported(shell)
 
     async def get(self, path: str, folder: str = "") -> bytes:
         return await self._place.get(path, folder)
@@ -120,6 +124,9 @@ class SyncedRunning:
 
     async def read(self, start: int, limit: int) -> bytes:
         return await self._running.read(start, limit)
+
+    async def cover(self, start: int, data: bytes) -> None:
+        await self._running.cover(start, data)
 
     async def write(self, data: bytes) -> None:
         await self._running.write(data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
 
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.tool import Answer, CallContext, tool
@@ -14,7 +13,7 @@ from hermes_agent.tools.code.program import command, program
 from hermes_agent.tools.code.session import Conversation, TooManyCalls, TooMuchOutput
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
-from hermes_agent.tools.output import hide_kept
+from hermes_agent.tools.output import Hiding, hide_kept
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
 from hermes_agent.tools.starting import started, told_meanwhile
@@ -23,15 +22,15 @@ SPARE_SECONDS = 5  # the program ends itself so much later than it is ended, whe
 
 
 class CodeTools:
-    """Python programs in `place`. `redact` takes secrets out of what is kept of their output."""
+    """Python programs in `place`. `hiding` takes secrets out of what is kept of their output."""
 
     def __init__(
-        self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, redact: Callable[[str], str] = str
+        self, *, place: Place, settings: CodeSettings, caps: Caps | None = None, hiding: Hiding | None = None
     ) -> None:
         self._place = place
         self._settings = settings
         self._caps = caps or Caps()
-        self._redact = redact
+        self._hiding = hiding or Hiding()
 
     @tool(effect=Effect.WRITES, needs=(Capability.EXEC,))
     async def execute_code(self, code: str, context: CallContext, timeout: int = 0) -> Answer:  # noqa: ASYNC109 - the model's word for it
@@ -57,7 +56,7 @@ class CodeTools:
             most_bytes=min(self._settings.max_output, self._caps.max_bytes),
         )
         note = await self._carried_on(talk, running, seconds)
-        await hide_kept(running, self._place, self._redact)
+        await hide_kept(running, self._place, self._hiding)
         return await self._answer(talk, running, note)
 
     async def _carried_on(self, talk: Conversation, running: Running, seconds: float) -> str:
@@ -79,7 +78,7 @@ class CodeTools:
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
-        await hide_kept(running, self._place, self._redact)
+        await hide_kept(running, self._place, self._hiding)
 
     async def _answer(self, talk: Conversation, running: Running, note: str) -> Answer:
         printed = cleaned(bytes(talk.printed[: self._caps.max_bytes]).decode("utf-8", "replace")).strip("\n")

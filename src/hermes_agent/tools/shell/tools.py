@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -14,7 +14,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
-from hermes_agent.tools.output import hide_kept, shown_output
+from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.shell.watching import LINE_END, Lookout, check_patterns
@@ -29,23 +29,27 @@ MARGIN = 400  # bytes of an answer that are not output
 
 
 class ShellTools:
-    """Commands of every session in one place; each session has its kept shell there. `redact` takes secrets out of
+    """Commands of every session in one place; each session has its kept shell there. `hiding` takes secrets out of
     what is kept of their output."""
 
     def __init__(
-        self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None, redact: Callable[[str], str] = str
+        self, *, place: Place, settings: TerminalSettings, caps: Caps | None = None, hiding: Hiding | None = None
     ) -> None:
         caps = caps or Caps()
         self._place = place
         self._settings = settings
         self._caps = Caps(max_bytes=caps.max_bytes - MARGIN, max_lines=caps.max_lines - 5)
-        self._redact = redact
+        self._covers = Covers(place, hiding or Hiding())
         self._polled: dict[str, int] = {}
         self._lookouts: dict[str, Lookout] = {}
 
     async def directory(self, session: str) -> str:
         """Where the session's next command runs; empty where it ran none yet."""
         return await self._place.directory(exec_name(session))
+
+    async def exported(self, session: str) -> Mapping[str, str]:
+        """The variables that it finds there; empty where it ran none yet, or another machine knows."""
+        return await self._place.exported(exec_name(session))
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
     async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema
@@ -83,7 +87,7 @@ class ShellTools:
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
-            spawn(running.wait(), name=f"end of {running.exec_id}")
+            spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
             return said(f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}")
         return await self._finish(running, context, self._seconds(timeout, context))
 
@@ -103,6 +107,8 @@ class ShellTools:
         if action == "list":
             return said(await self._listed(group))
         running = await self._find(group, id)
+        if action in ("poll", "log", "wait"):
+            await self._covers.catch_up(running)
         match action:
             case "write":
                 await running.write(data.encode("utf-8", "replace"))
@@ -112,6 +118,7 @@ class ShellTools:
                 return said(await self._state(running) if gone else "It was killed, but something of it still runs.")
             case "wait":
                 line = await self._wait(running, self._seconds(timeout, context), context)
+                await self._covers.catch_up(running)
                 news = await self._news(running)
                 return said(f"{news}\n[matched: {line}]" if line else news)
             case "poll":
@@ -145,7 +152,7 @@ class ShellTools:
             raise
         if ended is None:
             await running.kill()
-        await hide_kept(running, self._place, self._redact)
+        await self._covers.hide(running)
         output = await shown_output(running, self._caps)
         if ended is None:
             return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
@@ -153,7 +160,7 @@ class ShellTools:
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
-        await hide_kept(running, self._place, self._redact)
+        await self._covers.hide(running)
 
     async def _watch(self, running: Running, context: CallContext, seconds: float) -> tuple[Ended | None, str]:
         """Wait for the end, showing the latest line meanwhile; None with the reason where it must be ended."""
@@ -165,6 +172,7 @@ class ShellTools:
         until = loop.time() + seconds
         most = self._settings.max_output_mb << 20
         shown = 0
+        covering: asyncio.Task[None] | None = None
         try:
             while (left := until - loop.time()) > 0:
                 done, _ = await asyncio.wait([waiting], timeout=min(left, PROGRESS_SECONDS))
@@ -173,12 +181,16 @@ class ShellTools:
                 size = await running.size()
                 if size > most:
                     return None, f"the command wrote more than {self._settings.max_output_mb:,} MB"
+                if size > REWRITTEN and covering is None:
+                    covering = spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
                 if size != shown:
                     await self._show(running, context, size)
                     shown = size
             return None, f"the command took more than {seconds:.0f} s"
         finally:
             waiting.cancel()
+            if covering is not None:
+                covering.cancel()
 
     async def _show(self, running: Running, context: CallContext, size: int) -> None:
         """The latest line that is whole: a secret that is only half written is not known for one."""

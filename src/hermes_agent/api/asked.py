@@ -1,0 +1,152 @@
+"""Messages as OpenAI's requests write them, and as the parts of ours."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+import msgspec
+
+from hermes_agent.api.problems import bad
+from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.messages import File, Image, Origin, Text
+
+DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(?P<data>[A-Za-z0-9+/=\s]*)")
+ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
+Part = Text | Image | File
+
+
+class ImageUrl(msgspec.Struct, kw_only=True):
+    """Where an image is: `https://...`, or `data:image/png;base64,...`."""
+
+    url: str
+
+
+class FileData(msgspec.Struct, kw_only=True):
+    """A file as `data:TYPE;base64,...`."""
+
+    file_data: str
+    filename: str = "file"
+
+
+class TextPart(msgspec.Struct, kw_only=True, tag_field="type", tag="text"):
+    """Words."""
+
+    text: str
+
+
+class ImagePart(msgspec.Struct, kw_only=True, tag_field="type", tag="image_url"):
+    """An image."""
+
+    image_url: ImageUrl
+
+
+class FilePart(msgspec.Struct, kw_only=True, tag_field="type", tag="file"):
+    """A file."""
+
+    file: FileData
+
+
+class InputText(msgspec.Struct, kw_only=True, tag_field="type", tag="input_text"):
+    """Words, as the responses API writes them."""
+
+    text: str
+
+
+class OutputText(msgspec.Struct, kw_only=True, tag_field="type", tag="output_text"):
+    """Words that were an answer."""
+
+    text: str
+
+
+class InputImage(msgspec.Struct, kw_only=True, tag_field="type", tag="input_image"):
+    """An image, as the responses API writes it."""
+
+    image_url: str
+
+
+class InputFile(msgspec.Struct, kw_only=True, tag_field="type", tag="input_file"):
+    """A file, as the responses API writes it."""
+
+    file_data: str
+    filename: str = "file"
+
+
+Content = str | list[TextPart | ImagePart | FilePart | InputText | OutputText | InputImage | InputFile]
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+SYSTEM = frozenset({"system", "developer"})
+
+
+class Said(msgspec.Struct, kw_only=True):
+    """One message of a request."""
+
+    role: Role
+    content: Content | None = None
+
+
+class InputItem(msgspec.Struct, kw_only=True):
+    """One item of a response's input: only messages can be said."""
+
+    type: str = "message"
+    role: Role = "user"
+    content: Content | None = None
+
+
+Words = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+def origin_of(speaker: Principal) -> Origin:
+    """How what this person says is labelled."""
+    return ORIGINS[speaker.standing]
+
+
+def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
+    """The parts of a message. Raises `Problem` for what no message can hold."""
+    origin = origin_of(speaker)
+    if content is None:
+        return ()
+    if isinstance(content, str):
+        return (Text(text=content, origin=origin),)
+    return tuple(_part(part, origin) for part in content)
+
+
+def _part(
+    part: TextPart | ImagePart | FilePart | InputText | OutputText | InputImage | InputFile, origin: Origin
+) -> Part:
+    match part:
+        case TextPart(text=text) | InputText(text=text) | OutputText(text=text):
+            return Text(text=text, origin=origin)
+        case ImagePart(image_url=place):
+            return _image(place.url, origin)
+        case InputImage(image_url=url):
+            return _image(url, origin)
+        case FilePart(file=file):
+            return _file(file.file_data, file.filename, origin)
+        case InputFile(file_data=data, filename=name):
+            return _file(data, name, origin)
+
+
+def _image(url: str, origin: Origin) -> Image:
+    if url.startswith(("https://", "http://")):
+        return Image(url=url, origin=origin)
+    kind, data = _data(url, "image_url")
+    return Image(media_type=kind, data=data, origin=origin)
+
+
+def _file(url: str, name: str, origin: Origin) -> File:
+    kind, data = _data(url, "file_data")
+    return File(name=name, media_type=kind, data=data, origin=origin)
+
+
+def _data(url: str, field: str) -> tuple[str, str]:
+    found = DATA_URL.fullmatch(url)
+    if found is None:
+        raise bad(f"`{field}` holds no address that can be read: `data:TYPE;base64,...` is needed.", field)
+    return found["type"], found["data"]
+
+
+def text_of(content: Content | None) -> str:
+    """The words of a message."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(part.text for part in content if isinstance(part, TextPart | InputText | OutputText))

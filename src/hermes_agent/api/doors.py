@@ -1,0 +1,149 @@
+"""How a request becomes an endpoint's call: key, size, types; and how its answer goes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import Receive, Scope, Send
+
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain, Streamed, Told
+from hermes_agent.api.events import ALIVE, written
+from hermes_agent.api.house import House
+from hermes_agent.api.problems import Problem, bad
+from hermes_agent.core.inbound import Principal, Standing
+
+MEGABYTE = 1_000_000
+BODY_SECONDS = 60.0
+"""A body that takes longer than this to arrive is not waited for."""
+JSON = "application/json"
+NOBODY = Principal(platform="api", user="", standing=Standing.GUEST)
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+UNKNOWN_KEY = "Send a key of this server: `Authorization: Bearer KEY`."
+
+
+class Door:
+    """One endpoint as an ASGI application."""
+
+    def __init__(self, house: House, endpoint: Endpoint) -> None:
+        self._house = house
+        self._endpoint = endpoint
+        self._body = msgspec.json.Decoder(endpoint.body)
+        self._most = int(house.settings.max_body_mb * MEGABYTE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Raises what becomes an error's answer."""
+        endpoint, headers = self._endpoint, Headers(scope=scope)
+        scope["hermes_path"] = endpoint.path
+        who = NOBODY if endpoint.is_open else self._who(headers)
+        body = await read(receive, headers, self._most)
+        call: Call[Any, Any] = Call(
+            who=who,
+            path=scope.get("path_params", {}),
+            query=self._query(scope["query_string"]),
+            body=self._decoded(body, headers),
+            headers=headers,
+        )
+        await reply(await endpoint.act(self._house, call), endpoint.status, send)
+
+    def _who(self, headers: Headers) -> Principal:
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        key = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        who = self._house.keys.whose(key) if key else None
+        if who is None:
+            raise Problem(401, UNKNOWN_KEY, code="invalid_api_key", headers={"www-authenticate": "Bearer"})
+        return who
+
+    def _query(self, text: bytes) -> Any:  # noqa: ANN401  the endpoint's own type
+        kind = self._endpoint.query
+        if kind is Nothing:
+            return Nothing()
+        try:
+            return msgspec.convert(dict(QueryParams(text)), kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise bad(f"The query is wrong: {error}") from error
+
+    def _decoded(self, body: bytes, headers: Headers) -> Any:  # noqa: ANN401  the endpoint's own type
+        if self._endpoint.body is Nothing:
+            return Nothing()
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise Problem(415, f"Send JSON, with the header `Content-Type: {JSON}`.", code="unsupported_media_type")
+        try:
+            return self._body.decode(body)
+        except msgspec.ValidationError as error:
+            raise bad(f"The request is wrong: {error}") from error
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
+
+
+async def read(receive: Receive, headers: Headers, most: int, seconds: float = BODY_SECONDS) -> bytes:
+    """The whole body. Raises `Problem` where it is too large, too slow, or packed."""
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Problem(415, "Send the body as it is, without Content-Encoding.", code="unsupported_encoding")
+    length = headers.get("content-length", "0")
+    if length.isdigit() and int(length[:19]) > most:
+        raise too_large(most)
+    try:
+        async with asyncio.timeout(seconds):
+            return b"".join([piece async for piece in _pieces(receive, most)])
+    except TimeoutError as error:
+        raise Problem(408, "The request's body did not arrive in time.", code="request_timeout") from error
+
+
+async def _pieces(receive: Receive, most: int) -> AsyncGenerator[bytes, None]:
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Problem(499, "The client left.", code="gone")
+        piece = message.get("body", b"")
+        size, more = size + len(piece), message.get("more_body", False)
+        if size > most:
+            raise too_large(most)
+        yield piece
+
+
+def too_large(most: int) -> Problem:
+    """A body over the limit."""
+    return Problem(413, f"The request is larger than {most:,} bytes (`api.max_body_mb`).", code="request_too_large")
+
+
+async def reply(answer: Answer, status: int, send: Send) -> None:
+    """Send an answer."""
+    match answer:
+        case Streamed(events=events, headers=headers):
+            await stream(send, events, headers)
+        case Plain(body=body, media_type=media_type):
+            await whole(send, status, media_type, body)
+        case Told(body=body, headers=headers):
+            await whole(send, status, JSON, written(body), headers)
+        case _:
+            await whole(send, status, JSON, written(answer))
+
+
+async def stream(send: Send, events: AsyncGenerator[bytes | None, None], headers: Mapping[str, str]) -> None:
+    """Send events as they come."""
+    await begin(send, 200, "text/event-stream", headers)
+    async with aclosing(events) as lines:
+        async for line in lines:
+            await send({"type": "http.response.body", "body": line or ALIVE, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def whole(send: Send, status: int, media_type: str, body: bytes, headers: Mapping[str, str] = NO_HEADERS) -> None:
+    """Send a whole answer."""
+    await begin(send, status, media_type, {**headers, "content-length": str(len(body))})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def begin(send: Send, status: int, media_type: str, headers: Mapping[str, str]) -> None:
+    """Send the head of an answer."""
+    told = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    head = [(b"content-type", media_type.encode()), *told]
+    await send({"type": "http.response.start", "status": status, "headers": head})

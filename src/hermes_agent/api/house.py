@@ -1,0 +1,28 @@
+"""What every endpoint works with: the system, who may come in, and what is counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hermes_agent.api.figures import Figures
+from hermes_agent.api.keys import Keys
+from hermes_agent.api.talk import Talk
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.serving import ApiSettings
+from hermes_agent.app.visits import Visit
+from hermes_agent.core.inbound import Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """One server's parts."""
+
+    runtime: Runtime
+    settings: ApiSettings
+    keys: Keys
+    talk: Talk
+    figures: Figures
+
+    def visit(self, who: Principal) -> Visit:
+        """What this person may do with sessions."""
+        return Visit(runtime=self.runtime, who=who)

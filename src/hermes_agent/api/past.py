@@ -1,0 +1,92 @@
+"""What a client says was said before: told apart from what the log has, or put into a new one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from hermes_agent.api.asked import Said, origin_of, parts_of, text_of
+from hermes_agent.core.events import Durable, Entry, MessageTaken, Pinned, Replied, RunEnded, Undone
+from hermes_agent.core.inbound import Principal
+from hermes_agent.core.messages import Message, Role, Text
+from hermes_agent.core.model import StopReason, Usage
+
+INSTRUCTIONS = "instructions"
+"""The pin that holds what a client gave as its system message: it stays word for word, whatever is compacted."""
+BETWEEN = "\n\n"
+"""What stands between the texts of two turns of a run, as they are streamed."""
+
+
+def mark_of(instructions: str, first: str) -> str:
+    """What conversations are looked up by that begin like this."""
+    return hashlib.sha256(f"{len(instructions)}\n{instructions}{first}".encode("utf-8", "surrogatepass")).hexdigest()[
+        :32
+    ]
+
+
+def instructions_pin(instructions: str) -> Pinned:
+    """A client's instructions, as the log keeps them."""
+    return Pinned(pin=INSTRUCTIONS, text=instructions)
+
+
+def events_of(history: Iterable[Said], speaker: Principal) -> list[Durable]:
+    """What a client says was said, for the beginning of a log."""
+    events: list[Durable] = []
+    for said in history:
+        if said.role == "assistant":
+            events.append(_reply(text_of(said.content)))
+        else:
+            parts = parts_of(said.content, speaker) or (Text(text="", origin=origin_of(speaker)),)
+            events.append(MessageTaken(message=Message(role=Role.USER, parts=parts), principal=speaker.key))
+    return events
+
+
+def _reply(text: str) -> Replied:
+    return Replied(
+        turn=0,
+        call_id="",
+        message=Message(role=Role.ASSISTANT, parts=(Text(text=text),)),
+        stop=StopReason.END,
+        usage=Usage(known=False),
+        provider="",
+        model="",
+        cost=None,
+        seconds=0.0,
+    )
+
+
+def tells(entries: Iterable[Entry], history: Sequence[Said]) -> bool:
+    """Whether a log holds just what a client says was said: the same words, in the same order, and nothing more.
+
+    An answer may have reached the client as the reply alone, or streamed, with the words of every turn.
+    """
+    log = _told(entries)
+    if log is None or len(log) != len(history):
+        return False
+    return all(
+        (said.role == "assistant") == is_reply and text_of(said.content).strip() in words
+        for said, (is_reply, words) in zip(history, log, strict=True)
+    )
+
+
+def _told(entries: Iterable[Entry]) -> list[tuple[bool, frozenset[str]]] | None:
+    """Each thing that was said in a log: whether it is a reply, and the forms in which it was shown. None where
+    something was taken back."""
+    log: list[tuple[bool, frozenset[str]]] = []
+    turns: list[str] = []
+    for entry in entries:
+        match entry.event:
+            case Undone():
+                return None
+            case MessageTaken(message=message, principal=principal) if principal:
+                log.append((False, frozenset({message.text.strip()})))
+            case Replied(message=message) if not entry.run:
+                log.append((True, frozenset({message.text.strip()})))
+            case Replied(message=message) if message.text:
+                turns.append(message.text)
+            case RunEnded(text=text):
+                log.append((True, frozenset({text.strip(), BETWEEN.join(turns).strip()})))
+                turns = []
+            case _:
+                pass
+    return log

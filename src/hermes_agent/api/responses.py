@@ -1,0 +1,217 @@
+"""`/v1/responses`: the same in the words of OpenAI's responses API; an answer's id is where the next one goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+import msgspec
+
+from hermes_agent.api.answered import Incomplete, OutputMessage, OutputWords, Response, ResponseError
+from hermes_agent.api.asked import SYSTEM, InputItem, Said, parts_of, text_of
+from hermes_agent.api.chat import TOOLS, finish, placed, told
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
+from hermes_agent.api.events import event, with_pauses
+from hermes_agent.api.house import House
+from hermes_agent.api.live import shown, words_of
+from hermes_agent.api.problems import FAILURES, PROVIDER, bad
+from hermes_agent.api.story import RESPONSE, Story, ref_of
+from hermes_agent.api.talk import SELF, Begun, Wish
+from hermes_agent.core.errors import HermesError
+
+STATUS = {
+    "queued": "queued",
+    "running": "in_progress",
+    "waiting": "completed",
+    "answered": "completed",
+    "stopped": "cancelled",
+    "limit": "incomplete",
+    "failed": "failed",
+}
+
+
+class ResponseRequest(msgspec.Struct, kw_only=True):
+    """A response's request. What is not named here is passed over: the agent's settings decide."""
+
+    input: str | Annotated[list[InputItem], msgspec.Meta(min_length=1, max_length=10_000)]
+    model: str = SELF
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    stream: bool | None = None
+    background: bool | None = None
+    tools: list[Any] | None = None
+    metadata: dict[str, str] | None = None
+
+
+def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
+    """What a request means. Raises `Problem`."""
+    if request.tools:
+        raise bad(TOOLS, "tools", "unsupported_parameter")
+    items = [InputItem(content=request.input)] if isinstance(request.input, str) else request.input
+    if any(item.type != "message" or item.role in ("tool", "function") for item in items):
+        raise bad("An input item has to be a message: tools run inside the agent.", "input", "unsupported_parameter")
+    said = [Said(role=item.role, content=item.content) for item in items]
+    *before, last = [each for each in said if each.role not in SYSTEM] or [Said(role="system")]
+    parts = parts_of(last.content, call.who) if last.role == "user" else ()
+    if not parts:
+        raise bad("The last message has to be the user's, and to say something.", "input")
+    if request.previous_response_id and before:
+        raise bad("What was said before is known from `previous_response_id`: give the new message alone.", "input")
+    given = [request.instructions or "", *(text_of(each.content) for each in said if each.role in SYSTEM)]
+    wish = Wish(
+        who=call.who,
+        parts=parts,
+        words=text_of(last.content),
+        history=tuple(before),
+        instructions="\n\n".join(filter(None, given)),
+        previous=ref_of(request.previous_response_id) if request.previous_response_id else None,
+        model=request.model,
+    )
+    return placed(wish, call)
+
+
+async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
+    """Say something, and answer with the reply."""
+    request = call.body
+    begun = await house.talk.say(wish_of(request, call))
+    headers, story = told(begun), Story(ref=begun.ref)
+    page = Page(story, request, int(house.runtime.clock.now()))
+    if request.stream:
+        return Streamed(events=with_pauses(page.of(house, begun)), headers=headers)
+    if not request.background:
+        await finish(house, begun, story)
+    return Told(body=page.whole(), headers=headers)
+
+
+async def response(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """An answer as the log has it."""
+    story = await house.talk.look(call.who, ref_of(call.path["id"]))
+    return Page(story, ResponseRequest(input="", model=story.model or SELF), 0).whole()
+
+
+async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """Stop the run of an answer that is not whole yet."""
+    ref = ref_of(call.path["id"])
+    story = await house.talk.look(call.who, ref)
+    if not story.is_over:
+        await house.runtime.hermes.stop(ref.session)
+        story = await house.talk.look(call.who, ref)
+    return Page(story, ResponseRequest(input="", model=story.model or SELF), 0).whole()
+
+
+class Page:
+    """One response: as an object, and as the events of a stream."""
+
+    def __init__(self, story: Story, request: ResponseRequest, created: int) -> None:
+        self._story, self._request, self._created = story, request, created
+        self._number = 0
+
+    def whole(self) -> Response:
+        """The response as far as it is."""
+        story, request = self._story, self._request
+        return Response(
+            id=story.ref.id(RESPONSE),
+            created_at=self._created,
+            model=request.model,
+            status=STATUS[story.status],  # type: ignore[arg-type]  # a table of just those words
+            output=[self._message(0, text)] if (text := self._text()) else [],
+            usage=story.response_usage() if story.rests else None,
+            error=_error(story),
+            incomplete_details=Incomplete(reason=story.reason) if story.status == "limit" else None,
+            previous_response_id=request.previous_response_id,
+            instructions=request.instructions,
+            metadata=request.metadata or {},
+            background=bool(request.background),
+            hermes=story.facts(),
+        )
+
+    def _text(self) -> str:
+        story = self._story
+        return shown(story) if story.rests and story.status != "failed" else ""
+
+    def _message(self, index: int, text: str) -> OutputMessage:
+        return OutputMessage(id=f"msg_{self._story.ref.session}_{self._story.ref.row}_{index}", content=[_words(text)])
+
+    async def of(self, house: House, begun: Begun) -> AsyncGenerator[bytes, None]:
+        """The events. All turns' words come as one message, with a blank line between."""
+        sent: list[str] = []
+        yield self._event("response.created", {"response": self.whole()})
+        yield self._event("response.in_progress", {"response": self.whole()})
+        try:
+            async with aclosing(words_of(house.talk, begun, self._story)) as texts:
+                async for text in texts:
+                    yield b"".join(self._more(text, first=not sent))
+                    sent.append(text)
+        except HermesError as error:
+            yield self._event("error", {"code": "store_failed", "message": str(error), "param": None})
+            return
+        house.figures.runs[self._story.status] += 1
+        for line in self._end("".join(sent)):
+            yield line
+
+    def _more(self, text: str, *, first: bool) -> list[bytes]:
+        lines = []
+        if first:
+            item = self._message(0, "")
+            item.status, item.content = "in_progress", []
+            lines = [
+                self._event("response.output_item.added", {"output_index": 0, "item": item}),
+                self._event("response.content_part.added", {**self._spot(), "part": _words("")}),
+            ]
+        return [*lines, self._event("response.output_text.delta", {**self._spot(), "delta": text, "logprobs": []})]
+
+    def _end(self, text: str) -> list[bytes]:
+        lines = []
+        response = self.whole()
+        if text:
+            item = self._message(0, text)
+            response.output = [item]
+            lines = [
+                self._event("response.output_text.done", {**self._spot(), "text": text, "logprobs": []}),
+                self._event("response.content_part.done", {**self._spot(), "part": item.content[0]}),
+                self._event("response.output_item.done", {"output_index": 0, "item": item}),
+            ]
+        name = response.status if response.status in ("failed", "incomplete", "cancelled") else "completed"
+        return [*lines, self._event(f"response.{name}", {"response": response})]
+
+    def _spot(self) -> dict[str, object]:
+        return {"item_id": self._message(0, "").id, "output_index": 0, "content_index": 0}
+
+    def _event(self, name: str, more: dict[str, object]) -> bytes:
+        line = event({"type": name, "sequence_number": self._number, **more}, name=name)
+        self._number += 1
+        return line
+
+
+def _words(text: str) -> OutputWords:
+    return OutputWords(text=text)
+
+
+def _error(story: Story) -> ResponseError | None:
+    if story.status != "failed":
+        return None
+    return ResponseError(code=FAILURES.get(story.error, PROVIDER)[1], message=story.text)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/v1/responses",
+        act=respond,
+        summary="Say something, and get the agent's reply, whole or as events, or later.",
+        body=ResponseRequest,
+        answer=Response,
+        streams=True,
+    ),
+    Endpoint(
+        method="GET", path="/v1/responses/{id}", act=response, summary="An answer, as the log has it.", answer=Response
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/responses/{id}/cancel",
+        act=cancel,
+        summary="Stop the run of an answer that is not whole yet.",
+        answer=Response,
+    ),
+)

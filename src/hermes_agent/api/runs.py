@@ -1,0 +1,181 @@
+"""`/v1/runs`: runs as they are: begun, watched from any event on, answered, stopped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+
+from hermes_agent.api.answered import Done, Run
+from hermes_agent.api.asked import Content, Words, origin_of, parts_of, text_of
+from hermes_agent.api.chat import placed, told
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
+from hermes_agent.api.events import event, with_pauses
+from hermes_agent.api.house import House
+from hermes_agent.api.keys import PLATFORM
+from hermes_agent.api.problems import FINAL, Problem, bad
+from hermes_agent.api.story import Ref, Story, ref_of
+from hermes_agent.api.talk import SELF, Wish
+from hermes_agent.core.events import Seen
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Standing
+from hermes_agent.core.messages import Text
+
+LAST = "last-event-id"
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class RunRequest(msgspec.Struct, kw_only=True):
+    """What is to be said. `session` goes on there, `key` in the conversation that this name of yours stands for;
+    `busy` says what happens where a run is under way."""
+
+    input: Content
+    session: str = ""
+    key: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    instructions: str = ""
+    model: str = SELF
+    workspace: str = ""
+    busy: Busy = Busy.STEER
+
+
+class EventsQuery(msgspec.Struct, kw_only=True):
+    """Where to begin: the number of the last event that was seen."""
+
+    after: Number = 0
+
+
+class AnswerRequest(msgspec.Struct, kw_only=True):
+    """The answer to what a run asks: one of the choices, or words of your own; `question` names the question."""
+
+    answer: Words
+    question: str = ""
+
+
+async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
+    """Say something, and do not wait."""
+    request = call.body
+    parts = parts_of(request.input, call.who)
+    if not parts:
+        raise bad("`input` says nothing.", "input")
+    if request.workspace and call.who.standing is not Standing.OWNER:
+        raise Problem(403, "Only the owner may choose the folder.", code="workspace_not_allowed")
+    wish = Wish(
+        who=call.who,
+        parts=parts,
+        words=text_of(request.input),
+        instructions=request.instructions,
+        model=request.model,
+        workspace=request.workspace,
+        busy=request.busy,
+    )
+    wish = placed(wish, call)
+    wish = replace(wish, session=request.session or wish.session, name=request.key or wish.name)
+    begun = await house.talk.say(wish)
+    return Told(body=Story(ref=begun.ref).facts(), headers=told(begun))
+
+
+async def look(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """Where a run stands."""
+    return (await house.talk.look(call.who, ref_of(call.path["id"]))).facts()
+
+
+async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
+    """The events of a run from a number on, up to its end."""
+    ref = ref_of(call.path["id"])
+    story = await house.talk.look(call.who, ref)
+    last = call.headers.get(LAST, "")
+    after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
+    return Streamed(events=with_pauses(_events(house, ref, story, after)))
+
+
+async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
+    """Events with a number above `after`, and the live ones between them; a run that has not begun is waited for."""
+    if known.is_over:
+        for entry in await house.runtime.store.history.entries(ref.session, after):
+            if entry.run == known.run:
+                yield _line(
+                    Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
+                )
+        return
+    story = Story(ref=ref)
+    if known.run:
+        story.run, story.status = known.run, "running"
+    async with aclosing(house.runtime.hermes.watch(ref.session, after)) as events:
+        async for seen in events:
+            if story.take(seen):
+                yield _line(seen)
+            if story.is_over:
+                return
+
+
+def _line(seen: Seen) -> bytes:
+    return event(seen, name=seen.event.kind, number=seen.number)
+
+
+async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
+    """Answer what the run asks."""
+    ref = ref_of(call.path["id"])
+    story = await house.talk.look(call.who, ref)
+    if story.question is None or call.body.question not in ("", story.question.id):
+        raise Problem(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
+    inbound = Inbound(
+        source=PLATFORM,
+        source_id=f"answer:{ref.session}:{story.question.id}",
+        principal=call.who,
+        conversation=Conversation(platform=PLATFORM, chat=call.who.user),
+        parts=(Text(text=call.body.answer, origin=origin_of(call.who)),),
+        received=house.runtime.clock.now(),
+        answers=story.question.id,
+    )
+    await house.runtime.hermes.submit(inbound, ref.session)
+    story.question, story.status = None, "running"
+    return story.facts()
+
+
+async def stop(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """End the run at once."""
+    ref = ref_of(call.path["id"])
+    story = await house.talk.look(call.who, ref)
+    return Done(done=not story.is_over and await house.runtime.hermes.stop(ref.session))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/v1/runs",
+        act=begin,
+        summary="Say something, and do not wait for the reply.",
+        body=RunRequest,
+        answer=Run,
+        status=202,
+    ),
+    Endpoint(method="GET", path="/v1/runs/{id}", act=look, summary="Where a run stands.", answer=Run),
+    Endpoint(
+        method="GET",
+        path="/v1/runs/{id}/events",
+        act=watch,
+        summary="The run's events from a number on (`after`, or the header Last-Event-ID), up to its end.",
+        query=EventsQuery,
+        answer=None,
+        media_type="text/event-stream",
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/runs/{id}/answer",
+        act=answer,
+        summary="Answer what the run asks: an approval, or a question.",
+        body=AnswerRequest,
+        answer=Run,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/runs/{id}/approval",
+        act=answer,
+        summary="The same, under the name that programs for approvals know.",
+        body=AnswerRequest,
+        answer=Run,
+    ),
+    Endpoint(method="POST", path="/v1/runs/{id}/stop", act=stop, summary="End the run at once.", answer=Done),
+)

@@ -1,0 +1,44 @@
+"""The API server as a process of its own: a system at work, and the server in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from hermes_agent.api.keys import Keys, open_keys
+from hermes_agent.api.server import api_server
+from hermes_agent.app.serving import SERVED
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.inbound import Standing
+from hermes_agent.host.config import Loaded
+from hermes_agent.host.paths import Home
+from hermes_agent.host.secrets import Secrets
+
+
+async def serve(
+    home: Home,
+    loaded: Loaded[Settings],
+    secrets: Secrets,
+    say: Callable[[str], None],
+    *,
+    until_told: Callable[[], Awaitable[object]],
+) -> None:
+    """Serve the API of this home until told to end. Raises `ConfigError`."""
+    keys = open_keys(loaded.value.api, secrets.get)
+    options = Options(queue=SERVED, own_only=False, channel="api", standing=standing_by(keys, Options().standing))
+    async with open_runtime(home, options) as runtime:
+        if runtime.loaded.notice:
+            say(runtime.loaded.notice)
+        async with api_server(runtime, keys) as place:
+            say(f"The API answers at {place.url}/v1")
+            await until_told()
+
+
+def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:
+    """What a principal is: by the key that they came in with, or as others say."""
+
+    def standing(principal: str) -> Standing:
+        found = keys.standing(principal)
+        return otherwise(principal) if found is None else found
+
+    return standing

@@ -1,0 +1,152 @@
+"""The server on its socket: the endpoints behind the gate, from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+
+import uvicorn
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from hermes_agent.api import about, chat, responses, runs, sessions
+from hermes_agent.api.doors import Door
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain
+from hermes_agent.api.events import written
+from hermes_agent.api.figures import Figures
+from hermes_agent.api.gate import Gate
+from hermes_agent.api.house import House
+from hermes_agent.api.keys import Keys
+from hermes_agent.api.openapi import description
+from hermes_agent.api.talk import Talk
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.tasks import spawn
+
+BACKLOG = 2048
+KEPT_SECONDS = 75
+"""Seconds that a connection without a request stays open."""
+DRAIN_SECONDS = 10
+"""Seconds that answers under way have at the end; runs that are not over by then go on with the next process."""
+
+
+async def describe(house: House, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
+    """The API's own description."""
+    return Plain(body=described(), media_type="application/json")
+
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    chat.CHAT_COMPLETIONS,
+    *responses.ENDPOINTS,
+    *runs.ENDPOINTS,
+    *sessions.ENDPOINTS,
+    *about.ENDPOINTS,
+    Endpoint(method="GET", path="/openapi.json", act=describe, summary="This description.", answer=None),
+)
+
+
+@lru_cache(maxsize=1)
+def described() -> bytes:
+    """The description as it is sent."""
+    return written(description(ENDPOINTS))
+
+
+def application(house: House) -> ASGIApp:
+    """The endpoints behind the gate."""
+    routes = [Route(each.path, endpoint=Door(house, each), methods=[each.method]) for each in ENDPOINTS]
+    settings = house.settings
+    return Gate(
+        Router(routes=routes, redirect_slashes=False),
+        (settings.host, *settings.allowed_hosts),
+        perf_counter,
+        house.figures.answered,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """A server that answers: where."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The address without a trailing slash."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+@asynccontextmanager
+async def api_server(runtime: Runtime, keys: Keys) -> AsyncIterator[Listening]:
+    """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
+    settings = runtime.settings.api
+    figures = Figures()
+    talk = Talk(runtime, workspace=settings.workspace or str(runtime.home.root), most=settings.max_waiting)
+    house = House(runtime=runtime, settings=settings, keys=keys, talk=talk, figures=figures)
+    async with listening(application(house), settings.host, settings.port) as place:
+        yield place
+
+
+@asynccontextmanager
+async def listening(app: ASGIApp, host: str, port: int) -> AsyncIterator[Listening]:
+    """Serve an application until the block ends; then answers under way are waited for a little. Raises
+    `ConfigError`."""
+    bound = _bound(host, port)
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEPT_SECONDS,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    server = _Server(config)
+    serving = spawn(server.serve(sockets=[bound]), name=f"server {host}:{port}")
+    try:
+        await server.ready.wait()
+        yield Listening(host=host, port=bound.getsockname()[1])
+    finally:
+        server.should_exit = True
+        await serving
+        bound.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the process's signals to whoever started it, and tells when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing is captured."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As it is, and then it is ready."""
+        await super().startup(sockets)
+        self.ready.set()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise ConfigError(f"{host}:{port} cannot be listened on ({error.strerror}): choose another port.") from error
+    bound.setblocking(False)
+    return bound

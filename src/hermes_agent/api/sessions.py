@@ -1,0 +1,203 @@
+"""`/v1/sessions` and `/v1/search`: conversations, what was said in them, and where."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from hermes_agent.api.answered import (
+    EventList,
+    HitFacts,
+    HitList,
+    MessageFacts,
+    MessageList,
+    Removed,
+    SessionFacts,
+    SessionList,
+)
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing
+from hermes_agent.api.house import House
+from hermes_agent.api.problems import bad
+from hermes_agent.api.runs import Number
+from hermes_agent.app.visits import SessionRecord
+from hermes_agent.core.events import MessageTaken, Replied
+
+Title = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class PageQuery(msgspec.Struct, kw_only=True):
+    """Which page of the sessions."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=200)] = 20
+    before: str = ""
+
+
+class LogQuery(msgspec.Struct, kw_only=True):
+    """Which part of a log."""
+
+    after: Number = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 200
+
+
+class TitleRequest(msgspec.Struct, kw_only=True):
+    """A session's new title."""
+
+    title: Title
+
+
+class BranchRequest(msgspec.Struct, kw_only=True):
+    """A copy of a session, up to the event `upto` (all of it where that is left out)."""
+
+    title: Title = ""
+    upto: Number | None = None
+
+
+class SearchQuery(msgspec.Struct, kw_only=True):
+    """What to look for: words, "quoted words" that stand together, -words that are left out."""
+
+    q: Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+
+
+async def list_sessions(house: House, call: Call[Nothing, PageQuery]) -> Answer:
+    """The sessions that this person may see, the one used last first."""
+    page = call.query
+    records = await house.visit(call.who).sessions(page.limit, page.before)
+    more = records[-1].id if len(records) == page.limit else None
+    return SessionList(data=[facts_of(record) for record in records], next=more)
+
+
+async def get_session(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """One session."""
+    return facts_of(await house.visit(call.who).session(call.path["id"]))
+
+
+async def rename(house: House, call: Call[TitleRequest, Nothing]) -> Answer:
+    """Give it another title."""
+    return facts_of(await house.visit(call.who).rename(call.path["id"], call.body.title))
+
+
+async def delete(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """Remove it with its log."""
+    await house.visit(call.who).delete(call.path["id"])
+    return Removed(id=call.path["id"])
+
+
+async def branch(house: House, call: Call[BranchRequest, Nothing]) -> Answer:
+    """A copy of it."""
+    return facts_of(await house.visit(call.who).branch(call.path["id"], call.body.title, call.body.upto))
+
+
+async def messages(house: House, call: Call[Nothing, LogQuery]) -> Answer:
+    """What was said: the messages of people, and the agent's words."""
+    said = []
+    for entry in await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit):
+        match entry.event:
+            case MessageTaken(message=message, principal=principal) if principal:
+                said.append((entry, "user", message.text))
+            case Replied(message=message) if message.text:
+                said.append((entry, "assistant", message.text))
+            case _:
+                pass
+    return MessageList(
+        data=[
+            MessageFacts(number=entry.number, at=entry.at, role=role, text=text, run=entry.run)  # type: ignore[arg-type]  # one of the two words above
+            for entry, role, text in said
+        ]
+    )
+
+
+async def events(house: House, call: Call[Nothing, LogQuery]) -> Answer:
+    """A part of the log."""
+    entries = await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit)
+    return EventList(data=entries, last=entries[-1].number if entries else call.query.after)
+
+
+async def search(house: House, call: Call[Nothing, SearchQuery]) -> Answer:
+    """Messages by their words."""
+    if not call.query.q.strip():
+        raise bad("Say what to look for.", "q")
+    hits = await house.visit(call.who).search(call.query.q, call.query.limit)
+    return HitList(
+        data=[
+            HitFacts(session=hit.session, number=hit.number, at=hit.at, role=hit.role.value, snippet=hit.snippet)
+            for hit in hits
+        ]
+    )
+
+
+def facts_of(record: SessionRecord) -> SessionFacts:
+    """A session as it is shown."""
+    return SessionFacts(
+        id=record.id,
+        title=record.title,
+        surface=record.surface,
+        model=record.model,
+        workspace=record.workspace,
+        principal=record.principal,
+        parent=record.parent,
+        created=record.created,
+        updated=record.updated,
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/v1/sessions",
+        act=list_sessions,
+        summary="Your sessions, the one used last first; the owner's key shows everybody's.",
+        query=PageQuery,
+        answer=SessionList,
+    ),
+    Endpoint(method="GET", path="/v1/sessions/{id}", act=get_session, summary="One session.", answer=SessionFacts),
+    Endpoint(
+        method="PATCH",
+        path="/v1/sessions/{id}",
+        act=rename,
+        summary="Give a session another title.",
+        body=TitleRequest,
+        answer=SessionFacts,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/v1/sessions/{id}",
+        act=delete,
+        summary="Remove a session with its log.",
+        answer=Removed,
+    ),
+    Endpoint(
+        method="POST",
+        path="/v1/sessions/{id}/branch",
+        act=branch,
+        summary="Copy a session up to one of its events.",
+        body=BranchRequest,
+        answer=SessionFacts,
+        status=201,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/sessions/{id}/messages",
+        act=messages,
+        summary="What was said in a session.",
+        query=LogQuery,
+        answer=MessageList,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/sessions/{id}/events",
+        act=events,
+        summary="A part of a session's log.",
+        query=LogQuery,
+        answer=EventList,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/search",
+        act=search,
+        summary="Messages by their words, the best first.",
+        query=SearchQuery,
+        answer=HitList,
+    ),
+)

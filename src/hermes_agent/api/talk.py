@@ -1,0 +1,224 @@
+"""From a request to a run: which session it means, what is said there, and how its events come back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+from hermes_agent.api.asked import Part, Said, text_of
+from hermes_agent.api.keys import PLATFORM
+from hermes_agent.api.past import INSTRUCTIONS, events_of, instructions_pin, mark_of, tells
+from hermes_agent.api.problems import FINAL, Problem, busy, missing
+from hermes_agent.api.story import Ref, Story
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.visits import SessionRecord, Visit
+from hermes_agent.core.errors import NoModel
+from hermes_agent.core.events import RunEnded, Seen
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+
+SELF = "hermes"
+"""The name of the model that is the agent itself, with the model that is configured."""
+OURS = frozenset({"", SELF, "hermes-agent"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What somebody wants said, and where: in the session of that id, in the one that a name of theirs stands for,
+    after an earlier answer, after a `history` that they tell, or in a new one.
+
+    `once` makes a repeated request count once; `model` is empty for the configured one.
+    """
+
+    who: Principal
+    parts: tuple[Part, ...]
+    words: str
+    session: str = ""
+    name: str = ""
+    previous: Ref | None = None
+    history: tuple[Said, ...] = ()
+    instructions: str = ""
+    model: str = ""
+    workspace: str = ""
+    once: str = ""
+    busy: Busy = Busy.STEER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A message that was taken in: where its run is found, and the number of the log to read from."""
+
+    ref: Ref
+    after: int
+
+
+class Talk:
+    """Says what people want said, for one server. `workspace` is where runs work unless they say otherwise."""
+
+    def __init__(self, runtime: Runtime, *, workspace: str, most: int) -> None:
+        self._runtime = runtime
+        self._workspace = workspace
+        self._most = most
+        self._matched: set[str] = set()
+        self.waiting = 0
+
+    async def say(self, wish: Wish) -> Begun:
+        """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
+        if self.waiting >= self._most:
+            raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
+        model = self.model_of(wish)
+        if wish.once and (mail := await self._runtime.store.inbox.find(PLATFORM, _source(wish))):
+            return Begun(ref=Ref(session=mail.session, row=mail.id), after=0)
+        if wish.session:
+            return await self._go_on(wish, await self._visit(wish).session(wish.session), model)
+        if wish.previous is not None:
+            return await self._go_on(wish, await self._after(wish, wish.previous), model)
+        place = self._place(wish)
+        if wish.name or wish.history:
+            current = await self._runtime.store.sessions.current(place.key)
+            if current is not None and (wish.name or await self._matches(current, wish)):
+                return await self._go_on(wish, current, model)
+        if wish.history or wish.instructions:
+            return await self._told_before(wish, place, model)
+        inbound = self._inbound(wish, place)
+        workspace = wish.workspace or self._workspace
+        submitted = await self._runtime.hermes.begin(inbound, workspace=workspace, model=model)
+        return await self._begun(wish, submitted.session, submitted.inbox, 0)
+
+    async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
+        """The events of the run, each folded into `story` first, until it rests."""
+        async with self._waited_for(begun), aclosing(self._watch(begun)) as events:
+            async for seen in events:
+                if story.take(seen):
+                    yield seen
+                if story.rests:
+                    return
+
+    def _watch(self, begun: Begun) -> AsyncGenerator[Seen, None]:
+        return self._runtime.hermes.watch(begun.ref.session, begun.after)
+
+    @asynccontextmanager
+    async def _waited_for(self, begun: Begun) -> AsyncIterator[None]:
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+            self._matched.discard(begun.ref.session)
+
+    async def look(self, who: Principal, ref: Ref) -> Story:
+        """A run as the log has it. Raises `UnknownSession`, `Problem`."""
+        visit = Visit(runtime=self._runtime, who=who)
+        story = Story(ref=ref)
+        for entry in await visit.entries(ref.session):
+            story.take(entry)
+        if not story.run:
+            mail = await visit.mail(ref.row)
+            if mail is None or mail.session != ref.session:
+                raise missing(f"There is no run {ref.id()}.")
+        return story
+
+    def model_of(self, wish: Wish) -> str:
+        """The model that a request names, as a session keeps it; empty for the configured one. Raises `Problem`."""
+        if wish.model in OURS:
+            return ""
+        if wish.who.standing is not Standing.OWNER:
+            raise Problem(403, f"Only the owner may choose a model: ask for `{SELF}`.", code="model_not_allowed")
+        try:
+            return self._runtime.route(wish.model).name
+        except NoModel as error:
+            raise missing(f"There is no model `{wish.model[:100]}` here: {error}", "model_not_found") from error
+
+    async def _go_on(self, wish: Wish, record: SessionRecord, model: str) -> Begun:
+        hermes = self._runtime.hermes
+        view = await hermes.view(record.id)
+        if view.running and view.asked - view.answers.keys():
+            raise Problem(
+                409,
+                f"The session {record.id} waits for an answer to what its run asked; give that first.",
+                code="waiting_for_answer",
+                headers=FINAL,
+            )
+        pin = view.pins.get(INSTRUCTIONS)
+        if wish.instructions and (pin is None or pin.text != wish.instructions):
+            async with hermes.holding(record.id, beside_run=True) as journal:
+                await journal.commit(instructions_pin(wish.instructions))
+        if model not in ("", record.model):
+            await self._runtime.store.sessions.set_model(record.id, model)
+        submitted = await hermes.submit(self._inbound(wish, self._place(wish)), record.id)
+        return await self._begun(wish, record.id, submitted.inbox, view.number)
+
+    async def _told_before(self, wish: Wish, place: Conversation, model: str) -> Begun:
+        """A new session that begins with what the client says was said before."""
+        hermes, workspace = self._runtime.hermes, wish.workspace or self._workspace
+        record = await hermes.open_session(place, wish.who, workspace=workspace, model=model, new=True)
+        pins = [instructions_pin(wish.instructions)] if wish.instructions else []
+        async with hermes.holding(record.id) as journal:
+            await journal.commit(*pins, *events_of(wish.history, wish.who))
+            number = journal.session.number
+        submitted = await hermes.submit(self._inbound(wish, place), record.id)
+        return await self._begun(wish, record.id, submitted.inbox, number)
+
+    async def _after(self, wish: Wish, previous: Ref) -> SessionRecord:
+        """The session of an earlier answer where that is its last, else a copy that ends with it."""
+        visit = self._visit(wish)
+        record, story, last = await visit.session(previous.session), Story(ref=previous), 0
+        end: int | None = None
+        for entry in await visit.entries(previous.session):
+            story.take(entry)
+            last = entry.number
+            if end is None and story.is_over:
+                end = entry.number
+        if not story.run:
+            raise missing("There is no such answer to go on from.", "previous_response_not_found")
+        if end is None:
+            raise Problem(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
+        return record if end == last else await visit.branch(record.id, upto=end)
+
+    async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
+        """Whether a session holds just the history that a client tells, and rests; it is then this request's alone
+        until its run is over."""
+        if record.id in self._matched or record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
+            return False
+        entries = await self._visit(wish).entries(record.id)
+        is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
+        if record.id in self._matched or not is_over or not tells(entries, wish.history):
+            return False
+        self._matched.add(record.id)
+        return True
+
+    async def _begun(self, wish: Wish, session: str, row: int | None, after: int) -> Begun:
+        if row is None:  # The same request came twice at once, and the other was first.
+            mail = await self._runtime.store.inbox.find(PLATFORM, _source(wish))
+            assert mail is not None  # Its identity was taken.
+            return Begun(ref=Ref(session=mail.session, row=mail.id), after=0)
+        return Begun(ref=Ref(session=session, row=row), after=after)
+
+    def _inbound(self, wish: Wish, place: Conversation) -> Inbound:
+        ids = self._runtime.ids
+        return Inbound(
+            source=PLATFORM,
+            source_id=_source(wish) if wish.once else f"{ids.short()}{ids.short()}",
+            principal=wish.who,
+            conversation=place,
+            parts=wish.parts,
+            received=self._runtime.clock.now(),
+            busy=wish.busy,
+        )
+
+    def _place(self, wish: Wish) -> Conversation:
+        user = wish.who.user
+        if wish.name:
+            return Conversation(platform=PLATFORM, chat_kind="name", chat=user, thread=wish.name)
+        first = next((text_of(said.content) for said in wish.history if said.role == "user"), wish.words)
+        return Conversation(platform=PLATFORM, chat_kind="chat", chat=user, thread=mark_of(wish.instructions, first))
+
+    def _visit(self, wish: Wish) -> Visit:
+        return Visit(runtime=self._runtime, who=wish.who)
+
+
+def _source(wish: Wish) -> str:
+    """The identity under which a repeated request counts once; each person's keys are their own."""
+    hashed = hashlib.sha256(wish.once.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{wish.who.user}:{hashed}"

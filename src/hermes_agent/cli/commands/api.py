@@ -1,0 +1,51 @@
+"""`hermes api`: the agent for programs, over HTTP."""
+
+from __future__ import annotations
+
+import secrets
+
+import click
+
+from hermes_agent.app.serving import API_KEY
+from hermes_agent.cli.output import remark, say
+from hermes_agent.cli.serving import announce, told_to_end
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.host.late import late
+from hermes_agent.host.loops import run as run_loop
+
+SERVE = "hermes_agent.api.serve:serve"
+BYTES_OF_A_KEY = 32
+
+
+@click.group(short_help="Serve the agent to programs, over HTTP.")
+def api() -> None:
+    """Serve the agent to programs: OpenAI's chat completions and responses, runs, sessions and search."""
+
+
+@api.command()
+@pass_surface
+def run(surface: Surface) -> None:
+    """Serve until Ctrl-C. Where: section `api` of config.yaml, by default 127.0.0.1:8642."""
+    run_loop(_serve(surface))
+
+
+async def _serve(surface: Surface) -> None:
+    with told_to_end() as told:
+        await late(SERVE)(surface.home.ensure(), surface.loaded, surface.secrets, announce, until_told=told.wait)
+
+
+@api.command()
+@click.option("--new", "make", is_flag=True, help="Make another one; the old one no longer works.")
+@pass_surface
+def key(surface: Surface, make: bool) -> None:
+    """Print the owner's key of the API; where there is none yet, make it."""
+    kept = surface.secrets
+    source = kept.source(API_KEY)
+    if make and source == "environment":
+        raise ConfigError(f"{API_KEY} comes from the environment: change it there.")
+    if make or not source:
+        surface.home.ensure()
+        kept.set(API_KEY, secrets.token_urlsafe(BYTES_OF_A_KEY))
+        remark(f"Kept in {surface.home.env_file} as {API_KEY}.")
+    say(kept.get(API_KEY))

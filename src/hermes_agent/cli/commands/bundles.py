@@ -1,0 +1,92 @@
+"""`hermes bundles`: skills that belong together, used by one name."""
+
+from __future__ import annotations
+
+import click
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.skills import Skills
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.skills.shelf import JSON, SKILL, Names, with_skills
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.bundles import FOLDER, BadBundle, Bundle, Bundles
+from hermes_agent.skills.writing import Writer
+
+BUNDLE = Names("bundle", lambda home: Bundles(home.parent / FOLDER).names())
+NAME = click.argument("name", type=BUNDLE)
+
+
+@click.group(short_help="Group skills that are used by one name.")
+def bundles() -> None:
+    """Group skills: `/NAME words` and `-s NAME` use all skills of a bundle."""
+
+
+@bundles.command("list")
+@JSON
+@pass_surface
+def list_(surface: Surface, as_json: bool) -> None:
+    """List the bundles."""
+    kept = _kept(surface)
+    found: list[Bundle] = []
+    for name in kept.names():
+        try:
+            found.append(kept.there(name))
+        except BadBundle as error:
+            remark(str(error))
+    if as_json:
+        say_json(found)
+        return
+    rows = [(each.name, ", ".join(each.skills), each.description) for each in found]
+    say(table(rows, ("BUNDLE", "SKILLS", "DOES")) if rows else "There are no bundles.")
+
+
+@bundles.command()
+@NAME
+@JSON
+@pass_surface
+def show(surface: Surface, name: str, as_json: bool) -> None:
+    """Show one bundle."""
+    found = _kept(surface).there(name)
+    if as_json:
+        say_json(found)
+        return
+    say(f"/{found.name}: {found.description}".rstrip(": "))
+    for skill in found.skills:
+        say(f"- {skill}")
+    if found.instruction:
+        say(found.instruction)
+
+
+@bundles.command()
+@click.argument("name")
+@click.argument("skills", nargs=-1, required=True, type=SKILL)
+@click.option("--description", default="", help="What it is for.")
+@click.option("--instruction", default="", help="What is said after the skills.")
+@pass_surface
+def create(surface: Surface, name: str, skills: tuple[str, ...], description: str, instruction: str) -> None:
+    """Make a bundle of skills, or replace the one of that name."""
+
+    async def act(kept: Skills, _: Writer) -> None:
+        for skill in skills:
+            await kept.library.find(skill, str(current_folder()))
+
+    with_skills(surface, act)
+    bundle = Bundle(name=name, skills=skills, description=description, instruction=instruction)
+    path = _kept(surface).put(bundle)
+    say(f"`/{name}` uses {', '.join(skills)} ({path}).")
+    if name in COMMANDS:
+        remark(f"`/{name}` is a command, so the bundle has no slash of its own; `-s {name}` uses it.")
+
+
+@bundles.command()
+@NAME
+@pass_surface
+def delete(surface: Surface, name: str) -> None:
+    """Take a bundle away. Its skills stay."""
+    _kept(surface).remove(name)
+    say(f"The bundle `{name}` is gone; its skills stay.")
+
+
+def _kept(surface: Surface) -> Bundles:
+    return Bundles(surface.home.skills.parent / FOLDER)

@@ -1,0 +1,30 @@
+"""`hermes worker`: works on what gateways and API servers of the same database take in."""
+
+from __future__ import annotations
+
+import click
+
+from hermes_agent.app.serving import SERVED
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.cli.output import remark
+from hermes_agent.cli.serving import announce, told_to_end
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.host.loops import run
+
+
+@click.command(short_help="Work on what gateways and API servers take in.")
+@pass_surface
+def worker(surface: Surface) -> None:
+    """Work on what gateways and API servers of the same home, or the same PostgreSQL, take in. Ends with Ctrl-C or
+    SIGTERM; a run under way is gone on with by another worker."""
+    run(_work(surface))
+
+
+async def _work(surface: Surface) -> None:
+    options = Options(queue=SERVED, own_only=False, channel="api", model=surface.invocation.model)
+    with told_to_end() as told:
+        async with open_runtime(surface.home.ensure(), options) as runtime:
+            if runtime.loaded.notice:
+                remark(runtime.loaded.notice)
+            announce(f"Working on {SERVED}.")
+            await told.wait()

@@ -1,0 +1,172 @@
+"""`hermes skills check|update|audit|publish`: what became of installed skills, and giving one to a repository."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.skills.hub import FORCE
+from hermes_agent.cli.skills.shelf import INSTALLED, JSON, SKILL, by_owner, with_hub
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.hub.address import address_of
+from hermes_agent.skills.hub.audit import Audited
+from hermes_agent.skills.hub.audit import audit as look_again
+from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.installing import Hub
+from hermes_agent.skills.hub.publishing import Letter, Published
+from hermes_agent.skills.hub.publishing import publish as give
+from hermes_agent.skills.hub.rounds import Outcome, Wish, update_all
+from hermes_agent.skills.hub.sources import Sources
+from hermes_agent.skills.hub.taps import Tap
+from hermes_agent.skills.hub.updating import Keep, Standing, standing
+
+AUTHOR = re.compile(r"([^<>]+)<([^<>\s]+)>")
+NAMES = click.argument("names", nargs=-1, type=INSTALLED)
+
+
+@click.command()
+@NAMES
+@JSON
+@pass_surface
+def check(surface: Surface, names: tuple[str, ...], as_json: bool) -> None:
+    """Ask the sources of installed skills whether they have newer ones. Nothing is changed."""
+
+    async def act(hub: Hub) -> list[Standing]:
+        return [await standing(hub, name) for name in names or sorted(hub.lock.get().skills)]
+
+    found = with_hub(surface, act)
+    if as_json:
+        say_json(found)
+        return
+    rows = [
+        (each.name, each.status.value, each.commit[:12], each.there[:12] or "-", _marks(each), each.words)
+        for each in found
+    ]
+    say(table(rows, ("SKILL", "STATUS", "HERE", "THERE", "", "")) if rows else "Nothing is installed from anywhere.")
+
+
+@click.command()
+@NAMES
+@click.option("--keep", type=click.Choice([each.value for each in Keep][1:]), help="Who wins where both changed it.")
+@click.option("--moved", is_flag=True, help="Follow a tag that points elsewhere now.")
+@click.option("--back", is_flag=True, help="Undo the last update of these skills.")
+@FORCE
+@JSON
+@pass_surface
+def update(  # noqa: PLR0913  what a person may say about it
+    surface: Surface, names: tuple[str, ...], keep: str | None, moved: bool, back: bool, force: bool, as_json: bool
+) -> int:
+    """Take what is newer: installed skills from their sources, and your changed copies of bundled and external ones.
+
+    Your changes stay: both are merged, and where that cannot be done the conflict is shown and nothing is changed.
+    Pinned skills and tags that were moved are left alone.
+    """
+    wish = Wish(keep=Keep(keep or Keep.NEITHER), moved=moved, back=back, insist=force)
+
+    async def act(hub: Hub) -> list[Outcome]:
+        async with hub.alone():
+            return await update_all(hub, names, by_owner(), wish)
+
+    outcomes = with_hub(surface, act)
+    if as_json:
+        say_json(outcomes)
+        return _code(outcomes)
+    for each in outcomes:
+        say(f"{each.name}: {each.did}")
+        for conflict in each.conflicts:
+            remark(f"--- {each.name}/{conflict.file}\n{conflict.text.rstrip()}")
+    if not outcomes:
+        say("Nothing is installed from anywhere, and no copy of yours is behind.")
+    return _code(outcomes)
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also your own skills, the project's and external ones.")
+@JSON
+@pass_surface
+def audit(surface: Surface, everything: bool, as_json: bool) -> int:
+    """Look at installed skills again: are they what was installed, and what does the scanner say today?"""
+    found = with_hub(surface, lambda hub: look_again(hub, str(current_folder()), everything=everything))
+    if as_json:
+        say_json(found)
+    else:
+        _say_audited(found)
+    return Exit.FAILED if any(each.grave for each in found) else Exit.OK
+
+
+@click.command()
+@click.argument("name", type=SKILL)
+@click.option("--to", "target", required=True, metavar="TAP", help="A tap, or the address of a repository.")
+@click.option("--push", is_flag=True, help="Send the branch to the repository too.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write the patch.")
+@click.option("--author", default="", metavar="'NAME <MAIL>'", help="Who the commit is by.")
+@click.option("-m", "--message", default="", help="The commit's message.")
+@JSON
+@pass_surface
+def publish(  # noqa: PLR0913  what a person may say about it
+    surface: Surface,
+    name: str,
+    target: str,
+    push: bool,
+    output: Path | None,
+    author: str,
+    message: str,
+    as_json: bool,
+) -> None:
+    """Put a skill on a branch of a repository, and write the same as a patch to send.
+
+    Skills that hold secrets, or what the scanner is alarmed by, are not published.
+    """
+
+    async def act(hub: Hub) -> Published:
+        card = await hub.writer.library.find(name, str(current_folder()))
+        letter = Letter(message=message, push=push, **({"author": _author(author)} if author else {}))
+        return await give(hub.sources, _target(hub.sources, target), name, card.path, letter)
+
+    made = with_hub(surface, act)
+    patch = output or current_folder() / f"{name}.patch"
+    patch.write_bytes(made.patch)
+    if as_json:
+        told = {"name": name, "branch": made.branch, "commit": made.commit, "base": made.base, "path": made.path}
+        say_json({**told, "patch": str(patch), "pushed": made.pushed})
+        return
+    where = f"The branch `{made.branch}` is at {target}" if made.pushed else f"The branch would be `{made.branch}`"
+    say(f"`{name}` as {made.path} on {made.base[:12]}: {patch}")
+    say(f"{where}; `git am {patch.name}` applies the patch.")
+
+
+def _target(sources: Sources, text: str) -> Tap:
+    known = {tap.name: tap for tap in sources.taps.all()}
+    return known[text] if text in known else Tap(name=text, url=address_of(text).url)
+
+
+def _author(text: str) -> tuple[str, str]:
+    found = AUTHOR.fullmatch(text.strip())
+    if found is None:
+        raise HubError(f"`{text}` is no author: 'Name <mail>'.")
+    return found[1].strip(), found[2].strip()
+
+
+def _code(outcomes: list[Outcome]) -> int:
+    return Exit.OK if all(each.ok for each in outcomes) else Exit.FAILED
+
+
+def _marks(found: Standing) -> str:
+    return ", ".join(word for word, said in (("pinned", found.pinned), ("changed by you", found.changed)) if said)
+
+
+def _say_audited(found: list[Audited]) -> None:
+    rows = [
+        (each.name, each.owner, "yes" if each.intact else "NO", each.commit[:12] or "-", each.source) for each in found
+    ]
+    say(table(rows, ("SKILL", "OWNER", "INTACT", "COMMIT", "FROM")) if rows else "Nothing is installed from anywhere.")
+    for each in found:
+        for words in each.grave:
+            remark(f"{each.name}: {words}")
+        for words in each.notes:
+            remark(f"{each.name}: note: {words}")

@@ -1,0 +1,201 @@
+"""`hermes skills search|browse|inspect|install|uninstall`: skills of repositories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from hermes_agent.app.commands import COMMANDS
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.output import remark, say, say_json, shortened, table
+from hermes_agent.cli.skills.shelf import INSTALLED, JSON, TAP, by_owner, with_hub
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.skills.depot.lock import Entry
+from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.installing import Held, Hub
+from hermes_agent.skills.hub.sources import Offer
+
+FROM = click.option("--from", "source", default="", metavar="ADDRESS", help="A repository that need not be a tap.")
+AT = click.option("--at", "ref", default="", metavar="REF", help="A branch, a tag or a commit.")
+YES = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+FORCE = click.option("--force", is_flag=True, help="Take it in spite of what the scanner found.")
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A skill of a repository as a person sees it in a list."""
+
+    name: str
+    tap: str
+    path: str
+    trust: str
+    description: str
+    problem: str
+    installed: bool
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--tap", "tap_name", default="", type=TAP, help="Only this tap.")
+@click.option("--refresh", is_flag=True, help="Ask the repositories, whatever was fetched within the hour.")
+@JSON
+@pass_surface
+def search(surface: Surface, words: tuple[str, ...], tap_name: str, refresh: bool, as_json: bool) -> None:
+    """Find skills of the taps by words of their name and description."""
+    rows = _rows(surface, " ".join(words), tap_name, refresh)
+    _list(rows[:50] if not as_json else rows, "No tap offers such a skill.", as_json)
+
+
+@click.command()
+@click.argument("tap_name", metavar="[TAP]", default="", type=TAP)
+@click.option("--refresh", is_flag=True, help="Ask the repositories, whatever was fetched within the hour.")
+@JSON
+@pass_surface
+def browse(surface: Surface, tap_name: str, refresh: bool, as_json: bool) -> None:
+    """List what the taps offer."""
+    rows = sorted(_rows(surface, "", tap_name, refresh), key=lambda row: (row.tap, row.name))
+    _list(rows, "No tap offers a skill; `hermes skills tap add owner/repository` adds one.", as_json)
+
+
+@click.command()
+@click.argument("skill")
+@FROM
+@AT
+@JSON
+@pass_surface
+def inspect(surface: Surface, skill: str, source: str, ref: str, as_json: bool) -> None:
+    """Show a skill of a repository: its text, its files, and what the scanner found. Nothing is installed."""
+
+    async def act(hub: Hub) -> Held:
+        async with hub.alone():
+            return await hub.hold(await hub.sources.find(skill, source, ref))
+
+    held = with_hub(surface, act)
+    if as_json:
+        say_json(_told(held))
+        return
+    say(held.report.skill.text.rstrip("\n"))
+    _show(held)
+
+
+@click.command()
+@click.argument("skill")
+@FROM
+@AT
+@FORCE
+@YES
+@JSON
+@pass_surface
+def install(  # noqa: PLR0913  what a person may say about it
+    surface: Surface, skill: str, source: str, ref: str, force: bool, yes: bool, as_json: bool
+) -> int:
+    """Install a skill of a repository, pinned to its commit and content.
+
+    SKILL is a name, tap/name, or a path in the repository. It is fetched into quarantine, looked through and shown
+    before anything uses it.
+    """
+
+    async def act(hub: Hub) -> tuple[Held, Entry]:
+        async with hub.alone():
+            held = await hub.hold(await hub.sources.find(skill, source, ref))
+            if held.against and not force:
+                _show(held)
+                raise HubError(f"`{held.name}` was not installed; `--force` takes it in spite of what was found.")
+            if not yes:
+                _show(held)
+                remark(f"Until you answer, its files are in {held.folder}")
+                click.confirm("Install it?", abort=True, err=True)
+            return held, await hub.install(held, by_owner(), insist=force)
+
+    held, entry = with_hub(surface, act)
+    if as_json:
+        say_json({**_told(held), "installed": True})
+        return Exit.OK
+    say(f"`{held.name}` is installed, at {entry.commit[:12]}. `hermes skills uninstall {held.name}` takes it away.")
+    if held.name in COMMANDS:
+        remark(f"`/{held.name}` is a command, so the skill has no slash of its own.")
+    if held.report.commands:
+        remark(f"Its commands run once you trust it: `hermes skills trust {held.name}`")
+    return Exit.OK
+
+
+@click.command()
+@click.argument("name", type=INSTALLED)
+@pass_surface
+def uninstall(surface: Surface, name: str) -> None:
+    """Take an installed skill out of use, with the changes that were made of it. Nothing of it is lost."""
+
+    async def act(hub: Hub) -> bool:
+        async with hub.alone():
+            return await hub.uninstall(name, by_owner())
+
+    copy = with_hub(surface, act)
+    say(f"`{name}` is uninstalled{', your changes of it are put aside' if copy else ''}.")
+    say(f"`hermes skills restore {name}` brings it back.")
+
+
+def _rows(surface: Surface, words: str, tap_name: str, refresh: bool) -> list[Row]:
+    async def act(hub: Hub) -> list[Row]:
+        installed = hub.lock.get().skills
+        offers = await hub.sources.offers(words, tap_name, fresh=refresh)
+        return [_row(offer, installed.get(offer.skill.name)) for offer in offers]
+
+    return with_hub(surface, act)
+
+
+def _row(offer: Offer, entry: Entry | None) -> Row:
+    return Row(
+        name=offer.skill.name,
+        tap=offer.tap.name,
+        path=offer.skill.path,
+        trust=offer.tap.trust.value,
+        description=offer.skill.description,
+        problem=offer.skill.problem,
+        installed=entry is not None and (entry.url, entry.path) == (offer.tap.url, offer.skill.path),
+    )
+
+
+def _list(rows: list[Row], nothing: str, as_json: bool) -> None:
+    if as_json:
+        say_json(rows)
+        return
+    good = [each for each in rows if not each.problem]
+    shown = [
+        (f"{each.name}{' *' if each.installed else ''}", each.tap, each.trust, shortened(each.description, 80))
+        for each in good
+    ]
+    say(table(shown, ("SKILL", "TAP", "TRUST", "DOES")) if shown else nothing)
+    for each in [each for each in rows if each.problem][:SHOWN]:
+        remark(f"{each.tap}/{each.path}: {each.problem}")
+
+
+def _told(held: Held) -> dict[str, object]:
+    return {
+        "name": held.name,
+        "description": held.report.skill.description,
+        "source": held.entry,
+        "files": held.report.sizes,
+        "found": [each.words for each in held.report.seen],
+        "against": held.against,
+        "commands": held.report.commands,
+        "programs": held.report.programs,
+    }
+
+
+def _show(held: Held) -> None:
+    """What a person should know before they say yes, on standard error."""
+    entry = held.entry
+    remark(f"{held.name}: {held.report.skill.description}")
+    remark(f"From {entry.url} ({entry.trust.value}), {entry.path or 'its top'} at {entry.commit[:12]} {entry.ref}")
+    files = [f"{name} ({size:,})" for name, size in held.report.sizes.items()]
+    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+    remark(f"Files (bytes): {', '.join(files[:SHOWN])}{more}")
+    for label, items in (("Would run where trusted", held.report.commands), ("May be run", held.report.programs)):
+        if items:
+            remark(f"{label}: {'; '.join(items[:SHOWN])}")
+    for each in held.report.seen[:SHOWN]:
+        remark(f"Scanner: {each.words}")
+    if not held.report.seen:
+        remark("Scanner: nothing found.")

@@ -1,0 +1,1 @@
+"""Skills from elsewhere: git repositories, what was taken from them, and how it is kept up to date."""

@@ -1,0 +1,119 @@
+"""What skills a repository holds at one commit, kept in the cache until the commit is another."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.skills.format import LONGEST_TEXT, BadSkill, read
+from hermes_agent.skills.hub.content import LINK, MODULE
+from hermes_agent.skills.hub.git import Repository, TreeEntry
+from hermes_agent.skills.skill import FILE, FOLDERS
+
+MOST_SKILLS = 5_000
+LARGEST = 1 << 25
+NAME_COUNTS = 4
+WORD = re.compile(r"[^\W_]+")
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill that a repository offers; `problem` says why it cannot be used (empty: it can)."""
+
+    name: str
+    path: str
+    description: str = ""
+    problem: str = ""
+
+
+class Catalog(msgspec.Struct, frozen=True, kw_only=True):
+    """The skills of one commit; `at` is when it was fetched, in seconds since 1970, `files` how many files there are
+    in the repository, `left_out` how many skills were too many."""
+
+    commit: str
+    ref: str
+    at: float
+    files: int = 0
+    left_out: int = 0
+    skills: tuple[Offered, ...] = ()
+
+
+def kept(folder: Path, ref: str) -> Catalog | None:
+    """The catalog that was kept beside a repository; None where there is none. Blocks."""
+    content = read_small(_file(folder, ref), LARGEST)
+    try:
+        return None if content is None else msgspec.json.decode(content, type=Catalog)
+    except msgspec.DecodeError:
+        return None
+
+
+async def catalog_of(repository: Repository, ref: str, now: float, most: int = MOST_SKILLS) -> Catalog:
+    """Fetch, and read every SKILL.md where the commit is a new one. Raises `HubError`."""
+    at = await repository.fetch(ref)
+    before = await asyncio.to_thread(kept, repository.folder, ref)
+    if before is not None and before.commit == at.commit:
+        made = msgspec.structs.replace(before, at=now, ref=at.ref)
+    else:
+        entries = await repository.tree(at.commit)
+        heads = sorted(_heads(entries), key=lambda entry: (entry.path.count("/"), entry.path))
+        skills = await _read(repository, heads[:most])
+        left = max(len(heads) - most, 0)
+        made = Catalog(commit=at.commit, ref=at.ref, at=now, files=len(entries), left_out=left, skills=skills)
+    await asyncio.to_thread(write_private, _file(repository.folder, ref), msgspec.json.encode(made), durable=False)
+    return made
+
+
+def found(skills: Iterable[Offered], words: str) -> list[Offered]:
+    """The skills that hold any of the words, those with more of them first; a word in the name counts most."""
+    wanted = [word.lower() for word in WORD.findall(words)]
+    scored = [(_score(skill, wanted), skill) for skill in skills]
+    return [skill for score, skill in sorted(scored, key=lambda pair: (-pair[0], pair[1].name)) if score]
+
+
+def _file(folder: Path, ref: str) -> Path:
+    return folder / f"catalog-{hashlib.sha256(ref.encode()).hexdigest()[:8]}.json"
+
+
+def _score(skill: Offered, wanted: Sequence[str]) -> int:
+    name = WORD.findall(skill.name.lower())
+    about = WORD.findall(skill.description.lower())
+    return sum(
+        NAME_COUNTS * any(each.startswith(word) for each in name) + any(each.startswith(word) for each in about)
+        for word in wanted
+    )
+
+
+def _heads(entries: Iterable[TreeEntry]) -> Iterable[TreeEntry]:
+    for entry in entries:
+        path = PurePosixPath(entry.path)
+        inside_skill = any(part in FOLDERS or part.startswith(".git") for part in path.parts[:-1])
+        if path.name == FILE and entry.kind not in (LINK, MODULE) and not inside_skill:
+            yield entry
+
+
+async def _read(repository: Repository, heads: Sequence[TreeEntry]) -> tuple[Offered, ...]:
+    small = [entry for entry in heads if entry.size <= LONGEST_TEXT * 4]
+    contents = await repository.contents([entry.oid for entry in small]) if small else []
+    texts = dict(zip((entry.path for entry in small), contents, strict=True))
+    return await asyncio.to_thread(lambda: tuple(_offered(entry, texts.get(entry.path)) for entry in heads))
+
+
+def _offered(entry: TreeEntry, content: bytes | None) -> Offered:
+    path = str(PurePosixPath(entry.path).parent)
+    path = "" if path == "." else path
+    folder = PurePosixPath(path).name
+    if content is None:
+        return Offered(name=folder, path=path, problem=f"{FILE} has {entry.size:,} bytes.")
+    try:
+        # A skill at the top of its repository stands in a folder of any name.
+        skill = read(content.decode(), folder)
+        return Offered(name=skill.name, path=path, description=skill.description)
+    except UnicodeDecodeError:
+        return Offered(name=folder, path=path, problem=f"{FILE} is no UTF-8 text.")
+    except BadSkill as error:
+        return Offered(name=folder, path=path, problem=str(error))

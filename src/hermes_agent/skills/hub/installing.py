@@ -1,0 +1,201 @@
+"""Taking a skill from elsewhere into use, and out of it: held, looked at, then in use by one write of the lock."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.host.held import held
+from hermes_agent.skills.changes import By
+from hermes_agent.skills.depot.depot import Depot
+from hermes_agent.skills.depot.files import Files, hash_of_files
+from hermes_agent.skills.depot.lock import Entry, Lock, Locked, put, retire
+from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.report import Report, report
+from hermes_agent.skills.hub.sources import Offer, Sources
+from hermes_agent.skills.skill import Card, Layer
+from hermes_agent.skills.state import State, base_of
+from hermes_agent.skills.writing import Writer
+from hermes_agent.store.versions import Author
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A skill that was fetched and looked at, and is not in use; `folder` is where a person can look at it."""
+
+    name: str
+    entry: Entry
+    files: Files
+    report: Report
+    folder: Path
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """Why it is not taken unless a person insists."""
+        return self.report.against(self.entry.trust)
+
+
+@dataclass(slots=True, kw_only=True)
+class Hub:
+    """Skills from elsewhere, of one home. Whatever changes something holds its lock, so that it happens once."""
+
+    sources: Sources
+    writer: Writer
+    clock: Clock
+
+    @property
+    def home(self) -> Path:
+        """The folder of skills."""
+        return self.writer.home
+
+    @property
+    def lock(self) -> Lock:
+        """What is in use."""
+        return Lock(self.home)
+
+    @property
+    def depot(self) -> Depot:
+        """Where the files are."""
+        return Depot(self.home)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Hold the right to install; what a killed program left is swept away first, what is no longer needed after."""
+        await asyncio.to_thread(self.lock.folder.mkdir, PRIVATE_FOLDER, parents=True, exist_ok=True)
+        async with held(self.lock.folder / "busy.lock"):
+            await self.writer.mend()
+            await self._sweep()
+            try:
+                yield
+            finally:
+                await self._sweep()
+
+    async def hold(self, offer: Offer) -> Held:
+        """Fetch a skill into the quarantine and look at it. Raises `HubError`, `BadSkill`."""
+        name = offer.skill.name
+        files = await self.sources.files(offer.tap.url, offer.commit, offer.skill.path)
+        seen = await asyncio.to_thread(report, name, files)
+        entry = Entry(
+            url=offer.tap.url,
+            tap=offer.tap.name,
+            trust=offer.tap.trust,
+            ref=offer.ref,
+            commit=offer.commit,
+            path=offer.skill.path,
+            hash=hash_of_files(files),
+            at=self.clock.now(),
+        )
+        folder = await asyncio.to_thread(self.depot.hold, name, files)
+        return Held(name=name, entry=entry, files=files, report=seen, folder=folder)
+
+    async def install(self, chosen: Held, by: By, *, insist: bool = False) -> Entry:
+        """Take what was held into use. Raises `HubError` where it may not be, or another has its name."""
+        if chosen.against and not insist:
+            raise HubError(f"`{chosen.name}` was not installed: {'; '.join(chosen.against[:5])}")
+        await self._free(chosen)
+        entry = msgspec.structs.replace(chosen.entry, accepted=chosen.against)
+        await asyncio.to_thread(self.depot.take, chosen.folder, entry.hash)
+        before = (await asyncio.to_thread(self.lock.get)).skills.get(chosen.name)
+        old = await asyncio.to_thread(self.depot.files, before.hash, chosen.name) if before else {}
+        await self.recorded(chosen.name, old, chosen.files, by, entry, "install")
+        return entry
+
+    async def uninstall(self, name: str, by: By) -> bool:
+        """Take a skill out of use with what was made of it: the copy that was changed is put aside, trust and pin go.
+        Whether there was such a copy. Nothing is lost: `restore` brings all of it back. Raises `HubError`."""
+        locked = await asyncio.to_thread(self.lock.get)
+        entry = installed(locked, name)
+        copy = await self.copy(name)
+        if copy is not None:
+            await self.writer.archive(name, by)
+        files = {} if copy else await asyncio.to_thread(self.depot.files, entry.hash, name)
+        await self.recorded(name, files, {}, by, None, "uninstall")
+        await asyncio.to_thread(self.writer.library.state.change, _forgotten(name))
+        return copy is not None
+
+    async def restore(self, name: str, by: By) -> bool:
+        """Bring back what was uninstalled; False where nothing was. Raises `HubError` where its files are gone."""
+        entry = (await asyncio.to_thread(self.lock.get)).retired.get(name)
+        if entry is None:
+            return False
+        files = await asyncio.to_thread(self.depot.files, entry.hash, name)
+        if hash_of_files(files) != entry.hash:
+            raise HubError(f"The files of `{name}` are gone: install it again from {entry.url}.")
+        await self.recorded(name, {}, files, by, entry, "restore")
+        return True
+
+    async def copy(self, name: str) -> Card | None:
+        """The changed copy of an installed skill, where there is one."""
+        cards = await self.writer.library.same_name(name)
+        state = await asyncio.to_thread(self.writer.library.state.get)
+        mine = bool(cards) and cards[0].layer is Layer.USER and base_of(state, name)[0] == Layer.HUB.value
+        return cards[0] if mine else None
+
+    async def recorded(self, name: str, before: Files, after: Files, by: By, entry: Entry | None, action: str) -> None:
+        """Change the lock, with a version for each file that differs, intended before and done after."""
+        act, numbers = self.writer.ids.short(), []
+        who = dataclasses.replace(by, author=Author.HUB)
+        for file in sorted({*before, *after}):
+            was, new = (files[file].content if file in files else None for files in (before, after))
+            if was != new:
+                item = f"{name}/{file}"
+                numbers.append(await self.writer.versions.intend(item, was, new, who, action, act))
+        change = put(name, entry) if entry else retire(name)
+        await asyncio.to_thread(self.lock.change, change)
+        for number in numbers:
+            await self.writer.versions.settle(number, done=True)
+        await self.writer.library.forget()
+
+    async def _free(self, chosen: Held) -> None:
+        """Raise where the name belongs to something else."""
+        before = (await asyncio.to_thread(self.lock.get)).skills.get(chosen.name)
+        if before is not None and (before.url, before.path) != (chosen.entry.url, chosen.entry.path):
+            raise HubError(
+                f"`{chosen.name}` is installed from {before.url} ({before.path or 'its top'}) already: "
+                f"`hermes skills uninstall {chosen.name}` first."
+            )
+        cards = await self.writer.library.same_name(chosen.name)
+        if cards and cards[0].layer is Layer.USER and await self.copy(chosen.name) is None:
+            raise HubError(
+                f"There is a skill `{chosen.name}` of your own in {cards[0].folder}: it would hide this one."
+            )
+
+    async def _sweep(self) -> None:
+        locked = await asyncio.to_thread(self.lock.get)
+        state = await asyncio.to_thread(self.writer.library.state.get)
+        await asyncio.to_thread(self.depot.sweep, used(locked, state), self.clock.now())
+
+
+def used(locked: Locked, state: State) -> set[tuple[str, str]]:
+    """The hashes that something still needs, with the names of their skills."""
+    entries = [*locked.skills.items(), *locked.retired.items()]
+    found = {(entry.hash, name) for name, entry in entries}
+    found |= {(entry.before[1], name) for name, entry in entries if entry.before}
+    return found | {(base_of(state, name)[1], name) for name in state.bases}
+
+
+def installed(locked: Locked, name: str) -> Entry:
+    """The entry of a skill. Raises `HubError` with what is installed."""
+    if name in locked.skills:
+        return locked.skills[name]
+    there = ", ".join(f"`{each}`" for each in sorted(locked.skills)[:20]) or "none"
+    raise HubError(f"`{name[:80]}` is not installed from anywhere. Installed: {there}.")
+
+
+def _forgotten(name: str) -> Callable[[State], State]:
+    def change(state: State) -> State:
+        return msgspec.structs.replace(
+            state,
+            pinned=tuple(each for each in state.pinned if each != name),
+            trusted={key: value for key, value in state.trusted.items() if key != name},
+        )
+
+    return change

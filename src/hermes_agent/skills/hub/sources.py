@@ -1,0 +1,144 @@
+"""What the taps offer: catalogs of repositories, searched, and the files of a skill at a commit."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.skills.depot.files import Content, Files
+from hermes_agent.skills.hub.address import address_of
+from hermes_agent.skills.hub.catalog import Catalog, Offered, catalog_of, found, kept
+from hermes_agent.skills.hub.content import RUNS, chosen
+from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.git import Repository
+from hermes_agent.skills.hub.taps import Tap, Taps
+
+FRESH = 3600.0
+"""Seconds for which a catalog is not asked for again by whoever only looks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A skill of a tap, and the state of the repository that it stands in."""
+
+    tap: Tap
+    skill: Offered
+    commit: str
+    ref: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Sources:
+    """The repositories behind the taps of one home, as they are kept in `cache`. `tell` hears what is being fetched,
+    and how many bytes of it have come."""
+
+    taps: Taps
+    cache: Path
+    clock: Clock
+    variables: Mapping[str, str]
+    tell: Callable[[str, int], None] = lambda *_: None
+    problems: list[str] = field(default_factory=list)
+    """What could not be reached since this was made, a sentence each."""
+    _fetched: dict[tuple[str, str], Catalog] = field(default_factory=dict)
+
+    def repository(self, url: str) -> Repository:
+        """The repository of an address. Raises `HubError` for one that is none, or a folder that is gone."""
+        address = address_of(url)
+        return Repository(
+            address=address,
+            folder=self._folder(address.url),
+            variables=self.variables,
+            tell=lambda size: self.tell(address.name, size),
+        )
+
+    async def catalog(self, tap: Tap, *, fresh: bool = True) -> Catalog:
+        """What a tap holds, fetched once by this object; with `fresh` off what was fetched within the hour will do.
+        Raises `HubError`."""
+        key = (tap.url, tap.ref)
+        if key not in self._fetched:
+            repository = self.repository(tap.url)
+            before = await asyncio.to_thread(kept, repository.folder, tap.ref)
+            now = self.clock.now()
+            if fresh or before is None or not 0 <= now - before.at < FRESH:
+                self.tell(repository.address.name, 0)
+                before = await catalog_of(repository, tap.ref, now)
+            self._fetched[key] = before
+        return self._fetched[key]
+
+    async def offers(self, words: str = "", tap: str = "", *, fresh: bool = False) -> list[Offer]:
+        """The skills of all taps, or of one, that fit some words. A tap that cannot be reached is told in `problems`,
+        and what is known of it is used."""
+        offers: list[Offer] = []
+        for each in await self._chosen_taps(tap):
+            catalog = await self._reached(each, fresh=fresh)
+            skills = found(catalog.skills, words) if words else catalog.skills
+            offers += [Offer(tap=each, skill=skill, commit=catalog.commit, ref=catalog.ref) for skill in skills]
+        return offers
+
+    async def find(self, spec: str, source: str = "", ref: str = "") -> Offer:
+        """The skill that `name`, `tap/name`, or a path in a repository means, as it is now. Raises `HubError`."""
+        if source:
+            address = address_of(source)
+            known = [tap for tap in await self._chosen_taps("") if tap.url == address.url]
+            taps = [known[0] if known else Tap(name=address.name, url=address.url)]
+        else:
+            taps = await self._chosen_taps("")
+            mine = [tap for tap in taps if spec.startswith(f"{tap.name}/")]
+            spec = spec.removeprefix(f"{mine[0].name}/") if mine else spec
+            taps = mine[:1] or taps
+        if not taps:
+            raise HubError("There are no taps yet: `hermes skills tap add owner/repository`, or give --from.")
+        there: list[Offer] = []
+        for tap in taps:
+            at = Tap(name=tap.name, url=tap.url, trust=tap.trust, ref=ref or tap.ref)
+            # One tap that was named has to answer; among several the others may know.
+            catalog = await self.catalog(at) if len(taps) == 1 else await self._reached(at, fresh=True)
+            there += [Offer(tap=at, skill=skill, commit=catalog.commit, ref=catalog.ref) for skill in catalog.skills]
+        return self._one(spec, there)
+
+    async def files(self, url: str, commit: str, path: str) -> Files:
+        """The files of a skill at a commit. Raises `HubError` where they cannot be taken."""
+        repository = self.repository(url)
+        entries = chosen(await repository.tree(commit, path), path)
+        contents = await repository.contents([entry.oid for entry in entries.values()])
+        return {
+            name: Content(content=content, runs=entry.kind == RUNS)
+            for (name, entry), content in zip(entries.items(), contents, strict=True)
+        }
+
+    def _one(self, spec: str, there: list[Offer]) -> Offer:
+        meant = [each for each in there if spec in (each.skill.name, each.skill.path)]
+        usable = [each for each in meant if not each.skill.problem]
+        if len(usable) > 1:
+            names = ", ".join(f"{each.tap.name}/{each.skill.path}" for each in usable)
+            raise HubError(f"`{spec}` is offered {len(usable)} times; say which: {names}")
+        if usable:
+            return usable[0]
+        if meant:
+            raise HubError(f"`{spec}` of {meant[0].tap.name} cannot be used: {meant[0].skill.problem}")
+        near = get_close_matches(spec, [each.skill.name for each in there], 3, 0.5)
+        hint = f" Did you mean {', '.join(f'`{name}`' for name in near)}?" if near else ""
+        unreached = f" {' '.join(self.problems)}" if self.problems else ""
+        raise HubError(f"No tap offers `{spec[:80]}`.{hint}{unreached}")
+
+    async def _chosen_taps(self, name: str) -> list[Tap]:
+        if name:
+            return [await asyncio.to_thread(self.taps.get, name)]
+        return list(await asyncio.to_thread(self.taps.all))
+
+    async def _reached(self, tap: Tap, *, fresh: bool) -> Catalog:
+        try:
+            return await self.catalog(tap, fresh=fresh)
+        except HubError as error:
+            before = await asyncio.to_thread(kept, self._folder(tap.url), tap.ref)
+            told = "what was known of it is used" if before else "nothing is known of it"
+            self.problems.append(f"The tap `{tap.name}` did not answer, {told}: {error}")
+            return before or Catalog(commit="", ref="", at=0.0)
+
+    def _folder(self, url: str) -> Path:
+        return self.cache / "hub" / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.git"

@@ -1,0 +1,219 @@
+"""What is newer at its source, and taking it: the changes of a person and of an agent stay, or a conflict is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from hermes_agent.skills.changes import By
+from hermes_agent.skills.depot.files import Files, files_of_folder, hash_of_files
+from hermes_agent.skills.depot.lock import Entry
+from hermes_agent.skills.hub.errors import HubError
+from hermes_agent.skills.hub.installing import Held, Hub, installed
+from hermes_agent.skills.hub.merge import Conflict, Merged, merge
+from hermes_agent.skills.hub.sources import Offer
+from hermes_agent.skills.hub.taps import Tap
+from hermes_agent.skills.skill import Card, Layer
+from hermes_agent.skills.state import base_of, based
+from hermes_agent.store.versions import Author
+
+TAG = "refs/tags/"
+
+
+class Status(StrEnum):
+    """How a skill stands against its source."""
+
+    CURRENT = "up to date"
+    NEWER = "newer there"
+    MOVED = "tag was moved"
+    GONE = "gone there"
+    SILENT = "cannot be reached"
+    FIXED = "fixed to a commit"
+
+
+class Keep(StrEnum):
+    """What wins where both sides changed one place; `neither` shows the conflict and changes nothing."""
+
+    NEITHER = "neither"
+    MINE = "mine"
+    THEIRS = "theirs"
+
+
+class Conflicted(HubError):
+    """An update that a person has to decide; nothing was changed."""
+
+    def __init__(self, name: str, conflicts: tuple[Conflict, ...]) -> None:
+        files = ", ".join(conflict.file for conflict in conflicts)
+        super().__init__(
+            f"`{name}` was not updated: you and its source changed the same in {files}. "
+            f"Keep one with `hermes skills update {name} --keep mine` or `--keep theirs`."
+        )
+        self.conflicts = conflicts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """An installed skill against its source; `words` say more where there is more to say."""
+
+    name: str
+    status: Status
+    commit: str
+    there: str = ""
+    pinned: bool = False
+    changed: bool = False
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """What an update did: the commits before and after, and how many files of the changed copy it changed."""
+
+    name: str
+    old: str
+    new: str
+    merged: int = 0
+
+
+async def standing(hub: Hub, name: str) -> Standing:
+    """Ask the source of one skill; what goes wrong is an answer. Raises `HubError` for what is not installed."""
+    entry = installed(await asyncio.to_thread(hub.lock.get), name)
+    pinned = name in (await asyncio.to_thread(hub.writer.library.state.get)).pinned
+    changed = await hub.copy(name) is not None
+    status, there, words = Status.FIXED, "", ""
+    if entry.ref:
+        try:
+            offer = await offered(hub, name, entry)
+            there = offer.commit
+            status = await _compared(hub, entry, offer)
+        except Missing as error:
+            status, words = Status.GONE, str(error)
+        except HubError as error:
+            status, words = Status.SILENT, str(error)
+    return Standing(
+        name=name, status=status, commit=entry.commit, there=there, pinned=pinned, changed=changed, words=words
+    )
+
+
+class Missing(HubError):
+    """A skill that its source offers no longer."""
+
+
+async def offered(hub: Hub, name: str, entry: Entry) -> Offer:
+    """The skill as its source has it now, wherever in it. Raises `Missing`, `HubError`."""
+    tap = Tap(name=entry.tap, url=entry.url, trust=entry.trust, ref=entry.ref)
+    catalog = await hub.sources.catalog(tap)
+    there = [each for each in catalog.skills if each.name == name]
+    same = [each for each in there if each.path == entry.path] or there
+    if not same:
+        raise Missing(f"{entry.url} holds no skill `{name}` any more; what you have stays.")
+    if same[0].problem:
+        raise HubError(f"`{name}` cannot be used as it is there now: {same[0].problem}")
+    return Offer(tap=tap, skill=same[0], commit=catalog.commit, ref=catalog.ref)
+
+
+async def updated(hub: Hub, held: Held, by: By, *, insist: bool = False, keep: Keep = Keep.NEITHER) -> Updated:
+    """Take what was held in place of what is installed, for the holder of the hub's lock. Raises `Conflicted`, or
+    `HubError` where it may not be taken; nothing was changed then."""
+    entry = installed(await asyncio.to_thread(hub.lock.get), held.name)
+    new_reasons = [why for why in held.against if why not in entry.accepted]
+    if new_reasons and not insist:
+        raise HubError(f"`{held.name}` was not updated: {'; '.join(new_reasons[:5])}")
+    copy = await hub.copy(held.name)
+    merged = await _merged(hub, copy, entry.hash, held.files, keep) if copy else None
+    await asyncio.to_thread(hub.depot.take, held.folder, held.entry.hash)
+    if copy is not None and merged is not None:
+        await _apply(hub, copy, merged, Layer.HUB, held.entry.hash, by)
+    before = (entry.commit, entry.hash) if entry.hash != held.entry.hash else entry.before
+    new = msgspec.structs.replace(held.entry, accepted=held.against, before=before)
+    old = {} if copy else await asyncio.to_thread(hub.depot.files, entry.hash, held.name)
+    await hub.recorded(held.name, old, {} if copy else held.files, by, new, "update")
+    count = len(merged.changes) if merged else 0
+    return Updated(name=held.name, old=entry.commit, new=held.entry.commit, merged=count)
+
+
+async def put_back(hub: Hub, name: str, by: By) -> Updated:
+    """Undo the last update of a skill that nobody changed. Raises `HubError`."""
+    entry = installed(await asyncio.to_thread(hub.lock.get), name)
+    if entry.before is None:
+        raise HubError(f"`{name}` was not updated since it was installed.")
+    if await hub.copy(name) is not None:
+        raise HubError(f"`{name}` has changes of yours: `hermes skills history {name}` and `revert` take them back.")
+    commit, found = entry.before
+    files = await asyncio.to_thread(hub.depot.files, found, name)
+    if hash_of_files(files) != found:
+        raise HubError(f"The files of `{name}` at {commit[:12]} are gone.")
+    old = await asyncio.to_thread(hub.depot.files, entry.hash, name)
+    back = msgspec.structs.replace(entry, commit=commit, hash=found, before=(entry.commit, entry.hash))
+    await hub.recorded(name, old, files, by, back, "put back")
+    return Updated(name=name, old=entry.commit, new=commit)
+
+
+async def behind(hub: Hub) -> list[tuple[Card, Card]]:
+    """The changed copies of skills that come with the program, or stand in external folders, whose original moved on:
+    the copy and the original."""
+    state = await asyncio.to_thread(hub.writer.library.state.get)
+    found = []
+    for name in state.bases:
+        layer, base = base_of(state, name)
+        cards = await hub.writer.library.same_name(name)
+        if not layer or layer == Layer.HUB or not cards or cards[0].layer is not Layer.USER:
+            continue
+        for original in cards[1:]:
+            if original.layer == layer and await _hash(original) != base:
+                found.append((cards[0], original))
+                break
+    return found
+
+
+async def follow(hub: Hub, copy: Card, original: Card, by: By, keep: Keep = Keep.NEITHER) -> int:
+    """Merge what changed about the original into the copy; how many files changed. Raises `Conflicted`."""
+    files = await asyncio.to_thread(files_of_folder, original.path)
+    base = base_of(await asyncio.to_thread(hub.writer.library.state.get), copy.name)[1]
+    merged = await _merged(hub, copy, base, files, keep)
+    found = hash_of_files(files)
+    await asyncio.to_thread(hub.depot.keep, copy.name, files, found)
+    await _apply(hub, copy, merged, original.layer, found, by)
+    return len(merged.changes)
+
+
+async def _compared(hub: Hub, entry: Entry, offer: Offer) -> Status:
+    if offer.commit == entry.commit:
+        return Status.CURRENT
+    if entry.ref.startswith(TAG):
+        return Status.MOVED
+    files = await hub.sources.files(entry.url, offer.commit, offer.skill.path)
+    return Status.CURRENT if hash_of_files(files) == entry.hash else Status.NEWER
+
+
+async def _merged(hub: Hub, copy: Card, base: str, theirs: Files, keep: Keep) -> Merged:
+    state = await asyncio.to_thread(hub.writer.library.state.get)
+    # What the copy was last brought together with, where an update died half-way.
+    was = await asyncio.to_thread(hub.depot.files, base_of(state, copy.name)[1] or base, copy.name)
+    ours = await asyncio.to_thread(files_of_folder, copy.path)
+    if keep is Keep.MINE:
+        return Merged(changes={}, conflicts=())
+    if keep is Keep.THEIRS:
+        return Merged(changes=_wholly(ours, theirs), conflicts=())
+    merged = await merge(copy.name, was, ours, theirs, hub.sources.variables)
+    if merged.conflicts:
+        raise Conflicted(copy.name, merged.conflicts)
+    return merged
+
+
+def _wholly(ours: Files, theirs: Files) -> dict[str, bytes | None]:
+    changes: dict[str, bytes | None] = {file: None for file in ours if file not in theirs}
+    return {**changes, **{file: each.content for file, each in theirs.items() if ours.get(file) != each}}
+
+
+async def _apply(hub: Hub, copy: Card, merged: Merged, layer: Layer, found: str, by: By) -> None:
+    if merged.changes:
+        who = By(author=Author.HUB, principal=by.principal)
+        await hub.writer.update(copy.name, merged.changes, who)
+    await asyncio.to_thread(hub.writer.library.state.change, based(copy.name, layer.value, found))
+
+
+async def _hash(card: Card) -> str:
+    return hash_of_files(await asyncio.to_thread(files_of_folder, card.path))

@@ -1,0 +1,88 @@
+"""Requests on their way in, and which session they mean when several come at once."""
+
+import asyncio
+
+import pytest
+from starlette.datastructures import Headers
+
+from hermes_agent.api.doors import read
+from hermes_agent.api.house import House
+from hermes_agent.api.problems import Problem
+from hermes_agent.api.talk import Talk, Wish
+from hermes_agent.core.messages import Origin, Text
+from hermes_agent.providers.demo.script import Answer, Pace, Say
+from tests.api.served import served
+from tests.app.place import counting, place
+
+NO_HEADERS = Headers({})
+
+
+async def test_a_body_in_pieces_is_whole():
+    pieces = [{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.request", "body": b"c"}]
+
+    async def receive():
+        return pieces.pop(0)
+
+    assert await read(receive, NO_HEADERS, 3) == b"abc"
+
+
+async def test_a_client_that_leaves_is_no_request():
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    with pytest.raises(Problem, match="left"):
+        await read(receive, NO_HEADERS, 3)
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for():
+    with pytest.raises(Problem) as late:
+        await read(asyncio.Event().wait, NO_HEADERS, 3, 0.01)
+    assert late.value.status == 408
+
+
+async def test_the_same_request_twice_at_once_is_one_run(tmp_path):
+    async with served(tmp_path, counting) as server, asyncio.TaskGroup() as group:
+        headers = {"idempotency-key": "order-7"}
+        both = [group.create_task(server.chat("Hi", headers=headers)) for _ in range(4)]
+    assert len({each.result().json()["id"] for each in both}) == 1
+
+
+async def test_two_ways_on_from_one_answer_at_once_are_two_sessions(tmp_path):
+    slow = Answer(pieces=(Say("Reply."),), pace=Pace(first=0.2))
+    async with served(tmp_path, lambda heard: slow) as server:
+        first = (await server.chat("Hi")).json()["hermes"]["session"]
+        async with asyncio.TaskGroup() as group:
+            both = [group.create_task(server.chat("Hi", "Reply.", text)) for text in ("One", "Two")]
+        sessions = {each.result().json()["hermes"]["session"] for each in both}
+
+    assert len(sessions) == 2
+    assert first in sessions
+
+
+async def test_a_session_s_model_changes_with_the_request(tmp_path):
+    async with served(tmp_path, counting) as server:
+        for model in ("hermes", "custom/other", "hermes"):
+            answer = await server.chat("Hi", model=model, headers={"x-hermes-session-key": "mine"})
+        session = answer.json()["hermes"]["session"]
+        assert (await server.ask("GET", f"/v1/sessions/{session}")).json()["model"] == "custom/other"
+
+
+async def test_what_follows_an_answer_that_is_not_whole_is_refused(tmp_path):
+    slow = Answer(pieces=(Say("Reply."),), pace=Pace(first=0.5))
+    async with served(tmp_path, [slow]) as server:
+        begun = (await server.ask("POST", "/v1/responses", {"input": "Hi", "background": True})).json()
+        while (await server.ask("GET", f"/v1/responses/{begun['id']}")).json()["status"] == "queued":
+            await asyncio.sleep(0.01)
+        early = await server.ask("POST", "/v1/responses", {"input": "And?", "previous_response_id": begun["id"]})
+        assert (early.status_code, early.json()["error"]["code"]) == (409, "not_over")
+
+
+async def test_without_room_nothing_is_taken_in(tmp_path):
+    async with place(tmp_path, counting) as here:
+        talk = Talk(here.runtime, workspace=str(tmp_path), most=1)
+        talk.waiting = 1
+        wish = Wish(who=here.runtime.owner, parts=(Text(text="Hi", origin=Origin.OWNER),), words="Hi")
+        with pytest.raises(Problem) as full:
+            await talk.say(wish)
+        assert full.value.status == 429
+        assert House.visit is not None

@@ -1,0 +1,84 @@
+"""Responses: where they go on, what they refuse, and how they are stopped."""
+
+import pytest
+
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.faults import Hang, Status
+from tests.api.served import lines, served, until
+from tests.app.place import counting
+
+ASK = Call("clarify", {"question": "Which one?", "choices": ["a", "b"]})
+
+
+async def test_what_was_said_before_may_be_told(tmp_path):
+    said = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "And?"}]},
+    ]
+    async with served(tmp_path, counting) as server:
+        answer = (await server.ask("POST", "/v1/responses", {"input": said, "metadata": {"a": "b"}})).json()
+
+    assert answer["output"][0]["content"][0]["text"] == "Reply 2."
+    assert answer["metadata"] == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"input": "Hi", "tools": [{"type": "web_search"}]},
+        {"input": [{"type": "function_call_output"}]},
+        {"input": [{"role": "assistant", "content": "Hi"}]},
+        {"input": []},
+        {"input": [{"role": "user", "content": [{"type": "input_file", "file_data": "x"}]}]},
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "ftp://x"}]}]},
+        {
+            "input": [{"content": "a"}, {"role": "assistant", "content": "b"}, {"content": "c"}],
+            "previous_response_id": "resp_20260101_000000_abcdef_9",
+        },
+    ],
+)
+async def test_what_cannot_be_meant_is_refused(tmp_path, body):
+    async with served(tmp_path, counting) as server:
+        assert (await server.ask("POST", "/v1/responses", body)).status_code == 400
+
+
+async def test_a_failure_is_told_in_the_object_and_the_stream(tmp_path):
+    async with served(tmp_path, [Status(401)] * 2) as server:
+        whole = (await server.ask("POST", "/v1/responses", {"input": "Hi"})).json()
+        events = lines((await server.ask("POST", "/v1/responses", {"input": "Hi", "stream": True})).text)
+
+    assert (whole["status"], whole["error"]["code"]) == ("failed", "provider_failed")
+    assert events[-1]["type"] == "response.failed"
+
+
+async def test_a_limit_leaves_a_response_incomplete(tmp_path):
+    script = [Call("todo", {}), Say("So far.")] * 2
+    async with served(tmp_path, script, more="agent:\n  max_turns: 1\n") as server:
+        whole = (await server.ask("POST", "/v1/responses", {"input": "Hi"})).json()
+
+    assert (whole["status"], whole["incomplete_details"]) == ("incomplete", {"reason": "turn limit"})
+
+
+async def test_a_question_is_the_answer_until_it_is_answered(tmp_path):
+    async with served(tmp_path, [ASK, Say("Thanks.")]) as server:
+        whole = (await server.ask("POST", "/v1/responses", {"input": "Hi"})).json()
+        early = await server.ask("POST", "/v1/responses", {"input": "Hi", "previous_response_id": whole["id"]})
+        await server.ask("POST", f"/v1/runs/{whole['hermes']['id']}/answer", {"answer": "a"})
+        await until(server, whole["hermes"]["id"], "answered")
+        later = (await server.ask("GET", f"/v1/responses/{whole['id']}")).json()
+
+        assert whole["output"][0]["content"][0]["text"].startswith("Which one? (a, b)")
+        assert early.status_code == 409
+        assert later["output"][0]["content"][0]["text"] == "Thanks."
+
+
+async def test_a_response_under_way_is_cancelled(tmp_path):
+    async with served(tmp_path, [Hang()]) as server:
+        begun = (await server.ask("POST", "/v1/responses", {"input": "Hi", "background": True})).json()
+        await until(server, begun["hermes"]["id"], "running")
+        stopped = (await server.ask("POST", f"/v1/responses/{begun['id']}/cancel")).json()
+        again = (await server.ask("POST", f"/v1/responses/{begun['id']}/cancel")).json()
+
+        assert (begun["status"], stopped["status"], again["status"]) == ("queued", "cancelled", "cancelled")

@@ -1,0 +1,106 @@
+"""Runs: begun without waiting, watched from any number on, answered, stopped."""
+
+import asyncio
+
+from hermes_agent.core.events import MessageTaken
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
+from hermes_agent.testing.faults import Hang
+from tests.api.served import MEMBER_KEY, OWNER_KEY, lines, served, until
+from tests.app.place import counting
+
+ASK = Call("clarify", {"question": "Which one?", "choices": ["a", "b"]})
+SLOW = Answer(pieces=(Say("One two three four."),), pace=Pace(first=0.2, between=0.02, characters=4))
+
+
+async def test_a_run_is_begun_and_looked_at_later(tmp_path):
+    async with served(tmp_path, counting) as server:
+        begun = await server.ask("POST", "/v1/runs", {"input": "Hi"})
+        over = await until(server, begun.json()["id"], "answered")
+        more = await server.ask("POST", "/v1/runs", {"input": "More", "session": over["session"]})
+        again = await until(server, more.json()["id"], "answered")
+
+        assert (begun.status_code, begun.json()["status"]) == (202, "queued")
+        assert (over["text"], again["text"]) == ("Reply 1.", "Reply 2.")
+        assert over["session"] == again["session"]
+        assert over["usage"]["total_tokens"] > 0
+        assert over["model"] == "custom/m"
+
+
+async def test_events_come_live_and_again_from_a_number_on(tmp_path):
+    async with served(tmp_path, [SLOW]) as server:
+        run = (await server.ask("POST", "/v1/runs", {"input": "Hi"})).json()["id"]
+        live = (await server.ask("GET", f"/v1/runs/{run}/events")).text
+        kinds = [event["event"]["kind"] for event in lines(live)]
+        again = lines((await server.ask("GET", f"/v1/runs/{run}/events?after=2")).text)
+        resumed = lines((await server.ask("GET", f"/v1/runs/{run}/events", headers={"last-event-id": "3"})).text)
+
+    assert kinds[-1] == "run_ended"
+    assert kinds.count("text_delta") > 2
+    assert "event: run_ended\n" in live
+    assert [event["number"] for event in again] == list(range(3, again[-1]["number"] + 1))
+    assert [event["number"] for event in resumed] == [event["number"] for event in again][1:]
+
+
+async def test_a_watcher_that_comes_back_in_the_middle_misses_nothing(tmp_path):
+    async with served(tmp_path, [ASK, Say("Thanks.")]) as server:
+        run = (await server.ask("POST", "/v1/runs", {"input": "Hi"})).json()["id"]
+        await until(server, run, "waiting")
+        headers = {"authorization": f"Bearer {OWNER_KEY}"}
+        async with server.client.stream("GET", f"/v1/runs/{run}/events", headers=headers) as answer:
+            assert await anext(line async for line in answer.aiter_lines() if line == "event: asked")
+        asked = (await server.ask("GET", f"/v1/runs/{run}")).json()["question"]
+        await server.ask("POST", f"/v1/runs/{run}/approval", {"answer": "a", "question": asked["id"]})
+        rest = lines((await server.ask("GET", f"/v1/runs/{run}/events?after=4")).text)
+
+        assert asked["text"] == "Which one?"
+        assert asked["choices"] == ["a", "b"]
+        assert rest[-1]["event"]["text"] == "Thanks."
+        assert (await until(server, run, "answered"))["question"] is None
+        late = await server.ask("POST", f"/v1/runs/{run}/answer", {"answer": "b"})
+        assert (late.status_code, late.json()["error"]["code"]) == (409, "nothing_asked")
+
+
+async def test_a_stop_ends_a_run_at_once_and_another_finds_nothing(tmp_path):
+    async with served(tmp_path, [Hang()]) as server:
+        run = (await server.ask("POST", "/v1/runs", {"input": "Hi"})).json()["id"]
+        await until(server, run, "running")
+        async with asyncio.timeout(2):
+            stopped = await server.ask("POST", f"/v1/runs/{run}/stop")
+
+        assert stopped.json() == {"done": True}
+        assert (await until(server, run, "stopped"))["reason"] == "stopped"
+        assert (await server.ask("POST", f"/v1/runs/{run}/stop")).json() == {"done": False}
+
+
+async def test_a_message_for_a_run_under_way_is_part_of_it(tmp_path):
+    async with served(tmp_path, [ASK, Say("Both.")]) as server:
+        first = (await server.ask("POST", "/v1/runs", {"input": "One", "key": "mine"})).json()
+        await until(server, first["id"], "waiting")
+        await server.ask("POST", f"/v1/runs/{first['id']}/answer", {"answer": "a"})
+        assert (await until(server, first["id"], "answered"))["text"] == "Both."
+        entries = await server.log(first["session"])
+
+        assert [entry.event.message.text for entry in entries if isinstance(entry.event, MessageTaken)] == ["One"]
+
+
+async def test_runs_of_others_are_like_those_that_are_not_there(tmp_path):
+    async with served(tmp_path, counting) as server:
+        run = (await server.ask("POST", "/v1/runs", {"input": "Hi"})).json()["id"]
+        await until(server, run, "answered")
+        paths = [("GET", ""), ("GET", "/events"), ("POST", "/stop"), ("POST", "/answer")]
+        for method, rest in paths:
+            body = {"answer": "a"} if rest == "/answer" else None
+            assert (await server.ask(method, f"/v1/runs/{run}{rest}", body, key=MEMBER_KEY)).status_code == 404
+        for name in ("run_20260101_000000_abcdef_1", "nothing", f"{run}9"):
+            assert (await server.ask("GET", f"/v1/runs/{name}")).status_code == 404
+
+
+async def test_only_the_owner_chooses_the_folder_and_a_message_says_something(tmp_path):
+    async with served(tmp_path, counting) as server:
+        chosen = await server.ask("POST", "/v1/runs", {"input": "Hi", "workspace": str(tmp_path)})
+        refused = await server.ask("POST", "/v1/runs", {"input": "Hi", "workspace": "/"}, key=MEMBER_KEY)
+        empty = await server.ask("POST", "/v1/runs", {"input": []})
+        session = (await server.ask("GET", f"/v1/sessions/{chosen.json()['session']}")).json()
+
+        assert session["workspace"] == str(tmp_path)
+        assert (refused.status_code, empty.status_code) == (403, 400)

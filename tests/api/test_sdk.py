@@ -1,0 +1,110 @@
+"""The `openai` SDK as the client: chat, streams, responses, errors, many at once."""
+
+import asyncio
+
+import openai
+import pytest
+
+from hermes_agent.providers.demo.script import Answer, Pace, Say
+from hermes_agent.testing.faults import Status
+from tests.api.served import OWNER_KEY, Server, served
+from tests.app.place import counting
+
+SAID = [{"role": "user", "content": "Hi"}]
+
+
+def sdk(server: Server, key: str = OWNER_KEY, retries: int = 0) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key=key, max_retries=retries, timeout=20)
+
+
+async def test_chat_whole_and_streamed(tmp_path):
+    async with served(tmp_path, counting) as server, sdk(server) as client:
+        whole = await client.chat.completions.create(model="hermes", messages=SAID)
+        stream = await client.chat.completions.create(
+            model="hermes", messages=SAID, stream=True, stream_options={"include_usage": True}
+        )
+        chunks = [chunk async for chunk in stream]
+
+    assert whole.choices[0].message.content == "Reply 1."
+    assert whole.usage is not None
+    assert "".join(c.delta.content or "" for chunk in chunks for c in chunk.choices) == "Reply 1."
+    assert chunks[-1].usage is not None
+    assert chunks[-2].choices[0].finish_reason == "stop"
+
+
+async def test_responses_follow_one_another(tmp_path):
+    async with served(tmp_path, counting) as server, sdk(server) as client:
+        first = await client.responses.create(model="hermes", input="Hi", instructions="Be brief.")
+        second = await client.responses.create(model="hermes", input="More", previous_response_id=first.id)
+        other = await client.responses.create(model="hermes", input="Another way", previous_response_id=first.id)
+        events = [event async for event in await client.responses.create(model="hermes", input="Hi", stream=True)]
+        kept = await client.responses.retrieve(second.id)
+
+    assert [each.output_text for each in (first, second, other)] == ["Reply 1.", "Reply 2.", "Reply 2."]
+    assert kept.output_text == "Reply 2."
+    assert first.usage is not None
+    assert [event.type for event in events][:2] == ["response.created", "response.in_progress"]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.output_text == "Reply 1."
+
+
+async def test_a_response_in_the_background_is_asked_for_later(tmp_path):
+    slow = Answer(pieces=(Say("At last."),), pace=Pace(first=0.3))
+    async with served(tmp_path, [slow]) as server, sdk(server) as client:
+        begun = await client.responses.create(model="hermes", input="Hi", background=True)
+        assert begun.status == "queued"
+        async with asyncio.timeout(10):
+            while (found := await client.responses.retrieve(begun.id)).status != "completed":
+                await asyncio.sleep(0.05)
+        assert found.output_text == "At last."
+
+
+async def test_models_are_listed(tmp_path):
+    async with served(tmp_path, counting) as server, sdk(server) as client:
+        names = [model.id async for model in await client.models.list()]
+        assert names == ["hermes", "custom/m"]
+        assert (await client.models.retrieve("hermes")).id == "hermes"
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("gpt-4")
+
+
+async def test_errors_are_the_sdk_s_own(tmp_path):
+    async with served(tmp_path, [Status(401)]) as server:
+        async with sdk(server, "wrong-key-0123456789") as stranger:
+            with pytest.raises(openai.AuthenticationError, match="Send a key"):
+                await stranger.models.list()
+        async with sdk(server, retries=2) as client:
+            with pytest.raises(openai.BadRequestError, match="Tools run inside"):
+                await client.chat.completions.create(model="hermes", messages=SAID, tools=[{"type": "function"}])
+            with pytest.raises(openai.InternalServerError) as failed:
+                await client.chat.completions.create(model="hermes", messages=SAID)
+            with pytest.raises(openai.NotFoundError):
+                await client.responses.create(
+                    model="hermes", input="Hi", previous_response_id="resp_20260101_000000_abcdef_9"
+                )
+        assert failed.value.code == "provider_failed"
+        assert len(server.model.exchanges) == 1  # It is not tried again where that would help nobody.
+
+
+async def test_fifty_at_once_are_all_answered(tmp_path):
+    async with served(tmp_path, counting) as server:
+        client = openai.AsyncOpenAI(
+            base_url=f"{server.url}/v1",
+            api_key=OWNER_KEY,
+            max_retries=0,
+            timeout=25,
+        )
+        async with client, asyncio.TaskGroup() as group:
+            asked = [
+                group.create_task(
+                    client.chat.completions.create(
+                        model="hermes", messages=[{"role": "user", "content": f"Number {number}"}]
+                    )
+                )
+                for number in range(50)
+            ]
+        replies = [task.result() for task in asked]
+
+    assert {reply.choices[0].message.content for reply in replies} == {"Reply 1."}
+    assert len({reply.id for reply in replies}) == 50

@@ -1,0 +1,98 @@
+"""`hermes api` and `hermes worker`: the real processes, from their first line to their end."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.cli.commands.worker import worker
+from hermes_agent.core.errors import ConfigError
+from tests.cli.shell import PROGRAM, ROOT, typed
+from tests.measured import measured
+
+KEY = "a-key-of-sixteen-characters"
+
+
+@contextmanager
+def running(home: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The program, and its first line."""
+    environment = {"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(home), "PATH": "/usr/bin:/bin", **measured()}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process, process.stdout.readline()
+        finally:
+            process.kill()
+
+
+def ask(url: str, path: str, body: object = None) -> dict[str, object]:
+    """The API's answer."""
+    request = urllib.request.Request(
+        url + path,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"authorization": f"Bearer {KEY}", "content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.loads(answer.read())
+
+
+def settle(home: Path) -> None:
+    (home / "config.yaml").write_text("model:\n  default: demo/scripted\napi:\n  port: 0\n")
+    (home / ".env").write_text(f"API_SERVER_KEY={KEY}\n")
+    (home / ".env").chmod(0o600)
+
+
+def test_the_server_answers_until_it_is_told_to_end(home: Path):
+    settle(home)
+    with running(home, "api", "run") as (process, line):
+        url = line.split()[-1]
+        assert ask(url, "/models")["data"][0]["id"] == "hermes"
+        reply = ask(url, "/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})
+        process.send_signal(signal.SIGTERM)
+
+        assert "scripted model" in reply["choices"][0]["message"]["content"]
+        assert process.wait(timeout=15) == 0
+
+
+def test_a_worker_works_until_it_is_told_to_end(home: Path):
+    settle(home)
+    (home / "config.yaml").write_text("nonsense: 1\n")
+    with running(home, "worker") as (process, line):
+        assert "nonsense" in line
+        assert process.stdout.readline() == "Working on gateway.\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=15) == 0
+    assert worker.name == "worker"
+
+
+def test_without_a_key_the_server_says_how_to_make_one(home: Path):
+    with pytest.raises(ConfigError, match="hermes api key"):
+        typed(home, "api", "run")
+
+
+def test_the_key_is_made_once_and_anew_when_wanted(home: Path):
+    made = typed(home, "api", "key")
+    again = typed(home, "api", "key")
+    new = typed(home, "api", "key", "--new")
+
+    assert made.out == again.out != new.out
+    assert len(made.out.strip()) >= 32
+    assert "API_SERVER_KEY" in made.err
+    assert again.err == ""
+
+
+def test_a_key_of_the_environment_is_not_replaced(home: Path):
+    with pytest.raises(ConfigError, match="change it there"):
+        typed(home, "api", "key", "--new", API_SERVER_KEY=KEY)
