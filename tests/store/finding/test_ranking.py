@@ -76,3 +76,10 @@ def test_messages_without_the_words_count_by_their_length_alone():
         return Ranking(question, question.words, counts).ranked([run])
 
     assert ranked(part) == ranked(whole)
+
+
+def test_the_words_of_a_phrase_apart_are_not_the_phrase():
+    question = understood('"red apple"', NOW)
+    counts = Counts(passages=1, messages=2, characters=40, holding={("red", "appl"): 1})
+
+    assert Ranking(question, (), counts).ranked([passage("s", "red kettle", "an apple, red")]) == []

@@ -40,3 +40,9 @@ def test_marks_are_inside_the_line(text: str, word: str):
     line, marks = snippet(text, [(word,)])
 
     assert all(0 <= first < last <= len(line) for first, last in marks)
+
+
+def test_a_word_inside_a_phrase_is_marked_with_it_alone():
+    line, marks = snippet("数据", [("数", "据"), ("据",)])
+
+    assert marked(line, marks) == "**数据**"
