@@ -25,6 +25,7 @@ from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.people import People
 from hermes_agent.app.service.posting import Posting
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
@@ -43,6 +44,7 @@ from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets, open_secrets
+from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import person_of
 from hermes_agent.providers.broker import Ledger
@@ -75,7 +77,8 @@ class Options:
     """How one process uses the system.
 
     `model` replaces the configured one. `queue` and `own_only` say whose messages it works on, `most` how many runs at
-    a time (see `Hermes`); `delivers` and `here` whose sessions are spoken to through the outbox (see `Posting`).
+    a time (see `Hermes`); `delivers` and `here` whose sessions are spoken to through the outbox (see `Posting`; by
+    default, where the work is everybody's, those of the channels in the settings); `people` are those of the channels.
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
@@ -86,7 +89,8 @@ class Options:
     queue: str = "cli"
     own_only: bool = True
     most: int | None = None
-    delivers: Callable[[str], bool] = delivers_nothing
+    people: People | None = None
+    delivers: Callable[[str], bool] | None = None
     here: Callable[[str], bool] = delivers_nothing
     attended: bool = True
     channel: str = "terminal"
@@ -112,13 +116,15 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         clock, ids, http = SystemClock(), RandomIds(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
+        people = options.people or People(loaded.value.gateway.channels)
+        standing = people.otherwise(options.standing)
         means = Means(
             secret=secrets.get,
             redact=secrets.redact,
             mask=secrets.mask,
             notes=lambda: notes,
             store=lambda: store,
-            standing=options.standing,
+            standing=standing,
             http=http,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
@@ -150,8 +156,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             closing=closing,
             outside=outside,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
+            standing=standing,
         )
-        posting = Posting(outbox=store.outbox, delivers=options.delivers, here=options.here)
+        delivers = options.delivers or (delivers_nothing if options.own_only else people.channels.__contains__)
+        posting = Posting(outbox=store.outbox, delivers=delivers, here=options.here)
         beside = builder.beside
         hermes = Hermes(
             store=store,
@@ -161,6 +169,14 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             own_only=options.own_only,
             service=Service(most=options.most, posting=posting, afterwards=beside.afterwards),
         )
+
+        if not options.own_only:
+            await people.meet(store)
+
+            def meet() -> None:
+                spawn(people.meet(store), name="people")
+
+            hermes.floor.heed(meet)
 
         async def settled() -> None:
             await hermes.idle()
@@ -236,6 +252,7 @@ class Builder:
     deck: Deck
     closing: AsyncExitStack
     book: Book
+    standing: StandingOf
     outside: Outside | None = None
     started: dict[str, str] = field(default_factory=dict)
 
@@ -249,7 +266,7 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
-        surface = rules_of(record.surface, self.options.standing(record.principal))
+        surface = rules_of(record.surface, self.standing(record.principal))
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:

@@ -6,12 +6,12 @@ import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
+from hermes_agent.app.service.people import EVERYBODY, standing_of
 from hermes_agent.app.service.settings import ChannelSettings, ChatSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.gateway.heard import Sender
 
-EVERYBODY = "*"
 LONGEST_NAME = 40
 MARKS = 2
 """Combining marks that one character of a name keeps."""
@@ -36,14 +36,7 @@ class Access:
 
     def standing(self, user: str, groups: Collection[str] = ()) -> Standing | None:
         """What somebody is here; None where they may not speak. Names count for nothing."""
-        settings = self.settings
-        if user in settings.owners:
-            return Standing.OWNER
-        if user in settings.members or user in self.paired or not set(settings.members).isdisjoint(groups):
-            return Standing.MEMBER
-        if user in settings.guests or EVERYBODY in settings.guests:
-            return Standing.GUEST
-        return None
+        return standing_of(self.settings, self.paired, user, groups)
 
     def admits(self, sender: Sender, where: Conversation, *, addressed: bool = True) -> Standing | Refusal:
         """Whether somebody is heard there, and as what. The same for words, edits, buttons and every command."""

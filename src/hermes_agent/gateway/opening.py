@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.serving import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.channel import Kind
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.doors import Doors
@@ -17,9 +19,6 @@ from hermes_agent.host.config import load
 from hermes_agent.host.late import late
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import Home
-
-QUEUE = "gateway"
-"""The lanes that every gateway and worker of a database share."""
 
 
 def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
@@ -37,9 +36,13 @@ def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
 
 @asynccontextmanager
 async def open_gateway(
-    home: Home, kinds: Mapping[str, Kind] | None = None, changed: Callable[[], None] = lambda: None
+    home: Home,
+    kinds: Mapping[str, Kind] | None = None,
+    changed: Callable[[], None] = lambda: None,
+    standing: Callable[[str], Standing] | None = None,
 ) -> AsyncIterator[Gateway]:
-    """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given.
+    """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
+    `standing` says what people of no channel are.
 
     Raises `HermesError` for a home, database or setting that cannot be used.
     """
@@ -47,11 +50,12 @@ async def open_gateway(
     lines = kinds_of(settings) if kinds is None else kinds
     doors = Doors(settings.channels)
     options = Options(
-        queue=QUEUE,
+        queue=SERVED,
         own_only=False,
         most=settings.max_runs,
         channel="chat",
-        standing=doors.standing,
+        standing=standing or Options().standing,
+        people=doors.people,
         delivers=lambda surface: surface in CHANNELS or surface in lines,
         here=lambda surface: surface in lines,
     )

@@ -60,11 +60,10 @@ class Gateway:
 
     async def start(self) -> None:
         """Begin to listen and to deliver."""
-        await self._meet()
         floor = self.runtime.hermes.floor
         floor.bus.overhear(self.drafts.overhear)
         floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
-        floor.heed(self._heed)
+        floor.heed(self.delivery.look)
         self._tasks = [spawn(self.delivery.run(), name="delivery"), spawn(self._take_up(), name="orders")]
         lines = [line for kind in self._kinds.values() if (line := self._line(kind)) is not None]
         self._tasks += [spawn(self._serve(line), name=f"channel {line.kind.name}") for line in lines]
@@ -85,18 +84,6 @@ class Gateway:
         for line in self.known.values():
             await line.channel.close()
         await self._http.close()
-
-    async def _meet(self) -> None:
-        """Read who was let in."""
-        self.doors.let_in((known.channel, known.user) for known in await self.runtime.store.pairing.paired())
-
-    def _heed(self) -> None:
-        self.delivery.look()
-        spawn(self._met_again(), name="paired")
-
-    async def _met_again(self) -> None:
-        with suppress(StoreError):
-            await self._meet()
 
     async def _take_up(self) -> None:
         with suppress(StoreError):

@@ -56,6 +56,7 @@ class TelegramDouble:
         self._next_update = 1
         self._next_message = 0
         self._came = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def url(self) -> str:
@@ -113,7 +114,10 @@ class TelegramDouble:
         """Have an update for the bot."""
         self._updates.append({"update_id": self._next_update, **update})
         self._next_update += 1
-        self._came.set()
+        if self._loop is None:
+            self._came.set()
+        else:
+            self._loop.call_soon_threadsafe(self._came.set)  # It may be served in another thread.
 
     def told(self) -> int:
         return self._confirmed
@@ -122,6 +126,7 @@ class TelegramDouble:
 
     async def handle(self, request: Request) -> Response:
         """Answer one call."""
+        self._loop = asyncio.get_running_loop()
         if request.path.startswith("/file/"):
             return self._file(request.path)
         _, bot, method = [*request.path.split("/"), "", ""][:3]
