@@ -34,7 +34,6 @@ async def test_a_stranger_is_given_a_code_and_nothing_else(tmp_path: Path):
         assert not here.model.exchanges
 
         assert await here.store.pairing.approve(code) is not None
-        await here.gateway.doors.people.meet(here.store)
         assert await here.ask("Hi", user="99", chat="99") == "Hello."
 
 

@@ -59,6 +59,10 @@ class Reception:
 
     async def _said(self, line: Line, access: Access, said: Said) -> None:
         standing = access.admits(said.sender, said.where, addressed=said.addressed or is_order(said.text))
+        if standing is Refusal.STRANGER:
+            await self._doors.people.meet(self._runtime.store)  # They may have been let in a moment ago.
+            access = self._doors.access(line.kind.name)
+            standing = access.admits(said.sender, said.where)
         if isinstance(standing, Refusal):
             await self._refuse(line, said, standing)
             return
