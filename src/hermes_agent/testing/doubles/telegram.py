@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from email import policy
 from email.parser import BytesParser
 from typing import Any
 from urllib.parse import parse_qsl
 
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
 
@@ -83,7 +83,7 @@ class TelegramDouble:
             "message_id": self._next_message,
             "from": {"id": int(user), "is_bot": False, "first_name": name},
             "chat": {"id": int(chat), **kind},
-            "date": int(time.time()),  # noqa: TID251  the platform's clock, not the program's
+            "date": int(SystemClock().now()),
             **({"text": text} if text else {}),
             **({"message_thread_id": int(thread), "is_topic_message": True} if thread else {}),
             **more,
