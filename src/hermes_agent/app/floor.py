@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +37,10 @@ SHORTEST_PAUSE = 0.01
 
 STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
+
+KEPT_VIEWS = 4
+"""Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
+log; all others are rows alone."""
 
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
@@ -78,8 +83,8 @@ class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue, as `service` says. A session at rest is not held in memory. `keeping` is what is
-    held beside runs.
+    otherwise every lane of the queue, as `service` says. Of sessions at rest only the last few are held in memory.
+    `keeping` is what is held beside runs.
     """
 
     def __init__(
@@ -103,6 +108,7 @@ class Floor:
         self.keeping = Keeping(store, self.look)
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
+        self._views: OrderedDict[str, Session] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
         if self._service.most is not None:
@@ -252,7 +258,7 @@ class Floor:
         journal = Journal(
             self._store,
             lease,
-            Session(id=lease.lane),
+            self._views.pop(lease.lane, Session(id=lease.lane)),
             clock=own.clock,
             show=self.bus.publish,
             spawn=spawn,
@@ -311,7 +317,7 @@ class Floor:
         if self._service.posting is not None:
             journal.beside = self._service.posting.of(record, journal.mailbox)
         view.workspace = record.workspace
-        fold(view, await self._store.history.entries(view.id))
+        fold(view, await self._store.history.entries(view.id, view.number))
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
@@ -322,6 +328,14 @@ class Floor:
                 return
             running.switch = StopSwitch()
             journal.mailbox.next_run()
+        keep(self._views, view)
+
+
+def keep(views: OrderedDict[str, Session], view: Session) -> None:
+    """Keep the view of a session whose log has all that is in it."""
+    views[view.id] = view
+    if len(views) > KEPT_VIEWS:
+        views.popitem(last=False)
 
 
 async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:

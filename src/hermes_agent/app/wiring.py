@@ -15,14 +15,14 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.answering import Answerer, Answering
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
-from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.floor import Service
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.models.answering import Answerer, Answering
+from hermes_agent.app.models.cooldowns import StoredCoolDowns
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.people import People

@@ -1,13 +1,11 @@
-"""`hermes gateway`, `pairing` and `send` as a person uses them, against the double of a platform."""
+"""`hermes gateway` and `send` as a person uses them, against the double of a platform."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,15 +18,9 @@ from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
+from tests.gateway.house import eventually
 
 ENV = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "TELEGRAM_BOT_TOKEN": TOKEN, "HOME": "/nonexistent"}
-
-
-def until(ready: object, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -60,31 +52,35 @@ def running(tmp_path: Path, double: TelegramDouble) -> Iterator[subprocess.Popen
         process.wait()
 
 
+async def type_(home: Path, *words: str) -> str:
+    """What a command says, beside the loop of the test."""
+    said = await asyncio.to_thread(typed, home, *words)
+    return said.out + said.err
+
+
 @pytest.mark.slow
-def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked(
+async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked(
     tmp_path: Path, double: TelegramDouble, running: subprocess.Popen[str]
 ):
-    loop = asyncio.new_event_loop()
-    loop.run_until_complete(double.say("Hi", chat="7", user="7"))
-    until(lambda: double.chats.of("7"))
-    code = double.chats.of("7")[0].text.split("approve ")[1].split(" ")[0].strip("`")
-    assert "Ann" in typed(tmp_path, "pairing", "list").out
-    assert "is let in" in typed(tmp_path, "pairing", "approve", code).out
-    loop.run_until_complete(double.say("Hi again", chat="7", user="7"))
-    until(lambda: len(double.chats.of("7")) == 2)
+    await double.say("Hi", chat="7", user="7")
+    await eventually(lambda: bool(double.chats.of("7")))
+    code = double.chats.of("7")[0].text.split("approve ")[1].split(" ")[0]
+    assert "Ann" in await type_(tmp_path, "pairing", "list")
+    assert "is let in" in await type_(tmp_path, "pairing", "approve", code)
+    await double.say("Hi again", chat="7", user="7")
+    await eventually(lambda: len(double.chats.of("7")) == 2)
     assert double.chats.of("7")[1].text == "Hello."
 
-    assert typed(tmp_path, "send", "-t", "telegram:8", "News!").out == "Sent.\n"
+    assert await type_(tmp_path, "send", "-t", "telegram:8", "News!") == "Sent.\n"
     assert double.chats.of("8")[0].text == "News!"
-    status = json.loads(typed(tmp_path, "gateway", "status", "--json").out)
+    status = json.loads(await type_(tmp_path, "gateway", "status", "--json"))
     assert status["gateway"]["channels"]["telegram"]["state"] == "listening"
-    assert "listening" in typed(tmp_path, "gateway", "status").out
+    assert "listening" in await type_(tmp_path, "gateway", "status")
     assert status["outbox"] == {"sent": 3}
 
-    assert "asked to end" in typed(tmp_path, "gateway", "stop").err
-    assert running.wait(timeout=30) == 0
-    assert "No gateway runs" in typed(tmp_path, "gateway", "status").out
-    loop.close()
+    assert "asked to end" in await type_(tmp_path, "gateway", "stop")
+    assert await asyncio.to_thread(running.wait, 30) == 0
+    assert "No gateway runs" in await type_(tmp_path, "gateway", "status")
 
 
 def test_without_a_gateway_a_message_waits(tmp_path: Path):
@@ -109,15 +105,6 @@ def test_a_target_names_a_chat(target: str):
         place_of(target)
 
 
-def test_who_waits_is_listed_and_forgotten(tmp_path: Path):
-    assert "Nobody waits" in typed(tmp_path, "pairing", "list").out
-    assert json.loads(typed(tmp_path, "pairing", "list", "--json").out) == {"waiting": [], "paired": []}
-    with pytest.raises(HermesError, match="Nobody was given this code"):
-        typed(tmp_path, "pairing", "approve", "AAAABBBB")
-    assert typed(tmp_path, "pairing", "clear").out == "0 codes are forgotten.\n"
-    assert "was not let in" in typed(tmp_path, "pairing", "revoke", "telegram", "7").out
-
-
 def test_a_channel_says_how_it_is_set_up(tmp_path: Path):
     assert "telegram" in typed(tmp_path, "gateway", "setup").out
     assert "@BotFather" in typed(tmp_path, "gateway", "setup", "telegram").out
@@ -127,14 +114,3 @@ def test_a_channel_says_how_it_is_set_up(tmp_path: Path):
 
 def test_a_unit_for_systemd_names_the_home(tmp_path: Path):
     assert f"HERMES_HOME={tmp_path}" in typed(tmp_path, "gateway", "install").out
-
-
-def test_a_gateway_that_died_without_a_word_is_not_running(tmp_path: Path):
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    (tmp_path / "run").mkdir()
-    for content in (f'{{"pid": {child.pid}, "started": 1, "channels": {{}}}}', "{"):
-        (tmp_path / "run" / "gateway.json").write_text(content)
-        assert "No gateway runs" in typed(tmp_path, "gateway", "status").out
-    (tmp_path / "run" / "gateway.json").write_text(f'{{"pid": {os.getpid()}, "started": 1, "channels": {{}}}}')
-    assert "No channel is switched on" in typed(tmp_path, "gateway", "status").out
