@@ -50,6 +50,7 @@ def running(tmp_path: Path, double: TelegramDouble) -> Iterator[subprocess.Popen
         yield process
         process.kill()
         process.wait()
+        process.stdout.close()
 
 
 async def type_(home: Path, *words: str) -> str:
