@@ -1,4 +1,4 @@
-"""What the tests use of the machine: PostgreSQL, and ripgrep, bubblewrap, podman and sshd where they are there."""
+"""What the tests use of the machine: PostgreSQL; ripgrep, bubblewrap, podman, sshd and dovecot where they are there."""
 
 import os
 import shutil
@@ -9,7 +9,14 @@ from pathlib import Path
 CLUSTER_SETTINGS = Path("/etc/postgresql-common/createcluster.conf")
 
 # Debian's packages, and the program by which each is known to be there. Tests that need one are skipped without it.
-PROGRAMS = {"ripgrep": "rg", "bubblewrap": "bwrap", "podman": "podman", "runc": "runc", "openssh-server": "sshd"}
+PROGRAMS = {
+    "ripgrep": "rg",
+    "bubblewrap": "bwrap",
+    "podman": "podman",
+    "runc": "runc",
+    "openssh-server": "sshd",
+    "dovecot-imapd": "dovecot",
+}
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 

@@ -9,20 +9,29 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
+from hermes_agent.gateway.channels.email import CHANNEL as MAIL
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
+from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
+from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What one test of the contract works with."""
+    """What one test of the contract works with. `chat`, `person`, `group` and `thread` are how the platform names what
+    the tests speak of; `busy` is after how many seconds it says that a busy platform may be asked again."""
 
     kind: Kind
     channel: Channel
     double: Double
+    chat: str = "1"
+    person: str = "7"
+    group: str = "9"
+    thread: str = "4"
+    busy: float = 1.0
 
 
 def needs(folder: Path, options: Mapping[str, str] | None = None, secret: str = "secret") -> Needs:
@@ -44,6 +53,21 @@ def fake(abilities: Abilities) -> Maker:
 
 
 @asynccontextmanager
+async def email(folder: Path) -> AsyncIterator[Stage]:
+    async with mail_platform() as platform:
+        yield Stage(
+            kind=MAIL,
+            channel=MAIL.make(needs(folder, platform.options)),
+            double=platform,
+            chat="ann@people.test",
+            person="ann@people.test",
+            group="ann@people.test,bob@people.test",
+            thread="4@people.test",
+            busy=GREYLISTED,
+        )
+
+
+@asynccontextmanager
 async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
     async with telegram() as double:
         made = needs(folder, {"api_url": double.url}, TOKEN)
@@ -53,6 +77,7 @@ async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
 
 MAKERS: dict[str, Maker] = {
     "telegram": on_telegram,
+    "email": email,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),

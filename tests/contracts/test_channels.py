@@ -31,7 +31,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 def chat(stage: Stage) -> Conversation:
-    return Conversation(platform=stage.kind.name, chat="1")
+    return Conversation(platform=stage.kind.name, chat=stage.chat)
 
 
 def words(text: str = "Hello", *, buttons: tuple[Button, ...] = (), slot: int = 5, answers: str = "") -> Part:
@@ -98,28 +98,28 @@ def test_a_line_of_the_table_is_the_kind_of_that_name(name: str) -> None:
 
 
 async def test_what_a_person_says_is_heard(stage: Stage, ear: Ear) -> None:
-    source_id = await stage.double.say("hello there", chat="1", user="7", name="Ann")
+    source_id = await stage.double.say("hello there", chat=stage.chat, user=stage.person, name="Ann")
 
     await ear.until(lambda: bool(ear.heard))
     (said,) = ear.heard
     assert isinstance(said, Said)
     assert (said.text, said.source_id, said.edited) == ("hello there", source_id, False)
-    assert (said.sender.user, said.sender.name, said.sender.bot) == ("7", "Ann", False)
-    assert (said.where.platform, said.where.chat_kind, said.where.chat) == (stage.kind.name, "dm", "1")
+    assert (said.sender.user, said.sender.name, said.sender.bot) == (stage.person, "Ann", False)
+    assert (said.where.platform, said.where.chat_kind, said.where.chat) == (stage.kind.name, "dm", stage.chat)
     assert abs(said.at - time.time()) < 3600
 
 
 async def test_a_group_is_told_from_a_chat_with_one(stage: Stage, ear: Ear) -> None:
-    await stage.double.say("hello all", chat="9", group=True)
+    await stage.double.say("hello all", chat=stage.group, user=stage.person, group=True)
 
     await ear.until(lambda: bool(ear.heard))
     assert isinstance(said := ear.heard[0], Said)
-    assert (said.where.chat_kind, said.where.chat) == ("group", "9")
+    assert (said.where.chat_kind, said.where.chat) == ("group", stage.group)
 
 
 async def test_the_order_of_a_chat_is_kept(stage: Stage, ear: Ear) -> None:
     for number in range(5):
-        await stage.double.say(f"message {number}")
+        await stage.double.say(f"message {number}", chat=stage.chat, user=stage.person)
 
     await ear.until(lambda: len(ear.heard) == 5)
     assert [said.text for said in ear.heard if isinstance(said, Said)] == [f"message {n}" for n in range(5)]
@@ -128,7 +128,7 @@ async def test_the_order_of_a_chat_is_kept(stage: Stage, ear: Ear) -> None:
 async def test_what_was_not_taken_in_is_told_again(stage: Stage, ear: Ear) -> None:
     ear.failing = 1
 
-    source_id = await stage.double.say("hello")
+    source_id = await stage.double.say("hello", chat=stage.chat, user=stage.person)
 
     await ear.until(lambda: bool(ear.heard))
     assert isinstance(said := ear.heard[0], Said)
@@ -136,7 +136,7 @@ async def test_what_was_not_taken_in_is_told_again(stage: Stage, ear: Ear) -> No
 
 
 async def test_a_message_that_is_told_twice_has_the_same_identity(stage: Stage, ear: Ear) -> None:
-    await stage.double.say("hello")
+    await stage.double.say("hello", chat=stage.chat, user=stage.person)
     await stage.double.again()
 
     await ear.until(lambda: len(ear.heard) == 2)
@@ -147,7 +147,7 @@ async def test_a_message_that_is_told_twice_has_the_same_identity(stage: Stage, 
 
 
 async def test_the_platform_is_told_after_it_was_taken_in(stage: Stage, ear: Ear) -> None:
-    await stage.double.say("hello")
+    await stage.double.say("hello", chat=stage.chat, user=stage.person)
 
     await eventually(lambda: stage.double.told() == 1)
 
@@ -157,28 +157,28 @@ async def test_the_platform_is_told_after_it_was_taken_in(stage: Stage, ear: Ear
 async def test_a_message_is_sent_with_a_receipt(stage: Stage, chat: Conversation) -> None:
     receipt = await stage.channel.send(chat, words(), KEY)
 
-    (shown,) = stage.double.chats.of("1")
+    (shown,) = stage.double.chats.of(stage.chat)
     assert (shown.id, shown.text) == (receipt, "Hello")
 
 
 async def test_a_thread_is_answered_in_the_thread(stage: Stage, ear: Ear) -> None:
     if not stage.kind.abilities.threads:
         pytest.skip("the platform has no threads")
-    await stage.double.say("hello", chat="9", group=True, thread="4")
+    await stage.double.say("hello", chat=stage.group, user=stage.person, group=True, thread=stage.thread)
     await ear.until(lambda: bool(ear.heard))
 
     await stage.channel.send(ear.heard[0].where, words(), KEY)
 
-    assert [shown.thread for shown in stage.double.chats.of("9")] == ["4"]
+    assert [shown.thread for shown in stage.double.chats.of(stage.group)] == [stage.thread]
 
 
 async def test_a_message_replies_to_what_it_answers(stage: Stage, ear: Ear) -> None:
-    source_id = await stage.double.say("hello")
+    source_id = await stage.double.say("hello", chat=stage.chat, user=stage.person)
     await ear.until(lambda: bool(ear.heard))
 
     await stage.channel.send(ear.heard[0].where, words(answers=source_id), KEY)
 
-    assert stage.double.chats.of("1")[0].answers == source_id
+    assert stage.double.chats.of(stage.chat)[0].answers == source_id
 
 
 async def test_a_message_is_changed_where_it_stands(stage: Stage, chat: Conversation) -> None:
@@ -189,7 +189,7 @@ async def test_a_message_is_changed_where_it_stands(stage: Stage, chat: Conversa
     await stage.channel.edit(chat, receipt, words("Other words"))
     await stage.channel.edit(chat, receipt, words("Other words"))
 
-    (shown,) = stage.double.chats.of("1")
+    (shown,) = stage.double.chats.of(stage.chat)
     assert (shown.text, shown.buttons) == ("Other words", ())
 
 
@@ -208,7 +208,7 @@ async def test_a_message_is_deleted(stage: Stage, chat: Conversation) -> None:
 
     await stage.channel.delete(chat, receipt)
 
-    assert stage.double.chats.of("1") == []
+    assert stage.double.chats.of(stage.chat) == []
 
 
 async def test_a_pressed_button_is_heard(stage: Stage, chat: Conversation, ear: Ear) -> None:
@@ -223,7 +223,7 @@ async def test_a_pressed_button_is_heard(stage: Stage, chat: Conversation, ear: 
     await ear.until(lambda: bool(ear.heard))
     assert isinstance(pressed := ear.heard[0], Pressed)
     assert (pressed.slot, pressed.choice, pressed.sender.user) == (77, 1, "8")
-    assert pressed.where.chat == "1"
+    assert pressed.where.chat == stage.chat
 
 
 async def test_a_file_is_sent(stage: Stage, chat: Conversation, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ async def test_a_file_is_sent(stage: Stage, chat: Conversation, tmp_path: Path) 
 
     await stage.channel.send(chat, Part(text="See", file=file), KEY)
 
-    (shown,) = stage.double.chats.of("1")
+    (shown,) = stage.double.chats.of(stage.chat)
     assert (shown.file, shown.text) == ("a.txt", "See")
 
 
@@ -247,8 +247,8 @@ async def test_what_was_certainly_not_sent_may_be_tried_again(
     with pytest.raises(NotNow) as refused:
         await stage.channel.send(chat, words(), KEY)
 
-    assert stage.double.chats.of("1") == []
-    assert refused.value.retry_after == (1.0 if trouble is Trouble.BUSY else None)
+    assert stage.double.chats.of(stage.chat) == []
+    assert refused.value.retry_after == (stage.busy if trouble is Trouble.BUSY else None)
     assert await stage.channel.send(chat, words(), KEY)
 
 
@@ -265,7 +265,7 @@ async def test_a_lost_answer_leaves_the_outcome_open(stage: Stage, chat: Convers
     with pytest.raises(OutcomeUnknown):
         await stage.channel.send(chat, words(), KEY)
 
-    assert len(stage.double.chats.of("1")) == 1
+    assert len(stage.double.chats.of(stage.chat)) == 1
 
 
 async def test_the_same_key_sends_nothing_twice(stage: Stage, chat: Conversation) -> None:
@@ -277,7 +277,7 @@ async def test_the_same_key_sends_nothing_twice(stage: Stage, chat: Conversation
 
     receipt = await stage.channel.send(chat, words(), KEY)
 
-    assert [shown.id for shown in stage.double.chats.of("1")] == [receipt]
+    assert [shown.id for shown in stage.double.chats.of(stage.chat)] == [receipt]
 
 
 async def test_what_was_sent_is_found(stage: Stage, chat: Conversation) -> None:

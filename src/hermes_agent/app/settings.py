@@ -8,8 +8,9 @@ from dataclasses import field, fields
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
+from hermes_agent.app.hooks.settings import HookSettings
 from hermes_agent.app.service.settings import GatewaySettings
-from hermes_agent.app.serving import ApiSettings, WebhookSettings
+from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
@@ -125,6 +126,9 @@ class Settings:
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
     gateway: GatewaySettings = field(default_factory=GatewaySettings, metadata={"doc": "Chat platforms."})
+    hooks: Mapping[str, HookSettings] = field(
+        default_factory=dict, metadata={"doc": "Programs of yours that are told of what happens, by name."}
+    )
     api: ApiSettings = field(default_factory=ApiSettings, metadata={"doc": "The API server."})
     webhooks: WebhookSettings = field(default_factory=WebhookSettings, metadata={"doc": "Webhook routes."})
     secrets: Mapping[str, SecretUse] = field(

@@ -13,6 +13,7 @@ COMMANDS: dict[str, str] = {
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
     "gateway": "hermes_agent.cli.commands.gateway:gateway",
+    "hooks": "hermes_agent.cli.commands.hooks:hooks",
     "login": "hermes_agent.cli.commands.auth:login",
     "logout": "hermes_agent.cli.commands.auth:logout",
     "memory": "hermes_agent.cli.commands.memory:memory",
@@ -26,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
+    "webhook": "hermes_agent.cli.commands.webhook:webhook",
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
@@ -40,6 +42,7 @@ SUMMARIES: dict[str, str] = {
     "demo": "Show the program at work, without a key.",
     "doctor": "Check this installation and say what to do.",
     "gateway": "Be reachable on chat platforms.",
+    "hooks": "Show hooks, and say which may run.",
     "login": "Sign in to a vendor instead of holding a key.",
     "logout": "Forget a sign-in.",
     "memory": "Read, edit and take back what is noted.",
@@ -53,5 +56,6 @@ SUMMARIES: dict[str, str] = {
     "setup": "Find or choose a model, and see that it answers.",
     "skills": "Read, install and update skills, and take changes back.",
     "tools": "Show tools, and switch them on and off by surface.",
+    "webhook": "Show webhook routes, and try one out.",
     "worker": "Work on what gateways and API servers take in.",
 }

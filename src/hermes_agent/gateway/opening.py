@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from hermes_agent.app.service.settings import GatewaySettings
-from hermes_agent.app.serving import SERVED
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.inbound import Standing
+from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 
 EVERYBODY = "*"
@@ -67,3 +68,16 @@ class People:
     async def meet(self, store: Store) -> None:
         """Read who was let in. Raises `StoreError`."""
         self.let_in((known.channel, known.user) for known in await store.pairing.paired())
+
+
+async def keep_met(people: People, store: Store, heed: Callable[[Callable[[], None]], None] | None) -> None:
+    """Read who was let in now, and again whenever another process says that something changed (`Floor.heed`); where
+    there is no `heed`, this process serves nobody else, and nothing is read."""
+    if heed is None:
+        return
+    await people.meet(store)
+
+    def meet() -> None:
+        spawn(people.meet(store), name="people")
+
+    heed(meet)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hermes_agent.cli.opened import with_store
-from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.serving import announce, told_to_end
+from hermes_agent.cli.output import announce, remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError
@@ -22,6 +21,7 @@ from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.state import GatewayState, forget_state, read_state, write_state
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
+from hermes_agent.host.loops import told_to_end
 from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:

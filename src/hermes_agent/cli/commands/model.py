@@ -15,7 +15,7 @@ from hermes_agent.cli.models.credentials import credentials
 from hermes_agent.cli.models.offers import ModelName, Offer, offers_of, searched
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.picking import Choice, pick
+from hermes_agent.cli.picking.picking import Choice, pick
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import set_value

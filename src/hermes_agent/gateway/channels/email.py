@@ -1,0 +1,286 @@
+"""Mail: IMAP with IDLE in, SMTP out, one conversation for each thread."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import (
+    Abilities,
+    Channel,
+    ChannelError,
+    Kind,
+    MessageGone,
+    Needs,
+    NeverHere,
+    NotNow,
+    Option,
+    Pace,
+    Part,
+)
+from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
+from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address, read
+from hermes_agent.gateway.email.sending import Post
+from hermes_agent.gateway.email.trust import vouched
+from hermes_agent.gateway.email.writing import Author, Thread, written
+from hermes_agent.gateway.heard import Hear, Media, Said, Sender
+from hermes_agent.host.http import LOOPBACK_HOSTS
+from hermes_agent.host.late import late
+
+log = logging.getLogger(__name__)
+
+PLATFORM = "email"
+LARGEST_MAIL = 30_000_000
+"""Bytes of a mail that is read whole (Gmail takes 25 MB of files, which mail makes a third longer)."""
+BEGINNING = 400_000
+"""Bytes that are read of a larger one."""
+DAYS = 3
+"""Days back that unread mail is looked for when the gateway starts."""
+THREADS_KNOWN = 500
+SECURITIES = ("tls", "starttls", "none")
+
+
+class EmailChannel:
+    """A `Channel` to one mailbox."""
+
+    def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, clock: Clock) -> None:
+        self._author = author
+        self._incoming = incoming
+        self._post = post
+        self._server = server
+        self._clock = clock
+        self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
+
+    async def listen(self, hear: Hear) -> None:
+        async with self._mailbox() as box:
+            while True:
+                since = datetime.datetime.fromtimestamp(self._clock.now(), datetime.UTC) - datetime.timedelta(days=DAYS)
+                for uid in await box.unread(since.date()):
+                    await self._take(box, uid, hear)
+                await box.wait()
+
+    async def _take(self, box: Mailbox, uid: str, hear: Hear) -> None:
+        """Hand on one mail, then have it be read."""
+        size = await box.size(uid)
+        whole = size <= LARGEST_MAIL
+        raw = await box.raw(uid, 0 if whole else BEGINNING)
+        try:
+            mail = await asyncio.to_thread(read, raw, self._author.address)
+            if reason := self._refusal(mail):
+                raise Unreadable(reason)
+        except Unreadable as error:
+            log.info("a mail was passed over: %s", error)
+        else:
+            await hear(self._said(mail, 0 if whole else size))
+        await box.mark_read(uid)
+
+    def _refusal(self, mail: Mail) -> str:
+        """Why a mail is not taken for a person's words; empty where it is."""
+        if mail.sender == self._author.address or self._author.wrote(mail.id):
+            return "it is an own mail"
+        if mail.automatic:
+            return f"it is automatic ({mail.automatic})"
+        if len(mail.people) > MOST_PEOPLE:
+            return f"it went to {len(mail.people)} people"
+        if self._server and not vouched(mail.headers, self._server, mail.sender.partition("@")[2]):
+            return f"{self._server} does not vouch for its sender"
+        return ""
+
+    def _said(self, mail: Mail, size: int) -> Said:
+        where = _where(mail)
+        self._know((where.chat, where.thread), Thread(subject=mail.subject, ids=_line(mail)))
+        first = not mail.references and mail.subject and not mail.text.startswith("/")
+        files = mail.files if not size else ()
+        media = tuple(_media(each) for each in files) + ((_too_large(size),) if size else ())
+        return Said(
+            source_id=mail.id,
+            where=where,
+            sender=Sender(user=mail.sender, name=mail.name, groups=(f"@{mail.sender.partition('@')[2]}",)),
+            text=f"{mail.subject}\n\n{mail.text}".strip() if first else mail.text,
+            at=mail.at or self._clock.now(),
+            media=media,
+            addressed=mail.addressed,
+        )
+
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        people = [each for each in to.chat.split(",") if each != self._author.address]
+        if not people or not all(map(is_address, people)):
+            raise NeverHere(f"{to.chat or 'Nothing'} is no mail address.")
+        thread = await self._thread(to, part.answers)
+        id_ = self._author.message_id(key)
+        mail = written(self._author, people, thread, part, id_=id_, at=self._clock.now())
+        await self._post.send(people, mail.as_bytes())
+        return id_
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:  # noqa: ARG002  the Protocol's shape
+        raise MessageGone("A mail that was sent cannot be changed.")
+
+    async def delete(self, to: Conversation, receipt: str) -> None:  # noqa: ARG002  the Protocol's shape
+        raise MessageGone("A mail that was sent cannot be deleted.")
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
+        return None
+
+    async def typing(self, to: Conversation) -> None:
+        """Nobody sees somebody write a mail."""
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
+        """Mail has no signs."""
+
+    async def health(self) -> str:
+        try:
+            async with self._mailbox():
+                pass
+            await self._post.check()
+        except ChannelError as error:
+            return str(error)
+        return ""
+
+    async def close(self) -> None:
+        self._threads.clear()
+
+    @asynccontextmanager
+    async def _mailbox(self) -> AsyncIterator[Mailbox]:
+        box = Mailbox(*self._incoming)
+        try:
+            await box.open()
+            yield box
+        finally:
+            await box.close()
+
+    async def _thread(self, to: Conversation, answers: str) -> Thread:
+        """What a mail to there answers: what is remembered, or what the mailbox says. Without either it is still a
+        reply to the thread's first mail."""
+        known = self._threads.get((to.chat, to.thread))
+        if not to.thread or (known is not None and answers in (*known.ids[-1:], "")):
+            return known or Thread()
+        try:
+            found = await self._looked_up(answers or to.thread, to)
+        except NotNow:
+            found = None
+        return found or Thread(ids=tuple(dict.fromkeys(filter(None, (to.thread, answers)))))
+
+    async def _looked_up(self, id_: str, to: Conversation) -> Thread | None:
+        async with self._mailbox() as box:
+            uids = await box.with_header("Message-ID", f"<{id_}>")
+            if id_ == to.thread:
+                uids += await box.with_header("References", f"<{id_}>")
+            for uid in reversed(uids):
+                mail = await self._head(box, uid)
+                if mail is not None and _where(mail).chat == to.chat:
+                    thread = Thread(subject=mail.subject, ids=_line(mail))
+                    self._know((to.chat, to.thread), thread)
+                    return thread
+        return None
+
+    async def _head(self, box: Mailbox, uid: str) -> Mail | None:
+        with suppress(Unreadable):
+            return read(await box.head(uid), self._author.address)
+        return None
+
+    def _know(self, where: tuple[str, str], thread: Thread) -> None:
+        self._threads[where] = thread
+        self._threads.move_to_end(where)
+        while len(self._threads) > THREADS_KNOWN:
+            self._threads.popitem(last=False)
+
+
+def _where(mail: Mail) -> Conversation:
+    """A thread with one person, or with a set of people: whoever joins it does not see what was said before."""
+    if len(mail.people) > 1:
+        return Conversation(platform=PLATFORM, chat_kind="group", chat=",".join(sorted(mail.people)), thread=mail.root)
+    return Conversation(platform=PLATFORM, chat=mail.sender, thread=mail.root)
+
+
+def _line(mail: Mail) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*mail.references, mail.id)))
+
+
+def _media(file: Enclosed) -> Media:
+    async def fetch() -> bytes:
+        return file.content
+
+    return Media(name=file.name, media_type=file.media_type, size=len(file.content), fetch=fetch)
+
+
+def _too_large(size: int) -> Media:
+    async def fetch() -> bytes:
+        raise NeverHere(f"The mail is larger than {LARGEST_MAIL // 1_000_000} MB; only its beginning was read.")
+
+    return Media(name="the rest of this mail", media_type="message/rfc822", size=size, fetch=fetch)
+
+
+def _server(options: Mapping[str, str], name: str) -> Address:
+    host, port, security = (options[f"{name}_{each}"] for each in ("host", "port", "security"))
+    where = f"gateway.channels.email.options.{name}"
+    if not host:
+        raise ConfigError(f"{where}_host is missing: the name of your mail server.")
+    if not port.isdecimal():
+        raise ConfigError(f"{where}_port is no number: {port}.")
+    if security not in SECURITIES:
+        raise ConfigError(f"{where}_security is one of {', '.join(SECURITIES)}.")
+    if security == "none" and host not in LOOPBACK_HOSTS:
+        raise ConfigError(f"{where}_security may be `none` only for a server on this machine.")
+    return Address(host=host, port=int(port), security=security)
+
+
+def make(needs: Needs) -> Channel:
+    """The channel of a mailbox. Raises `ConfigError`."""
+    try:
+        late("imap_tools"), late("aiosmtplib"), late("markdown_it")
+    except ImportError as error:
+        raise ConfigError("The email channel needs more: pip install 'hermes-runtime[email]'.") from error
+    options = {name: needs.options.get(name, option.default) for name, option in OPTIONS.items()}
+    own, password = options["address"].strip().lower(), needs.secret("EMAIL_PASSWORD")
+    if not is_address(own):
+        raise ConfigError("gateway.channels.email.options.address is missing: the agent's own mail address.")
+    if not password:
+        raise ConfigError("EMAIL_PASSWORD is missing: the mailbox's password, or an app password.")
+    user = options["user"] or own
+    login = Login(user=user, password=password, folder=options["folder"])
+    post = Post(_server(options, "smtp"), user, password, own)
+    author = Author(address=own, name=options["name"])
+    return EmailChannel(author, (_server(options, "imap"), login), post, options["authserv_id"].strip(), needs.clock)
+
+
+OPTIONS = {
+    "address": Option(doc="The agent's own mail address. Give it a mailbox of its own."),
+    "name": Option(doc="The name beside that address.", default="Hermes"),
+    "user": Option(doc="The name to log in with, where it is not the address."),
+    "imap_host": Option(doc="The server that holds the mail."),
+    "imap_port": Option(doc="Its port.", default="993"),
+    "imap_security": Option(doc="`tls`, `starttls`, or `none` for a server on this machine.", default="tls"),
+    "folder": Option(doc="The folder that is read.", default="INBOX"),
+    "smtp_host": Option(doc="The server that takes mail."),
+    "smtp_port": Option(doc="Its port (587 with `starttls`).", default="465"),
+    "smtp_security": Option(doc="`tls`, `starttls`, or `none` for a server on this machine.", default="tls"),
+    "authserv_id": Option(
+        doc="What your mail server calls itself in `Authentication-Results`. Where it is set, mail whose sender that "
+        "server does not vouch for is passed over."
+    ),
+}
+
+CHANNEL = Kind(
+    name=PLATFORM,
+    title="Email",
+    abilities=Abilities(longest_message=100_000, threads=True, largest_file=18_000_000),
+    pace=Pace(every=0.5, chat=5.0, group=5.0),
+    secrets=("EMAIL_PASSWORD",),
+    setup=(
+        "Make a mailbox for the agent alone; its unread mail is what the agent answers.",
+        "Where the provider has app passwords (Gmail, iCloud, Fastmail), make one: that is the EMAIL_PASSWORD.",
+        "Set address, imap_host and smtp_host in gateway.channels.email.options.",
+        "Look into a received mail for the line `Authentication-Results: NAME;` and set authserv_id to that NAME.",
+        "Put your own address into gateway.channels.email.owners.",
+    ),
+    make=make,
+    options=OPTIONS,
+    hash_ids=True,
+)

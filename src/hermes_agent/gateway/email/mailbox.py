@@ -1,0 +1,202 @@
+"""One IMAP connection, in a thread of its own: unread mail, a mail's bytes, waiting for more."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import imaplib
+import re
+import socket
+import ssl
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hermes_agent.gateway.channel import NotNow, TokenRefused
+from hermes_agent.host.late import late
+
+if TYPE_CHECKING:
+    from imap_tools.mailbox import BaseMailBox
+
+T = TypeVar("T")
+ANSWER_SECONDS = 60.0
+"""The longest that the server may take for an answer."""
+IDLE_SECONDS = 240.0
+"""How long one IDLE lasts: routers forget a silent connection sooner than after the 29 minutes of RFC 2177."""
+LOOK_SECONDS = 60.0
+"""How long until the next look where the server has no IDLE."""
+SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a server listens; `security` is `tls`, `starttls` or `none` (this machine only)."""
+
+    host: str
+    port: int
+    security: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """Whom a server lets in, and the folder that holds the mail."""
+
+    user: str
+    password: str
+    folder: str
+
+
+class Mailbox:
+    """The calls block one after the other in the connection's thread. They raise `NotNow` where the connection broke,
+    `TokenRefused` where the password is wrong; after either the mailbox is of no use."""
+
+    def __init__(self, address: Address, login: Login) -> None:
+        self._address = address
+        self._login = login
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="imap")
+        self._box: BaseMailBox | None = None
+        self._closed = False
+
+    async def open(self) -> None:
+        """Log in and choose the folder."""
+        await self._do(self._open)
+
+    async def unread(self, since: datetime.date) -> list[str]:
+        """The UIDs of unread mail that arrived since that day, oldest first."""
+        return await self._do(lambda box: self._search(box, f"UNSEEN SINCE {since:%d-%b-%Y}"))
+
+    async def with_header(self, name: str, message_id: str) -> list[str]:
+        """The UIDs of mail with that Message-ID (of `reading.ID`) in that header."""
+        return await self._do(lambda box: self._search(box, f'HEADER {name} "{message_id}"'))
+
+    async def size(self, uid: str) -> int:
+        """Bytes of a mail; 0 where it is gone."""
+        return await self._do(lambda box: self._size(box, uid))
+
+    async def raw(self, uid: str, most: int = 0) -> bytes:
+        """The bytes of a mail, the first `most` of them; it stays unread. None of them where it is gone."""
+        what = f"BODY.PEEK[]<0.{most}>" if most else "BODY.PEEK[]"
+        return await self._do(lambda box: self._fetch(box, uid, what))
+
+    async def head(self, uid: str) -> bytes:
+        """The headers of a mail."""
+        return await self._do(lambda box: self._fetch(box, uid, "BODY.PEEK[HEADER]"))
+
+    async def mark_read(self, uid: str) -> None:
+        """Have it not be found by `unread` again."""
+        await self._do(lambda box: _checked(box.client.uid("STORE", uid, "+FLAGS.SILENT", r"(\Seen)")))
+
+    async def wait(self) -> None:
+        """Return when there may be more mail."""
+        if not await self._do(self._idle):
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def close(self) -> None:
+        """Cut the connection, also under a call that waits. Closing twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._box is not None:
+            with suppress(OSError):
+                self._box.client.sock.shutdown(socket.SHUT_RDWR)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
+        self._thread.shutdown(wait=False)
+
+    async def _do(self, call: Callable[[BaseMailBox], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._called, call)
+
+    def _called(self, call: Callable[[BaseMailBox], T]) -> T:
+        if self._box is None:
+            self._box = self._connected()
+        try:
+            return call(self._box)
+        except (OSError, imaplib.IMAP4.error, EOFError) as error:
+            raise NotNow(f"The connection to the mailbox broke: {error}") from error
+
+    def _connected(self) -> BaseMailBox:
+        where, library = self._address, late("imap_tools")
+        context = None if where.security == "none" else ssl.create_default_context()
+        try:
+            box: BaseMailBox
+            if where.security == "tls":
+                box = library.MailBox(where.host, where.port, ANSWER_SECONDS, ssl_context=context)
+            else:
+                box = library.MailBoxUnencrypted(where.host, where.port, timeout=ANSWER_SECONDS)
+            if where.security == "starttls":
+                _encrypt(box, context)
+        except (OSError, imaplib.IMAP4.error, EOFError) as error:
+            raise NotNow(f"The mail server {where.host}:{where.port} cannot be reached: {error}") from error
+        return box
+
+    def _open(self, box: BaseMailBox) -> None:
+        login = self._login
+        try:
+            box.login(login.user, login.password, initial_folder=None)
+        except late("imap_tools:MailboxLoginError") as error:
+            raise TokenRefused(
+                f"The mailbox {login.user} at {self._address.host} refuses the password (`EMAIL_PASSWORD`)."
+            ) from error
+        except imaplib.IMAP4.abort:
+            raise
+        except imaplib.IMAP4.error as error:
+            raise TokenRefused(f"The mailbox {login.user} lets nobody in: {error}") from error
+        chosen: tuple[str, list[Any]] = box.client.select(f'"{login.folder}"')
+        _checked(chosen)
+
+    def _search(self, box: BaseMailBox, criteria: str) -> list[str]:
+        box.client.untagged_responses.pop("EXISTS", None)
+        answer: tuple[str, list[Any]] = box.client.uid("SEARCH", criteria)
+        found = _flat(_checked(answer))
+        return sorted(b" ".join(found).decode().split(), key=int)
+
+    def _size(self, box: BaseMailBox, uid: str) -> int:
+        found = SIZE.search(b" ".join(_flat(_checked(box.client.uid("FETCH", uid, "(RFC822.SIZE)")))))
+        return int(found[1]) if found else 0
+
+    def _fetch(self, box: BaseMailBox, uid: str, what: str) -> bytes:
+        for each in _checked(box.client.uid("FETCH", uid, f"({what})")):
+            if isinstance(each, tuple):
+                return bytes(each[1])
+        return b""
+
+    def _idle(self, box: BaseMailBox) -> bool:
+        """Whether it waited, or need not wait."""
+        client = box.client
+        if "IDLE" not in client.capabilities:
+            return False
+        if "EXISTS" not in client.untagged_responses:  # Otherwise mail came while the last search was answered.
+            idle: Any = box.idle
+            idle.start()
+            if "EXISTS" not in client.untagged_responses:
+                idle.poll(IDLE_SECONDS)
+            idle.stop()
+        return True
+
+    def _shut(self) -> None:
+        if self._box is not None:
+            with suppress(OSError, imaplib.IMAP4.error):
+                self._box.client.shutdown()
+            self._box = None
+
+
+def _encrypt(box: BaseMailBox, context: ssl.SSLContext | None) -> None:
+    """Encrypt the connection from here on. (imap-tools would leave it open where that fails.)"""
+    try:
+        box.client.starttls(context)
+    except (OSError, imaplib.IMAP4.error):
+        with suppress(OSError):
+            box.client.shutdown()
+        raise
+
+
+def _checked(answer: tuple[str, list[bytes | tuple[bytes, bytes] | None]]) -> list[bytes | tuple[bytes, bytes] | None]:
+    status, data = answer
+    if status != "OK":
+        raise imaplib.IMAP4.error(f"{status} {data[0]!r}")
+    return data
+
+
+def _flat(data: list[bytes | tuple[bytes, bytes] | None]) -> list[bytes]:
+    return [piece for each in data for piece in (each if isinstance(each, tuple) else (each,)) if piece]

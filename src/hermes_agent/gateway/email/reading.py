@@ -1,0 +1,227 @@
+"""A mail's bytes as typed values; whatever is in them, reading ends in a `Mail` or in `Unreadable`."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.errors import MessageError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.utils import getaddresses, parsedate_to_datetime
+
+from hermes_agent.gateway.email.trust import automatic
+from hermes_agent.gateway.email.visible import visible_text
+
+OWN_IDS = "hermes."
+"""How the local part of each own Message-ID begins."""
+LONGEST_TEXT = 400_000
+MOST_PARTS = 100
+MOST_PEOPLE = 20
+"""People of a mail that is still a conversation; with more it is a circular, which is not answered."""
+DECORATION = 10_000
+"""Bytes below which a picture within the text is a logo or a tracking mark."""
+ID = re.compile(r"<([!#-;=?-\[\]-~]{1,200})>")
+"""A Message-ID as it can be searched for on every server: no quotes, no backslashes, not over 200 characters."""
+FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
+
+
+class Unreadable(Exception):
+    """Bytes that are no mail of a person; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enclosed:
+    """A file in a mail."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """What a mail says. `id` is its Message-ID without brackets (a hash where it has none that can be used), `root`
+    that of the mail that began its thread, `people` all addresses of it but the own one, the sender's first.
+    `automatic` says why no person wrote it (empty: one may have); `headers` are what trust is judged by."""
+
+    id: str
+    root: str
+    references: tuple[str, ...]
+    sender: str
+    name: str
+    people: tuple[str, ...]
+    addressed: bool
+    subject: str
+    text: str
+    at: float
+    files: tuple[Enclosed, ...]
+    automatic: str
+    headers: Message
+
+
+def read(raw: bytes, own: str) -> Mail:
+    """Read a mail that came to the address `own`."""
+    try:
+        message = message_from_bytes(raw)
+        parts = list(_leaves(message))
+    except (MessageError, RecursionError, ValueError, LookupError) as error:
+        raise Unreadable(f"The mail cannot be taken apart ({type(error).__name__}).") from error
+    name, sender = _author(message)
+    id_ = (message_ids(message, "Message-ID") or (f"sha256-{hashlib.sha256(raw).hexdigest()[:40]}",))[0]
+    references = message_ids(message, "References") or message_ids(message, "In-Reply-To")
+    to, copied = addresses(message, "To"), addresses(message, "Cc")
+    subject = header(message, "Subject")
+    known = any(each.startswith(OWN_IDS) for each in references) and not FORWARDED.match(subject)
+    return Mail(
+        id=id_,
+        root=references[0] if references else id_,
+        references=references,
+        sender=sender,
+        name=name,
+        people=tuple(dict.fromkeys(each for each in (sender, *to, *copied) if each != own)),
+        addressed=own in to,
+        subject=subject,
+        text=_words(parts, quotes=not known)[:LONGEST_TEXT],
+        at=_date(message),
+        files=tuple(_files(parts)),
+        automatic=automatic(message, sender),
+        headers=message,
+    )
+
+
+def header(message: Message, name: str) -> str:
+    """A header as one line of text; empty where there is none."""
+    value = str(message.get(name, ""))
+    try:
+        text = str(make_header(decode_header(value)))
+    except (MessageError, LookupError, ValueError):  # An encoding that nobody knows: as it stands there.
+        text = value
+    return " ".join(text.split())
+
+
+def message_ids(message: Message, name: str) -> tuple[str, ...]:
+    """The Message-IDs in a header, without brackets."""
+    return tuple(ID.findall(str(message.get(name, ""))))
+
+
+def addresses(message: Message, name: str) -> tuple[str, ...]:
+    """The mail addresses in a header, in lower case."""
+    found = getaddresses([str(value) for value in message.get_all(name, [])])
+    return tuple(address for _, each in found if (address := each.strip().lower()) and is_address(address))
+
+
+def is_address(text: str) -> bool:
+    """Whether it is one plain address, which is no header's trick."""
+    return re.fullmatch(r"[^\s@<>\",;:\\()\[\]]{1,64}@[^\s@<>\",;:\\()\[\]]{1,255}", text) is not None
+
+
+def _author(message: Message) -> tuple[str, str]:
+    """Name and address. A mail of nobody or of several is refused."""
+    found = addresses(message, "From")
+    if len(found) != 1 or len(message.get_all("From", [])) != 1:
+        raise Unreadable("The mail does not name one sender.")
+    names = getaddresses([header(message, "From")])
+    return (names[0][0] if names else ""), found[0]
+
+
+def _date(message: Message) -> float:
+    try:
+        return parsedate_to_datetime(str(message.get("Date"))).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return 0.0
+
+
+def _leaves(message: Message) -> Iterator[tuple[int, Message]]:
+    """The parts that hold content, in order, each with the number of the choice (multipart/alternative) that it is in;
+    a mail within the mail is one of them."""
+    stack: list[tuple[int, Message]] = [(0, message)]
+    seen = 0
+    while stack and seen < MOST_PARTS:
+        choice, part = stack.pop()
+        seen += 1
+        payload = part.get_payload()
+        if part.get_content_maintype() != "multipart" or not isinstance(payload, list):
+            yield choice, part
+            continue
+        if part.get_content_subtype() == "alternative":
+            choice = seen
+        stack += [(choice, each) for each in reversed(payload) if isinstance(each, Message)]
+
+
+def _is_file(part: Message) -> bool:
+    text = part.get_content_type() in ("text/plain", "text/html")
+    return not text or part.get_content_disposition() == "attachment" or part.get_filename() is not None
+
+
+def _words(parts: list[tuple[int, Message]], *, quotes: bool) -> str:
+    """What was written. Of a choice, the HTML is taken: it is what people see, so what is hidden can be left out."""
+    texts = [(choice, part) for choice, part in parts if not _is_file(part)]
+    drawn = {choice for choice, part in texts if choice and part.get_content_subtype() == "html"}
+    pieces: list[str] = []
+    for choice, part in texts:
+        text = _decoded(part)
+        if part.get_content_subtype() == "html":
+            pieces.append(visible_text(text, quotes=quotes))
+        elif choice not in drawn:
+            pieces.append(text if quotes else without_quotes(text))
+    return "\n\n".join(filter(None, (piece.strip() for piece in pieces)))
+
+
+def _decoded(part: Message) -> str:
+    content = part.get_payload(decode=True)
+    if not isinstance(content, bytes):
+        return ""
+    try:
+        text = content.decode(part.get_content_charset("utf-8"), "replace")
+    except LookupError:
+        text = content.decode("utf-8", "replace")
+    return text.replace("\r\n", "\n").replace("\0", "")
+
+
+def without_quotes(text: str) -> str:
+    """A plain text without the earlier mail below it, the line that names its author, and the signature."""
+    lines = text.split("\n")
+    if "-- " in lines:
+        lines = lines[: lines.index("-- ")]
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or lines[end - 1].startswith(">")):
+        end -= 1
+    quoted = any(line.startswith(">") for line in lines[end:])
+    if quoted and end and lines[end - 1].rstrip().endswith(":"):
+        end -= 1
+        if end and lines[end - 1].startswith("On "):  # The line of the author was wrapped.
+            end -= 1
+    return "\n".join(lines[:end]).strip()
+
+
+def _files(parts: list[tuple[int, Message]]) -> Iterator[Enclosed]:
+    for number, (_, part) in enumerate(parts, 1):
+        if not _is_file(part):
+            continue
+        content = _content(part)
+        inline = part.get_content_disposition() != "attachment" and part.get_content_maintype() == "image"
+        if content and not (inline and len(content) < DECORATION):
+            yield Enclosed(name=_file_name(part, number), media_type=part.get_content_type(), content=content)
+
+
+def _content(part: Message) -> bytes:
+    payload = part.get_payload(decode=True)
+    if isinstance(payload, bytes):
+        return payload
+    inner = part.get_payload()
+    if isinstance(inner, list) and inner and isinstance(inner[0], Message):
+        return inner[0].as_bytes()
+    return b""
+
+
+def _file_name(part: Message, number: int) -> str:
+    name = part.get_filename() or ""
+    try:
+        name = str(make_header(decode_header(name)))
+    except (MessageError, LookupError, ValueError):
+        name = ""
+    return name or f"part-{number}{mimetypes.guess_extension(part.get_content_type()) or ''}"

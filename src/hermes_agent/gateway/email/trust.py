@@ -1,0 +1,65 @@
+"""What a mail's headers tell of its sender: whether a machine wrote it, and whether the own server vouches for it."""
+
+from __future__ import annotations
+
+import re
+from email.message import Message
+
+BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
+LISTS = ("List-Id", "List-Post", "List-Help", "List-Subscribe", "List-Unsubscribe")
+ANSWERING = ("X-Autoreply", "X-Autorespond", "X-Auto-Response-Suppress", "X-Loop", "Feedback-ID")
+"""Headers that programs set in what they send by themselves, beside those of RFC 3834 and RFC 2919."""
+MACHINES = frozenset({"mailer-daemon", "postmaster", "noreply", "no-reply", "donotreply", "do-not-reply", "bounce"})
+COMMENT = re.compile(r"\([^()]*\)")
+RESULT = re.compile(r"^\s*([\w.-]+)\s*=\s*([\w-]+)(.*)$", re.DOTALL)
+PROPERTY = re.compile(r"([\w-]+\.[\w-]+)\s*=\s*\"?([^\s;\"]+)")
+
+
+def automatic(message: Message, sender: str) -> str:
+    """Why this mail is not a person's (RFC 3834: what is automatic is never answered); empty where it may be."""
+    auto = str(message.get("Auto-Submitted", "no")).split(";")[0].strip().lower()
+    if auto != "no":
+        return f"Auto-Submitted: {auto}"
+    if (precedence := str(message.get("Precedence", "")).strip().lower()) in BULK:
+        return f"Precedence: {precedence}"
+    for name in (*LISTS, *ANSWERING):
+        if message.get(name) is not None:
+            return name
+    if str(message.get("Return-Path", "")).strip() == "<>":
+        return "a bounce"
+    if message.get_content_type() == "multipart/report":
+        return "a report"
+    local = sender.partition("@")[0]
+    return f"from {local}" if local in MACHINES else ""
+
+
+def vouched(message: Message, server: str, domain: str) -> bool:
+    """Whether `server` (the authserv-id of RFC 8601) says that the mail comes from `domain`: by DMARC, or by DKIM or
+    SPF for that domain or one above it. Only its uppermost statement counts: those below came with the mail."""
+    for value in message.get_all("Authentication-Results", []):
+        text = COMMENT.sub("", str(value))
+        said_by, *results = text.split(";")
+        if said_by.split()[:1] == [server]:
+            return any(_passes(result, domain) for result in results)
+    return False
+
+
+def _passes(result: str, domain: str) -> bool:
+    found = RESULT.match(result)
+    if found is None or found[2].lower() != "pass":
+        return False
+    properties = {name.lower(): value.lower() for name, value in PROPERTY.findall(found[3])}
+    match found[1].lower():
+        case "dmarc":
+            return properties.get("header.from") == domain
+        case "dkim":
+            signed = properties.get("header.d") or properties.get("header.i", "").rpartition("@")[2]
+            return _within(domain, signed)
+        case "spf":
+            return _within(domain, properties.get("smtp.mailfrom", "").rpartition("@")[2])
+    return False
+
+
+def _within(domain: str, other: str) -> bool:
+    """`other` is the domain or one above it, and no top-level domain."""
+    return "." in other and (domain == other or domain.endswith(f".{other}"))

@@ -1,0 +1,266 @@
+"""The words of an HTML mail that a person sees: what is hidden, tiny or in the colour of its ground is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hermes_agent.host.late import late
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+LARGEST_HTML = 500_000
+"""Characters of a mail that are read; what follows is not. (Gmail shows 102,000.)"""
+DEEPEST = 500
+"""Elements within each other that are read: parsing takes the square of it (100,000 of them: 44 seconds)."""
+MOST_RULES = 100
+"""Rules of style sheets that are looked at."""
+TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+SINGLE = frozenset(
+    {
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+        "p",
+        "li",
+        "td",
+        "th",
+        "tr",
+        "dt",
+        "dd",
+    }
+)
+"""Elements that have no end, or need none."""
+SILENT = frozenset({"script", "style", "head", "title", "noscript", "template", "svg", "iframe", "object", "select"})
+BLOCKS = frozenset(
+    {
+        "p",
+        "div",
+        "tr",
+        "table",
+        "ul",
+        "ol",
+        "blockquote",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "pre",
+        "section",
+        "article",
+        "header",
+        "footer",
+        "hr",
+        "dl",
+        "dd",
+        "dt",
+        "form",
+    }
+)
+QUOTED = "blockquote[type=cite], .gmail_quote, .yahoo_quoted, .moz-cite-prefix, #divRplyFwdMsg, #appendonsend"
+BREAK = "\x1e"
+WHITE = (255, 255, 255)
+NAMES = {
+    "white": WHITE,
+    "black": (0, 0, 0),
+    "snow": (255, 250, 250),
+    "ivory": (255, 255, 240),
+    "whitesmoke": (245,) * 3,
+}
+NEAR = 24
+"""How much two colours differ, in the sum of their parts, that nobody can tell apart."""
+AWAY = re.compile(r"^-\d{3,}")
+LENGTH = re.compile(r"^([\d.]+)(px|pt|em|rem|%|)$")
+SMALLEST = {"px": 2.0, "pt": 2.0, "em": 0.15, "rem": 0.15, "%": 15.0, "": 2.0}
+RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+NOT_RULES = re.compile(r"/\*.*?\*/|@[^{}]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.DOTALL)
+WATCHED = re.compile(r"display|visibility|opacity|font|color|background|height|indent|mso-hide|left|top|clip")
+
+Colour = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the words below an element look."""
+
+    gone: bool = False
+    unseen: bool = False
+    tiny: bool = False
+    ink: Colour = (0, 0, 0)
+    ground: Colour = WHITE
+
+    @property
+    def shown(self) -> bool:
+        near = sum(abs(one - other) for one, other in zip(self.ink, self.ground, strict=False)) <= NEAR
+        return not (self.gone or self.unseen or self.tiny or near)
+
+
+def visible_text(html: str, *, quotes: bool = True) -> str:
+    """What is to be read, in lines. Without `quotes`, what the person's program quoted of earlier mails is left out."""
+    html = html[:LARGEST_HTML]
+    if _depth(html) > DEEPEST:
+        return "(The HTML of this mail is nested too deep to be read.)"
+    tree: LexborHTMLParser = late("selectolax.lexbor:LexborHTMLParser")(html)
+    if tree.body is None:
+        return ""
+    if not quotes:
+        for quote in tree.css(QUOTED):
+            _without_what_follows(quote) if quote.attributes.get("id") else quote.decompose()
+    sheet = _sheet(tree)
+    pieces: list[str] = []
+    stack: list[tuple[LexborNode | str, Look]] = [(tree.body, Look())]
+    while stack:
+        node, look = stack.pop()
+        if isinstance(node, str):
+            pieces.append(node)
+        elif node.is_text_node:
+            pieces.append(_text(node) if look.shown else "")
+        elif node.is_element_node and node.tag not in SILENT:
+            _open(node, _looks(node, look, sheet), pieces, stack)
+    return _lines("".join(pieces))
+
+
+def _depth(html: str) -> int:
+    """How many elements stand within each other, at most."""
+    depth = deepest = 0
+    for found in TAG.finditer(html):
+        if found[2].lower() not in SINGLE:
+            depth = max(depth - 1, 0) if found[1] else depth + 1
+            deepest = max(deepest, depth)
+    return deepest
+
+
+def _open(node: LexborNode, look: Look, pieces: list[str], stack: list[tuple[LexborNode | str, Look]]) -> None:
+    """Put the element's children on the stack, between what it puts around them."""
+    if look.gone:
+        return
+    tag = node.tag or ""
+    match tag:
+        case "br":
+            pieces.append(BREAK)
+        case "li":
+            pieces.append(f"{BREAK}- ")
+        case "td" | "th":
+            pieces.append(" ")
+        case "img" if look.shown and (alt := node.attributes.get("alt")):
+            pieces.append(f"[{alt}]")
+    if tag in BLOCKS:
+        pieces.append(BREAK)
+        stack.append((BREAK, look))
+    if tag == "a" and look.shown and _leads_elsewhere(node):
+        stack.append((f" ({node.attributes['href']})", look))
+    stack += [(child, look) for child in reversed(list(node.iter(include_text=True)))]
+
+
+def _leads_elsewhere(node: LexborNode) -> bool:
+    href = node.attributes.get("href") or ""
+    return href.startswith(("http://", "https://")) and href.rstrip("/") not in node.text(deep=True)
+
+
+def _text(node: LexborNode) -> str:
+    text = node.text(deep=False)
+    parent = node.parent
+    return text.replace("\n", BREAK) if parent is not None and parent.tag == "pre" else text
+
+
+def _lines(text: str) -> str:
+    lines = [" ".join(line.split()) for line in text.split(BREAK)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _looks(node: LexborNode, look: Look, sheet: Mapping[int, str]) -> Look:
+    attributes = node.attributes
+    style = f"{sheet.get(node.mem_id, '')};{attributes.get('style') or ''}"
+    if "bgcolor" in attributes:
+        style = f"background:{attributes['bgcolor']};{style}"
+    if node.tag == "font" and "color" in attributes:
+        style = f"color:{attributes['color']};{style}"
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return replace(look, gone=True)
+    return _styled(_declared(style), look) if style != ";" else look
+
+
+def _declared(style: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in style.lower().split(";"):
+        name, _, value = each.partition(":")
+        found[name.strip()] = value.replace("!important", "").strip()
+    return found
+
+
+def _styled(style: Mapping[str, str], look: Look) -> Look:
+    gone = (
+        style.get("display") == "none"
+        or style.get("mso-hide") == "all"
+        or _is_zero(style.get("opacity", ""))
+        or any(AWAY.match(style.get(name, "")) for name in ("text-indent", "left", "top", "margin-left"))
+        or (style.get("overflow") == "hidden" and any(_is_zero(style.get(n, "")) for n in ("max-height", "height")))
+        or style.get("clip", "").startswith("rect(0")
+    )
+    unseen = style["visibility"] in ("hidden", "collapse") if "visibility" in style else look.unseen
+    size = LENGTH.match(style.get("font-size", ""))
+    tiny = float(size[1] or 0) < SMALLEST[size[2]] if size and size[1].count(".") < 2 else look.tiny
+    ground = _colour(style.get("background-color") or style.get("background", "")) or look.ground
+    ink = ground if style.get("color") == "transparent" else _colour(style.get("color", "")) or look.ink
+    return Look(look.gone or gone, unseen, tiny, ink, ground)
+
+
+def _is_zero(value: str) -> bool:
+    digits = re.match(r"^(\d*\.?\d+)", value)
+    return digits is not None and float(digits[1]) < 0.05
+
+
+def _colour(value: str) -> Colour | None:
+    """Red, green and blue of what a style names; None where it is something else."""
+    value = value.strip()
+    if found := re.match(r"#([0-9a-f]{6}|[0-9a-f]{3})\b", value):
+        digits = found[1] if len(found[1]) == 6 else "".join(each * 2 for each in found[1])
+        return tuple(int(digits[at : at + 2], 16) for at in (0, 2, 4))
+    if found := re.match(r"rgba?\(\s*(\d+)[\s,]+(\d+)[\s,]+(\d+)", value):
+        return tuple(int(each) for each in found.groups())
+    return NAMES.get(value.split(" ")[0])
+
+
+def _sheet(tree: LexborHTMLParser) -> dict[int, str]:
+    """What the mail's own style sheets say of each element, as one text of declarations."""
+    styles: dict[int, str] = {}
+    text = "\n".join(node.text(deep=True) for node in tree.css("style"))
+    for selector, declared in RULE.findall(NOT_RULES.sub("", text))[:MOST_RULES]:
+        if WATCHED.search(declared) is None or ":" in selector:
+            continue
+        for node in _selected(tree, selector.strip()):
+            styles[node.mem_id] = f"{styles.get(node.mem_id, '')};{declared}"
+    return styles
+
+
+def _selected(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
+    try:
+        return list(tree.css(selector))
+    except late("selectolax.lexbor:SelectolaxError"):  # It is no selector.
+        return []
+
+
+def _without_what_follows(node: LexborNode) -> None:
+    """Outlook puts the earlier mails behind a mark instead of into an element."""
+    after = node.next
+    while after is not None:
+        following = after.next
+        after.decompose()
+        after = following
+    node.decompose()

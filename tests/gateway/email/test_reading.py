@@ -1,0 +1,144 @@
+"""A mail's bytes become words, people, a thread and files, whatever is in them."""
+
+from email.message import EmailMessage
+from email.policy import SMTP
+
+import pytest
+
+from hermes_agent.gateway.email.reading import MOST_PARTS, Mail, Unreadable, is_address, read, without_quotes
+
+OWN = "hermes@agent.test"
+
+
+def raw(headers: str = "", body: str = "Hello") -> bytes:
+    return f"From: Ann <Ann@People.test>\r\nTo: {OWN}\r\nMessage-ID: <a@x>\r\n{headers}\r\n{body}".encode()
+
+
+def mail(headers: str = "", body: str = "Hello") -> Mail:
+    return read(raw(headers, body), OWN)
+
+
+def test_a_plain_mail_is_read():
+    read_ = mail("Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\nDate: Mon, 02 Nov 2026 10:00:00 +0000\r\n")
+
+    assert (read_.id, read_.root, read_.sender, read_.name) == ("a@x", "a@x", "ann@people.test", "Ann")
+    assert (read_.subject, read_.text, read_.people, read_.addressed) == ("Grüße", "Hello", ("ann@people.test",), True)
+    assert read_.at == 1793613600.0
+
+
+def test_a_thread_is_known_by_its_first_mail():
+    assert mail("References: <r@x>\r\n <s@x>\r\nIn-Reply-To: <s@x>\r\n").root == "r@x"
+    assert mail("In-Reply-To: <s@x>\r\n").root == "s@x"
+
+
+def test_an_id_that_could_not_be_searched_for_is_none():
+    read_ = read(raw().replace(b"<a@x>", b'<a" OR ALL @x>'), OWN)
+
+    assert read_.id.startswith("sha256-")
+    assert read_.id == read(raw().replace(b"<a@x>", b'<a" OR ALL @x>'), OWN).id
+
+
+def test_everybody_in_a_mail_is_named_once_without_the_agent():
+    read_ = mail("Cc: Bob <bob@x.test>, ann@people.test, hermes@agent.test, broken\r\n")
+
+    assert read_.people == ("ann@people.test", "bob@x.test")
+
+
+@pytest.mark.parametrize(
+    "author", ["", "a@x.test, b@x.test", "nobody", "<a@b@c>", "Ann <ann@x.test>\r\nFrom: b@x.test"]
+)
+def test_a_mail_of_nobody_or_of_several_is_refused(author):
+    with pytest.raises(Unreadable):
+        read(f"From: {author}\r\n\r\nHello".encode(), OWN)
+
+
+def test_of_a_choice_what_people_see_is_read():
+    made = EmailMessage(policy=SMTP)
+    made["From"] = "ann@x.test"
+    made.set_content("plain and secret")
+    made.add_alternative("<p>shown</p><p style='display:none'>secret</p>", subtype="html")
+
+    assert read(made.as_bytes(), OWN).text == "shown"
+
+
+def test_files_come_with_their_names():
+    made = EmailMessage(policy=SMTP)
+    made["From"] = "ann@x.test"
+    made.set_content("See")
+    made.add_attachment(b"pdf", maintype="application", subtype="pdf", filename="Übung.pdf")
+    made.add_attachment("a,b", subtype="csv", filename="t.csv")
+    made.add_attachment(b"\0" * 20_000, maintype="image", subtype="png", disposition="inline")
+    made.add_attachment(b"\0" * 20, maintype="image", subtype="gif", disposition="inline", filename="logo.gif")
+    inner = EmailMessage(policy=SMTP)
+    inner["Subject"] = "inner"
+    inner.set_content("in it")
+    made.add_attachment(inner)
+
+    read_ = read(made.as_bytes(), OWN)
+
+    assert [(file.name, file.media_type) for file in read_.files] == [
+        ("Übung.pdf", "application/pdf"),
+        ("t.csv", "text/csv"),
+        ("part-4.png", "image/png"),
+        ("part-6.eml", "message/rfc822"),
+    ]
+    assert b"in it" in read_.files[3].content
+    assert read_.text == "See"
+
+
+def test_a_persons_answer_comes_without_what_it_quotes():
+    quoted = "Yes, do it\n\nOn Monday, Hermes\nwrote:\n> May I?\n>\n> Really?\n"
+    answer = mail("In-Reply-To: <hermes.12@agent.test>\r\n", quoted)
+    other = mail("In-Reply-To: <b@x>\r\n", quoted)
+    forwarded = mail("In-Reply-To: <hermes.12@agent.test>\r\nSubject: Fwd: x\r\n", quoted)
+
+    assert answer.text == "Yes, do it"
+    assert "> May I?" in other.text
+    assert "> May I?" in forwarded.text
+
+
+def test_quotes_and_signatures_end_a_text():
+    assert without_quotes("Yes\n\nOn Mon you\nwrote:\n> a") == "Yes"
+    assert without_quotes("> a\nanswer\n> b\nmore") == "> a\nanswer\n> b\nmore"
+    assert without_quotes("Yes\n-- \nAnn\n+39") == "Yes"
+    assert without_quotes("Note:\n") == "Note:"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"Subject: =?nonsense?q?x?=\r\nContent-Type: text/plain; charset=nonsense\r\n",
+        b"Content-Type: multipart/mixed; boundary=x\r\n",
+        b"Content-Transfer-Encoding: base64\r\n",
+        b"Subject: \xff\xfe\r\nDate: never\r\nReferences: <<<>>>\r\n",
+        b"Content-Type: application/pdf; name*0*=''%%; name==?x?y?z?=\r\n",
+        b"Content-Type: message/rfc822\r\n",
+    ],
+)
+def test_a_broken_mail_is_still_read(broken):
+    assert read(b"From: ann@x.test\r\n" + broken + b"\r\n\xff\0Hello", OWN).sender == "ann@x.test"
+
+
+def test_parts_within_parts_without_end_are_refused():
+    deep = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n" for n in range(3000))
+
+    with pytest.raises(Unreadable, match="taken apart"):
+        read(b"From: ann@x.test\r\n" + deep.encode() + b"\r\nHello", OWN)
+
+
+def test_parts_without_end_are_counted():
+    parts = "".join(f"--b\r\nContent-Disposition: attachment; filename=f{n}\r\n\r\nx\r\n" for n in range(500))
+
+    read_ = read(f"From: ann@x.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n{parts}--b--".encode(), OWN)
+
+    assert len(read_.files) < MOST_PARTS
+
+
+@pytest.mark.parametrize("text", ["a@b", "a.b+c@d.test"])
+def test_an_address_is_plain(text):
+    assert is_address(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a@", "a b@c", "a@b@c", "a@b\r\nBcc: c@d", "<a@b>", "a@b,c@d"])
+def test_a_trick_is_no_address(text):
+    assert not is_address(text)
