@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.gateway.telegram.markdown import UNMEANT, markdown_v2
+from hermes_agent.gateway.telegram.markdown import UNMEANT, formatted
 from hermes_agent.testing.doubles.telegram import unformatted
 
 
 @pytest.mark.parametrize(
-    ("text", "formatted"),
+    ("text", "expected"),
     [
         ("1. Done!", r"1\. Done\!"),
         ("**bold** and *it* and _it_ and ~~gone~~", "*bold* and _it_ and _it_ and ~gone~"),
@@ -27,12 +27,12 @@ from hermes_agent.testing.doubles.telegram import unformatted
         ("ask @everybody or a@b.org", rf"ask {UNMEANT}everybody or a@b\.org"),
     ],
 )
-def test_formatting_is_kept_and_every_other_sign_escaped(text: str, formatted: str):
-    assert markdown_v2(text) == formatted
+def test_formatting_is_kept_and_every_other_sign_escaped(text: str, expected: str):
+    assert formatted(text) == expected
 
 
 @given(st.text(alphabet=st.sampled_from("ab _*[]()~`>#+-=|{}.!\\\n@1"), max_size=80))
 def test_whatever_is_written_is_understood(text: str):
-    shown = unformatted(markdown_v2(text))
+    shown = unformatted(formatted(text))
 
     assert shown.count("a") + shown.count("b") <= text.count("a") + text.count("b") + 8

@@ -29,7 +29,7 @@ from hermes_agent.gateway.channel import (
 )
 from hermes_agent.gateway.heard import Hear, Pressed
 from hermes_agent.gateway.telegram.api import BotApi, Unchanged, Unparsed
-from hermes_agent.gateway.telegram.markdown import markdown_v2
+from hermes_agent.gateway.telegram.markdown import formatted
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in
 
 log = logging.getLogger(__name__)
@@ -146,8 +146,8 @@ class Telegram:
         """A call with formatted words, or with plain ones where the format is not understood."""
         quiet = {"link_preview_options": {"is_disabled": True}}
         try:
-            formatted = {"text": markdown_v2(text), "parse_mode": "MarkdownV2"}
-            result: Plain = await self._api.call(method, {**arguments, **formatted, **quiet})
+            words = {"text": formatted(text), "parse_mode": "MarkdownV2"}
+            result: Plain = await self._api.call(method, {**arguments, **words, **quiet})
         except Unparsed:
             log.info("telegram did not understand the format of a message; it is sent plain")
             result = await self._api.call(method, {**arguments, "text": text, **quiet})

@@ -27,7 +27,7 @@ MARKS = {
 UNMEANT = "@\N{WORD JOINER}"
 
 
-def markdown_v2(text: str) -> str:
+def formatted(text: str) -> str:
     """The text for `parse_mode=MarkdownV2`: names of people do not become mentions."""
     lines: list[str] = []
     code: list[str] | None = None
@@ -85,8 +85,8 @@ def _piece(found: re.Match[str], within: frozenset[str]) -> str:
         return inside if "link" in within or not found["address"] else f"[{inside}]({_address(found['address'])})"
     name = str(found.lastgroup)
     kind, mark = MARKS[name]
-    formatted = _inline(found[name], within | {kind})
-    return formatted if kind in within else f"{mark}{formatted}{mark}"
+    inside = _inline(found[name], within | {kind})
+    return inside if kind in within else f"{mark}{inside}{mark}"
 
 
 def _address(address: str) -> str:
