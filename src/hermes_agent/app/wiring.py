@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
 from functools import cached_property, partial
@@ -18,16 +18,15 @@ from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.decks.deck import Deck, Playing
-from hermes_agent.app.floor import Afterwards, Service
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.models.answering import Answerer, Answering
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.options import Options as Options
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.people import People, keep_met
-from hermes_agent.app.service.posting import Posting
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Means, Toolkit
@@ -38,7 +37,6 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
-from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -52,13 +50,11 @@ from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of, standing_here
+from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
     from hermes_agent.app.outside import Outside
-    from hermes_agent.providers.cassette.playing import Player
-    from hermes_agent.providers.cassette.recording import Recorder
 
 HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
 OUTSIDE = "hermes_agent.app.outside:Outside"
@@ -67,49 +63,6 @@ TAPES = "hermes_agent.app.decks.tapes:inserted"
 PROCESS = "hermes_agent.providers.cassette.lines:Process"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
-
-
-def delivers_nothing(_: str) -> bool:
-    """Runs of this process are listened to, and say nothing through the outbox."""
-    return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How one process uses the system.
-
-    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on, `most` how many runs at
-    a time (see `Hermes`); `delivers` and `here` whose sessions are spoken to through the outbox (see `Posting`; by
-    default, where the work is everybody's, those of the channels in the settings); `people` are those of the channels.
-    `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
-    what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
-    owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
-    `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
-    """
-
-    model: str = ""
-    queue: str = "cli"
-    own_only: bool = True
-    most: int | None = None
-    people: People | None = None
-    delivers: Callable[[str], bool] | None = None
-    here: Callable[[str], bool] = delivers_nothing
-    attended: bool = True
-    channel: str = "terminal"
-    toolsets: tuple[str, ...] | None = None
-    capabilities: tuple[str, ...] | None = None
-    extra_tools: Sequence[Tool] = ()
-    tape: Recorder | Player | None = None
-    standing: StandingOf = standing_here
-    titles: bool = False
-    reviews: bool = False
-
-    def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
-        """How a process of these options serves everybody."""
-        delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
-        posting = Posting(outbox=store.outbox, delivers=delivers, here=self.here)
-        return Service(most=self.most, posting=posting, afterwards=afterwards)
 
 
 @asynccontextmanager
@@ -137,9 +90,12 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             http=http,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
-        url = inserted.database or loaded.value.store.url or str(home.database)
-        timings = Timings(lasting=not inserted.database)
-        store = await open_store(url, clock=clock, ids=inserted.store_ids, timings=timings)
+        store = await open_store(
+            inserted.database or loaded.value.store.url or str(home.database),
+            clock=clock,
+            ids=inserted.store_ids,
+            timings=Timings(lasting=not inserted.database),
+        )
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         outside: Outside | None = None
         if loaded.value.memory.provider != "none":
