@@ -181,8 +181,14 @@ class Writer:
         async with self._held():
             card = await self.library.find(name) if await self.library.same_name(name) else None
             folder = card.path if card and card.layer is Layer.USER else self.home / name
+            made = version.change.item == f"{name}/{FILE}" and version.change.before is None
+            if (card and card.layer is Layer.HUB) or (made and not folder.is_dir()):
+                raise ToolError(
+                    f"`{name}` has no copy in the home: `hermes skills uninstall {name}` takes away what was installed, "
+                    f"`hermes skills update {name} --back` undoes an update."
+                )
             await self.versions.notice(name, folder)
-            if version.change.item == f"{name}/{FILE}" and version.change.before is None:
+            if made:
                 aside = self.home / ARCHIVE / name
                 return Written(name=name, file=FILE, version=await self._move(name, folder, aside, by, "archive"))
             return await self._at_once(name, folder, await before(self.versions, version, folder), by, "undo")
