@@ -184,7 +184,7 @@ class Writer:
             made = version.change.item == f"{name}/{FILE}" and version.change.before is None
             if (card and card.layer is Layer.HUB) or (made and not folder.is_dir()):
                 raise ToolError(
-                    f"`{name}` has no copy in the home: `hermes skills uninstall {name}` takes away what was installed, "
+                    f"`{name}` has no copy in the home: `hermes skills uninstall {name}` takes away what came, "
                     f"`hermes skills update {name} --back` undoes an update."
                 )
             await self.versions.notice(name, folder)
