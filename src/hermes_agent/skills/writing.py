@@ -180,12 +180,11 @@ class Writer:
         async with self._held():
             card = await self.library.find(name) if await self.library.same_name(name) else None
             folder = card.path if card and card.layer is Layer.USER else self.home / name
-            made = version.change.item == f"{name}/{FILE}" and version.change.before is None
-            _check_copy(name, there=folder.is_dir() or not made, card=card)
+            _check_copy(name, there=folder.is_dir() or version.change.before is not None, card=card)
             await self.versions.notice(name, folder)
-            if made:
-                aside = self.home / ARCHIVE / name
-                return Written(name=name, file=FILE, version=await self._move(name, folder, aside, by, "archive"))
+            if version.change.item == f"{name}/{FILE}" and version.change.before is None:
+                number = await self._move(name, folder, self.home / ARCHIVE / name, by, "archive")
+                return Written(name=name, file=FILE, version=number)
             return await self._at_once(name, folder, await before(self.versions, version, folder), by, "undo")
 
     async def owner(self, card: Card) -> Owner:
