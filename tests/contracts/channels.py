@@ -10,11 +10,13 @@ from pathlib import Path
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
+from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
+from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,16 @@ async def email(folder: Path) -> AsyncIterator[Stage]:
         )
 
 
+@asynccontextmanager
+async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
+    async with telegram() as double:
+        made = needs(folder, {"api_url": double.url}, TOKEN)
+        yield Stage(kind=TELEGRAM, channel=TELEGRAM.make(made), double=double)
+        await made.http.close()
+
+
 MAKERS: dict[str, Maker] = {
+    "telegram": on_telegram,
     "email": email,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),

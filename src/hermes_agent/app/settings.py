@@ -9,10 +9,12 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.hooks.settings import HookSettings
+from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
+from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
@@ -121,9 +123,13 @@ class Settings:
         default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
     )
     skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
+    learning: LearningSettings = field(
+        default_factory=LearningSettings, metadata={"doc": "What is learned from conversations."}
+    )
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
+    gateway: GatewaySettings = field(default_factory=GatewaySettings, metadata={"doc": "Chat platforms."})
     hooks: Mapping[str, HookSettings] = field(
         default_factory=dict, metadata={"doc": "Programs of yours that are told of what happens, by name."}
     )

@@ -16,6 +16,7 @@ from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.learning.pace import Pace
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
@@ -26,6 +27,10 @@ from hermes_agent.store.workers import Timings, Workers
 
 if TYPE_CHECKING:
     from hermes_agent.store.breaks import Breaks
+    from hermes_agent.store.chats.facts import Facts
+    from hermes_agent.store.chats.pairing import Pairing
+    from hermes_agent.store.learning.jobs import Learning
+    from hermes_agent.store.learning.proposals import Proposals
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.search import Search
 
@@ -40,6 +45,10 @@ DIALECTS = {
 SEARCH = "hermes_agent.store.search:Search"
 BREAKS = "hermes_agent.store.breaks:Breaks"
 OUTBOX = "hermes_agent.store.outbox:Outbox"
+PAIRING = "hermes_agent.store.chats.pairing:Pairing"
+FACTS = "hermes_agent.store.chats.facts:Facts"
+LEARNING = "hermes_agent.store.learning.jobs:Learning"
+PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 
 
 class Store:
@@ -56,6 +65,7 @@ class Store:
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
         self.versions = Versions(engine)
+        self.pace = Pace(engine)
         self.cool_downs = CoolDowns(engine)
         self.inbox = Inbox(engine, clock, ids)
         self.lanes = Lanes(engine, clock, self.workers, timings)
@@ -64,6 +74,30 @@ class Store:
     def dialect(self) -> Dialect:
         """Which database this is."""
         return self._engine.dialect
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """The codes by which people are let in."""
+        pairing: Pairing = late(PAIRING)(self._engine, self._clock)
+        return pairing
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of chats."""
+        facts: Facts = late(FACTS)(self._engine)
+        return facts
+
+    @cached_property
+    def learning(self) -> Learning:
+        """The jobs of learning."""
+        made: Learning = late(LEARNING)(self._engine, self._clock, self.workers, self.pace)
+        return made
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        """What would be learned and waits."""
+        made: Proposals = late(PROPOSALS)(self._engine)
+        return made
 
     @cached_property
     def search(self) -> Search:

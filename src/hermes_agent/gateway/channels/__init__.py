@@ -4,5 +4,6 @@ from __future__ import annotations
 
 CHANNELS: dict[str, str] = {
     "email": "hermes_agent.gateway.channels.email:CHANNEL",
+    "telegram": "hermes_agent.gateway.channels.telegram:CHANNEL",
 }
 """Name of a channel -> its `channel.py` `Kind`."""
