@@ -45,6 +45,16 @@ def started(home: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+async def burst(double: TelegramDouble, first: int, chance: random.Random) -> None:
+    """A part of the messages, some of them told twice, and what goes wrong meanwhile."""
+    for number in range(first, first + MESSAGES // KILLS):
+        await double.say(f"m{number}", chat=str(number % CHATS + 1))
+        if chance.random() < 0.1:
+            await double.again()
+    for _ in range(3):
+        double.chats.order(chance.choice(TROUBLES), "send")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_every_message_is_answered_in_order_and_what_came_twice_is_marked(tmp_path: Path):
@@ -52,16 +62,12 @@ async def test_every_message_is_answered_in_order_and_what_came_twice_is_marked(
     async with serve(double.handle) as double.server, serving(openai_model(repeat, keys=())) as model:
         (tmp_path / "config.yaml").write_text(
             f"model:\n  default: custom/m\n  base_url: {model.url}\ngateway:\n  channels:\n    telegram:\n"
-            f"      enabled: true\n      guests: ['*']\n      busy: queue\n      options:\n        api_url: {double.url}\n"
+            "      enabled: true\n      guests: ['*']\n      busy: queue\n"
+            f"      options:\n        api_url: {double.url}\n"
         )
         process = started(tmp_path)
         for first in range(0, MESSAGES, MESSAGES // KILLS):
-            for number in range(first, first + MESSAGES // KILLS):
-                await double.say(f"m{number}", chat=str(number % CHATS + 1))
-                if chance.random() < 0.1:
-                    await double.again()
-            for _ in range(3):
-                double.chats.order(chance.choice(TROUBLES), "send")
+            await burst(double, first, chance)
             await asyncio.sleep(4)  # The gateway is somewhere in the middle of its work.
             process.send_signal(signal.SIGKILL)
             process.wait()
