@@ -10,11 +10,13 @@ from pathlib import Path
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
+from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
+from hermes_agent.testing.doubles.slack import slack_platform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +67,18 @@ async def email(folder: Path) -> AsyncIterator[Stage]:
         )
 
 
+@asynccontextmanager
+async def slack(folder: Path) -> AsyncIterator[Stage]:
+    async with slack_platform() as platform:
+        given = needs(folder, {"api": f"{platform.url}/api"})
+        made = SLACK.make(given)
+        yield Stage(kind=SLACK, channel=made, double=platform, chat="D1", group="C9", thread="1700000000.000004")
+        await given.http.close()
+
+
 MAKERS: dict[str, Maker] = {
     "email": email,
+    "slack": slack,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),

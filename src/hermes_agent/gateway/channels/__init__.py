@@ -4,5 +4,6 @@ from __future__ import annotations
 
 CHANNELS: dict[str, str] = {
     "email": "hermes_agent.gateway.channels.email:CHANNEL",
+    "slack": "hermes_agent.gateway.channels.slack:CHANNEL",
 }
 """Name of a channel -> its `channel.py` `Kind`."""
