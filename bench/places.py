@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import asyncssh
@@ -43,17 +44,19 @@ async def _measure(folder: Path) -> list[Figure]:
 
 
 async def _near(folder: Path) -> list[Figure]:
-    bare, plain = await _beside(_bare, _true(_local(folder, "none"), folder / "a"), TIMES)
+    here = _local(folder, "none")
+    bare, plain = await _beside(_bare, _true(here, folder / "a"), TIMES)
     figures = [Figure(name="terminal `true`, this machine", value=plain, floor=bare, unit="ms", limit=3)]
     for kind in ("bubblewrap", "landlock"):
         try:
             jail_of(kind, Walls())
         except CannotJail:
             continue
-        floor, jailed = await _beside(
-            _true(_local(folder, "none"), folder / f"b{kind}"), _true(_local(folder, kind), folder / kind), TIMES
-        )
+        inside = _local(folder, kind)
+        floor, jailed = await _beside(_true(here, folder / f"b{kind}"), _true(inside, folder / kind), TIMES)
+        await inside.close()
         figures.append(Figure(name=f"jailed by {kind} adds", value=jailed - floor, unit="ms", limit=10))
+    await here.close()
     return figures
 
 
@@ -78,9 +81,14 @@ async def _machine(folder: Path) -> list[Figure]:
         settings = server()
     except NoServer:
         return []
-    place = build_ssh(folder, settings, Walls(), {}, {}, home=str(folder / "account"))
-    call = _true(place, folder / "machine")
+    place = build_ssh(folder, replace(settings, sync=False), Walls(), {}, {}, home=str(folder / "account"))
+    there = replace(settings, folder=str(folder / "there"))
+    copying = build_ssh(folder / "kept", there, Walls(), {}, {}, home=str(folder / "account"))
+    call, with_files = _true(place, folder / "machine"), _true(copying, folder / "files")
+    for number in range(1000):
+        (folder / "files" / f"{number}.txt").write_text(str(number))
     await call()
+    await with_files()
     connection = await asyncssh.connect(
         settings.host,
         port=settings.port,
@@ -89,9 +97,14 @@ async def _machine(folder: Path) -> list[Figure]:
         known_hosts=settings.known_hosts,
     )
     floor, value = await _beside(lambda: connection.run("true"), call, FAR_TIMES)
+    alone, copied = await _beside(call, with_files, FAR_TIMES)
     connection.close()
     await place.close()
-    return [Figure(name=f"a warm SSH command adds (to {floor:.0f} ms)", value=value - floor, unit="ms", limit=30)]
+    await copying.close()
+    return [
+        Figure(name=f"a warm SSH command adds (to {floor:.0f} ms)", value=value - floor, unit="ms", limit=30),
+        Figure(name="looking for what changed of 1,000 files adds", value=copied - alone, unit="ms", limit=50),
+    ]
 
 
 def _local(folder: Path, jail: str) -> LocalPlace:

@@ -18,8 +18,10 @@ from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import ToolError
+from hermes_agent.core.events import ToolStarted
 from hermes_agent.core.inbound import Busy, Conversation, Inbound
 from hermes_agent.core.messages import Text
+from hermes_agent.core.model import TextDelta
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
@@ -39,14 +41,15 @@ MESSAGES = ("Go on.", "Now the other one.", "Почему?", "什么时候种番
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How a random session may look: messages, turns of each run at most (with `steady`: just so many), and the seconds
-    of model and tools."""
+    """How a random session may look: messages, turns of each run at most (with `steady`: just so many), the seconds of
+    model and tools, and whether somebody stops runs."""
 
     messages: int = 3
     turns: int = 5
     pace: Pace = field(default_factory=Pace)
     tool_seconds: float = 0.002
     faults: bool = True
+    stops: bool = False
     steady: bool = False
 
 
@@ -135,7 +138,7 @@ async def _talk(runtime: Runtime, folder: Path, chance: random.Random, shape: Sh
         await runtime.hermes.submit(_inbound(runtime, chance, number), session)
         async with asyncio.TaskGroup() as group:
             if shape.faults and chance.random() < 0.3:
-                group.create_task(_disturb(runtime, session, chance, number))
+                group.create_task(_disturb(runtime, session, chance, number, shape))
             group.create_task(_ended(runtime, session, after))
     for _ in range(1000):
         if not await runtime.hermes.resume(session):
@@ -149,11 +152,20 @@ async def _ended(runtime: Runtime, session: str, after: int) -> None:
             pass
 
 
-async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int) -> None:
-    """In the middle of a run: another message."""
-    await asyncio.sleep(chance.random() * 0.03)
-    if runtime.hermes.runs(session):
-        await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)
+async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int, shape: Shape) -> None:
+    """In the middle of a run: another message, or, while the model speaks or a tool works, a stop."""
+    if not shape.stops or chance.random() < 0.5:
+        await asyncio.sleep(chance.random() * 0.03)
+        if runtime.hermes.runs(session):
+            await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)
+        return
+    wanted = chance.choice((TextDelta, ToolStarted))
+    after = await runtime.store.history.last_number(session)
+    async with aclosing(runtime.hermes.follow(session, after)) as events:
+        async for seen in events:
+            if isinstance(seen.event, wanted):
+                runtime.hermes.stop_now(session, "the bench says so")
+                return
 
 
 def _inbound(runtime: Runtime, chance: random.Random, number: int, busy: Busy = Busy.STEER) -> Inbound:

@@ -12,11 +12,12 @@ from typing import Any
 
 import httpx2
 
+from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import open_keys
 from hermes_agent.api.serve import standing_by
 from hermes_agent.api.server import api_server
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.serving import SERVED
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.events import Entry
@@ -84,7 +85,7 @@ async def served(
         chosen = options or Options(queue=SERVED, own_only=False, standing=standing_by(keys, Options().standing))
         async with (
             open_runtime(home, chosen) as runtime,
-            api_server(runtime, keys) as place,
+            api_server(runtime, keys, Figures()) as place,
             httpx2.AsyncClient(base_url=place.url, trust_env=False, timeout=20) as client,
         ):
             yield Server(url=place.url, runtime=runtime, model=model, client=client)

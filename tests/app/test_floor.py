@@ -4,15 +4,17 @@ import asyncio
 
 import pytest
 
+from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.decks.deck import Playing
-from hermes_agent.app.floor import Floor
+from hermes_agent.app.floor import KEPT_VIEWS, Floor
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.events import MessageTaken, Outcome
 from hermes_agent.core.ids import RandomIds
-from hermes_agent.providers.demo.script import Say
+from hermes_agent.core.messages import Origin, said
+from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House
+from tests.agent.house import House, tool
 
 
 async def test_a_session_at_rest_is_not_held_in_memory(tmp_path):
@@ -121,3 +123,29 @@ async def test_mail_that_comes_at_the_very_end_of_a_run_is_not_left_lying(tmp_pa
 
         words = [line for line in await house.transcript() if line.startswith("user")]
         assert words == [f"user: m{number}" for number in range(30)]
+
+
+async def test_the_view_that_is_kept_for_the_next_run_is_the_one_that_the_log_gives(tmp_path):
+    steps = [Call("look", {}), Say("First."), [Call("look", {}), Call("nonesuch")], Say("Second."), Say("Third.")]
+    async with House(tmp_path, ScriptedModel(steps), tools=(tool("look", "seen"),)).open() as house:
+        for words in ("One", "Two"):
+            await house.say(words)
+            await house.rest()
+        async with house.hermes.holding(house.session) as journal:  # somebody else writes beside it
+            await journal.commit(MessageTaken(message=said("By the way.", Origin.RUNTIME)))
+        await house.say("Three")
+        await house.rest()
+
+        kept = house.hermes._floor._views[house.session]
+        again = fold(Session(id=house.session, workspace=kept.workspace), await house.log())
+        again.weights, kept.weights  # noqa: B018  both look at what is new
+        assert kept == again
+
+
+async def test_only_the_last_few_views_are_kept(tmp_path):
+    async with House(tmp_path, ScriptedModel(lambda _: Say("Hello."))).open() as house:
+        floor = house.hermes._floor
+        for number in range(KEPT_VIEWS + 2):
+            floor._keep(Session(id=str(number)))
+
+        assert list(floor._views) == [str(number) for number in range(2, KEPT_VIEWS + 2)]

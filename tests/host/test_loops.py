@@ -1,9 +1,13 @@
 """The loop of a server: the fast one where there is one."""
 
 import asyncio
+import os
+import signal
 from importlib.util import find_spec
 
-from hermes_agent.host.loops import FAST, run
+import pytest
+
+from hermes_agent.host.loops import FAST, run, told_to_end
 
 
 async def loop_module() -> str:
@@ -16,3 +20,11 @@ def test_the_fast_loop_is_used_where_it_is_installed():
 
 def test_without_it_python_s_own_serves():
     assert run(loop_module(), fast="no_such_loop").startswith("asyncio")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_the_waiting(number):
+    with told_to_end() as told:
+        assert not told.is_set()
+        os.kill(os.getpid(), number)
+        await asyncio.wait_for(told.wait(), 5)

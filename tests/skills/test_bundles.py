@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles
+from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
 from hermes_agent.skills.invoke import Invoked, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
 from tests.skills.shelf import Shelf, put, shelf
@@ -24,7 +24,9 @@ async def here(tmp_path: Path):
     put(tmp_path / "home", "one", body="First: $ARGUMENTS.")
     put(tmp_path / "home", "two", body="Second: $ARGUMENTS.")
     async with shelf(tmp_path) as kept:
-        kept.library.bundles.put(Bundle(name="both", skills=("one", "two"), instruction="Begin with the first."))
+        bundles_of(kept.library.places.home).put(
+            Bundle(name="both", skills=("one", "two"), instruction="Begin with the first.")
+        )
         yield kept
 
 
@@ -52,7 +54,7 @@ async def test_a_bundle_can_begin_a_conversation(here: Shelf):
 
 
 async def test_a_bundle_whose_skill_is_gone_says_so(here: Shelf):
-    here.library.bundles.put(Bundle(name="bad", skills=("one", "gone")))
+    bundles_of(here.library.places.home).put(Bundle(name="bad", skills=("one", "gone")))
     with pytest.raises(BadBundle, match="bundle `bad` cannot be used: There is no skill `gone`"):
         await use(here, "/bad")
     with pytest.raises(NoSkill):

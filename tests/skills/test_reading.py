@@ -39,6 +39,17 @@ async def test_without_skills_nothing_is_said(tmp_path: Path):
         assert await index_text(here.library, "", Occasion()) == ""
 
 
+async def test_of_few_those_that_are_pinned_are_named_again(tmp_path: Path):
+    put(tmp_path / "home", "tea")
+    put(tmp_path / "home", "cup")
+    async with shelf(tmp_path) as here:
+        assert "Pinned" not in await index_text(here.library, "", Occasion())
+        here.library.state.change(lambda _: State(pinned=("cup", "gone")))
+        text = await index_text(here.library, "", Occasion())
+
+    assert text.splitlines()[-1] == "Pinned by the person; load them first where they fit: cup"
+
+
 async def test_of_many_the_families_and_the_pinned_are_named(tmp_path: Path):
     for number in range(30):
         put(tmp_path / f"home/family{number % 3}", f"skill-{number}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
@@ -13,6 +13,7 @@ from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.model import Model, Prefix
 from hermes_agent.core.tool import Tool
@@ -35,7 +36,8 @@ class Toolbox(Protocol):
 class Agent:
     """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
     runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
-    `redact` takes secrets out of what tools say, before anybody sees or keeps it.
+    `redact` takes secrets out of what tools say, before anybody sees or keeps it; `finishing` is asked, with the
+    session's id, for the end of a run as it is to be kept (None: as it is).
     """
 
     model: Model
@@ -51,3 +53,4 @@ class Agent:
     max_parallel: int = 8
     attended: bool = True
     redact: Callable[[str], str] = str
+    finishing: Callable[[str, RunEnded], Awaitable[RunEnded]] | None = None

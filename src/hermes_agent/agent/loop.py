@@ -48,6 +48,8 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     try:
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
             ended = await within_limits(agent, session, journal, first=not goes_on)
+            if agent.finishing is not None:
+                ended = await agent.finishing(session.id, ended)
     except TimeoutError:
         if not journal.mailbox.took and not switch.makes_way:
             await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.

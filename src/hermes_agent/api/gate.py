@@ -32,12 +32,15 @@ class Gate:
     """Lets a request in that was sent to one of our own names, and sees to it that every request has its answer.
 
     A page that made a browser believe that its own name is our address (DNS rebinding) still says its own name in Host.
-    `answered` is told of each answer: method, the endpoint's path, status, seconds.
+    Without `names` it lets every name in. `answered` is told of each answer: method, the endpoint's path, status,
+    seconds.
     """
 
-    def __init__(self, inside: ASGIApp, names: Iterable[str], now: Callable[[], float], answered: Answered) -> None:
+    def __init__(
+        self, inside: ASGIApp, names: Iterable[str] | None, now: Callable[[], float], answered: Answered
+    ) -> None:
         self._inside = inside
-        self._names = LOCAL | {name.lower().strip("[]") for name in names}
+        self._names = None if names is None else LOCAL | {name.lower().strip("[]") for name in names}
         self._now = now
         self._answered = answered
 
@@ -70,6 +73,8 @@ class Gate:
 
     def _check(self, headers: Headers) -> None:
         """Raise `Problem` for a Host or Origin that is not ours."""
+        if self._names is None:
+            return
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.is_ours(hosts[0]):
             raise Problem(
@@ -87,7 +92,7 @@ class Gate:
             name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         except ValueError:
             return False
-        if name in self._names:
+        if name in (self._names or ()):
             return True
         try:
             ipaddress.ip_address(name)

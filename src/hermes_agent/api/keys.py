@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hermes_agent.app.serving import API_KEY, ApiSettings
+from hermes_agent.app.serving.settings import API_KEY, ApiSettings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Principal, Standing
 

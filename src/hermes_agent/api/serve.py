@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 
+from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
-from hermes_agent.api.server import api_server
-from hermes_agent.app.serving import SERVED
+from hermes_agent.api.server import api_server, webhook_server
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.inbound import Standing
@@ -29,8 +31,15 @@ async def serve(
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
-        async with api_server(runtime, keys) as place:
+        async with AsyncExitStack() as closing:
+            figures = Figures()
+            place = await closing.enter_async_context(api_server(runtime, keys, figures))
             say(f"The API answers at {place.url}/v1")
+            if runtime.settings.webhooks.enabled:
+                place = await closing.enter_async_context(webhook_server(runtime, figures))
+                say(f"Webhooks are taken at {place.url}/webhooks")
+            if runtime.hooks is not None:
+                await runtime.hooks.fire("gateway:start", {"url": place.url})
             await until_told()
 
 

@@ -24,6 +24,7 @@ from hermes_agent.api.house import House
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
 from hermes_agent.api.talk import Talk
+from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.tasks import spawn
@@ -82,13 +83,20 @@ class Listening:
 
 
 @asynccontextmanager
-async def api_server(runtime: Runtime, keys: Keys) -> AsyncIterator[Listening]:
+async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.api
-    figures = Figures()
     talk = Talk(runtime, workspace=settings.workspace or str(runtime.home.root), most=settings.max_waiting)
     house = House(runtime=runtime, settings=settings, keys=keys, talk=talk, figures=figures)
     async with listening(application(house), settings.host, settings.port) as place:
+        yield place
+
+
+@asynccontextmanager
+async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Listening]:
+    """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`."""
+    settings = runtime.settings.webhooks
+    async with listening(webhooks(runtime, figures), settings.host, settings.port) as place:
         yield place
 
 

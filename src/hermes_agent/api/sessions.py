@@ -20,7 +20,7 @@ from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing
 from hermes_agent.api.house import House
 from hermes_agent.api.problems import bad
 from hermes_agent.api.runs import Number
-from hermes_agent.app.visits import SessionRecord
+from hermes_agent.app.visits.visit import SessionRecord
 from hermes_agent.core.events import MessageTaken, Replied
 
 Title = Annotated[str, msgspec.Meta(max_length=200)]

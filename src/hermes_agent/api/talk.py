@@ -13,7 +13,7 @@ from hermes_agent.api.past import INSTRUCTIONS, events_of, instructions_pin, mar
 from hermes_agent.api.problems import FINAL, Problem, busy, missing
 from hermes_agent.api.story import Ref, Story
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.visits import SessionRecord, Visit
+from hermes_agent.app.visits.visit import SessionRecord, Visit
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing

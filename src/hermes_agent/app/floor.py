@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -30,6 +31,10 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
 
+KEPT_VIEWS = 4
+"""Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
+log; all others are rows alone."""
+
 BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
 Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
 """Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
@@ -50,8 +55,8 @@ class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue. A session at rest is not held in memory. `afterwards` is told of each run that
-    has ended.
+    otherwise every lane of the queue. Of sessions at rest only the last few are held in memory. `afterwards` is told of
+    each run that has ended.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Floor:
         self._afterwards = afterwards
         self._own: set[str] | None = set() if own_only else None
         self._running: dict[str, Running] = {}
+        self._views: OrderedDict[str, Session] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
 
@@ -184,7 +190,7 @@ class Floor:
         journal = Journal(
             self._store,
             lease,
-            Session(id=lease.lane),
+            self._views.pop(lease.lane, Session(id=lease.lane)),
             clock=own.clock,
             show=self.bus.publish,
             spawn=spawn,
@@ -244,7 +250,7 @@ class Floor:
         if record is None:
             raise UnknownSession(f"There is no session {view.id}.")
         view.workspace = record.workspace
-        fold(view, await self._store.history.entries(view.id))
+        fold(view, await self._store.history.entries(view.id, view.number))
         while not journal.mailbox.released:
             # Boundary: one conversation.
             try:
@@ -266,3 +272,10 @@ class Floor:
                 return
             running.switch = StopSwitch()
             journal.mailbox.next_run()
+        self._keep(view)
+
+    def _keep(self, view: Session) -> None:
+        """Keep the view of a session whose log has all that is in it."""
+        self._views[view.id] = view
+        if len(self._views) > KEPT_VIEWS:
+            self._views.popitem(last=False)

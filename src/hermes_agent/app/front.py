@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
@@ -36,11 +36,16 @@ class Submitted:
     inbox: int | None
 
 
+Receive = Callable[[Inbound], Awaitable[Inbound]]
+"""Makes of a message what is taken in. Raises `HermesError` where it is not let in."""
+
+
 class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended.
+    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended,
+    `receive` is asked about each message.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         afterwards: Afterwards | None = None,
     ) -> None:
         self.store = store
+        self.receive: Receive | None = None
         self._deck = deck
         self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, afterwards=afterwards)
         if not own_only:
@@ -80,6 +86,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     async def begin(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
         """Take in the message that a new session begins with: one commit makes both. One that was taken in before
         makes none, and is found by its identity."""
+        if self.receive is not None:
+            inbound = await self.receive(inbound)
         record = self._record(inbound.conversation, inbound.principal, workspace=workspace, model=model)
         at = self._deck.arrival()
 
@@ -132,6 +140,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """
         if inbound.answers:
             await self._check_answerer(inbound, session)
+        elif self.receive is not None:
+            inbound = await self.receive(inbound)
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         if inbound.busy is Busy.INTERRUPT:

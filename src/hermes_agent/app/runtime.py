@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.floor import BuildAgent
@@ -37,6 +37,9 @@ from hermes_agent.tools.permission.unasked import Unasked
 from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
+if TYPE_CHECKING:
+    from hermes_agent.app.hooks.hooks import Hooks
+
 
 class Auxiliary(Protocol):
     """Gives the model that works for a session for a purpose, in the ledger under that purpose: of a run where its
@@ -54,7 +57,8 @@ class Runtime:
     process (empty: as configured). `quarantined` are tools that could not be offered, `unasked` the runs without
     questions; `build` makes the agent of a session under its journal. `is_owner` knows
     the principals whose `notes` are the home's own; `auxiliary` gives the model that works for a purpose; `settled`
-    returns when no run is under way, and nothing beside them."""
+    returns when no run is under way, and nothing beside them; `hooks` are the person's own programs that are told of
+    events (None: there are none)."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -74,6 +78,7 @@ class Runtime:
     auxiliary: Auxiliary
     settled: Callable[[], Coroutine[Any, Any, None]]
     model: str = ""
+    hooks: Hooks | None = None
 
     @property
     def settings(self) -> Settings:

@@ -8,7 +8,8 @@ from dataclasses import field, fields
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
-from hermes_agent.app.serving import ApiSettings, WebhookSettings
+from hermes_agent.app.hooks.settings import HookSettings
+from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
@@ -122,6 +123,9 @@ class Settings:
     skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
+    )
+    hooks: Mapping[str, HookSettings] = field(
+        default_factory=dict, metadata={"doc": "Programs of yours that are told of what happens, by name."}
     )
     api: ApiSettings = field(default_factory=ApiSettings, metadata={"doc": "The API server."})
     webhooks: WebhookSettings = field(default_factory=WebhookSettings, metadata={"doc": "Webhook routes."})

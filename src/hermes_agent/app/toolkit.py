@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
-CHECKPOINTS = "hermes_agent.app.checkpoint_hook:checkpoint_hook"
+CHECKPOINTS = "hermes_agent.app.checkpoints.checkpoint_hook:checkpoint_hook"
 NEARBY = "hermes_agent.app.nearby:nearby_hook"
 DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"

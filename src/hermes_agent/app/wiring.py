@@ -15,13 +15,13 @@ from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.answering import Answerer, Answering
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
-from hermes_agent.app.cooldowns import StoredCoolDowns
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.models.answering import Answerer, Answering
+from hermes_agent.app.models.cooldowns import StoredCoolDowns
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
@@ -39,7 +39,7 @@ from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.logs import open_log
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import person_of
@@ -48,13 +48,15 @@ from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import StandingOf, rules_of, standing_here
+from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of, standing_here
 
 if TYPE_CHECKING:
+    from hermes_agent.app.hooks.hooks import Hooks
     from hermes_agent.app.outside import Outside
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
 
+HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
 OUTSIDE = "hermes_agent.app.outside:Outside"
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
@@ -126,6 +128,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
                 is_owner=means.is_owner,
                 store=store,
             )
+        hooks: Hooks | None = None
+        if loaded.value.hooks and options.tape is None:  # What a recording holds is not stopped or changed again.
+            hooks = late(HOOKS)(loaded.value.hooks, home.root, environment())
+            closing.push_async_callback(hooks.close)
         builder = Builder(
             home=home,
             loaded=loaded,
@@ -138,6 +144,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             deck=deck,
             closing=closing,
             outside=outside,
+            watched=hooks,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
         )
         beside = builder.beside
@@ -147,8 +154,10 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             deck=deck,
             queue=options.queue,
             own_only=options.own_only,
-            afterwards=beside.afterwards,
+            afterwards=beside.afterwards if hooks is None else hooks.also(beside.afterwards),
         )
+        if hooks is not None and hooks.waits_for("message:received"):
+            hermes.receive = hooks.received
 
         async def settled() -> None:
             await hermes.idle()
@@ -179,6 +188,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             is_owner=means.is_owner,
             auxiliary=beside.model,
             settled=settled,
+            hooks=hooks,
             model=options.model,
         )
 
@@ -225,11 +235,17 @@ class Builder:
     closing: AsyncExitStack
     book: Book
     outside: Outside | None = None
+    watched: Hooks | None = None
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
-        return await self._agent(record, journal, self.deck)
+        agent = await self._agent(record, journal, self.deck)
+        if self.watched is None:
+            return agent
+        self.watched.begun(record.id)
+        finishing = self.watched.reply if self.watched.waits_for("reply:before") else None
+        return replace(agent, hooks=(*agent.hooks, *self.watched.around_calls()), finishing=finishing)
 
     async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
@@ -237,6 +253,7 @@ class Builder:
 
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
+        attended = self.options.attended and record.surface not in UNATTENDED
         surface = rules_of(record.surface, self.options.standing(record.principal))
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
@@ -291,14 +308,14 @@ class Builder:
             ids=own.ids,
             hooks=self.toolkit.hooks(
                 self.options.capabilities,
-                attended=self.options.attended,
+                attended=attended,
                 session=record.id,
                 surface=surface,
                 judge=beside.judge,
             ),
             effort=settings.model.reasoning_effort,
             max_parallel=settings.agent.max_parallel,
-            attended=self.options.attended,
+            attended=attended,
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),

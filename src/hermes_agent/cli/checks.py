@@ -16,7 +16,7 @@ from hermes_agent.app.places import try_place
 from hermes_agent.app.runtime import refused_by
 from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.cli.asking import ask_once
-from hermes_agent.cli.auxiliary import single
+from hermes_agent.cli.models.auxiliary import single
 from hermes_agent.cli.opened import opened
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface

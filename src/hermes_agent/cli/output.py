@@ -19,6 +19,12 @@ def say(text: str = "") -> None:
     sys.stdout.write(f"{clean(text)}\n")
 
 
+def announce(text: str) -> None:
+    """A line on standard output, at once: whoever started a server waits for it."""
+    say(text)
+    sys.stdout.flush()
+
+
 def remark(text: str) -> None:
     """A line for the person that is not the result, on standard error."""
     sys.stderr.write(f"{clean(text)}\n")

@@ -12,6 +12,7 @@ COMMANDS: dict[str, str] = {
     "cost": "hermes_agent.cli.commands.cost:cost",
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
+    "hooks": "hermes_agent.cli.commands.hooks:hooks",
     "login": "hermes_agent.cli.commands.auth:login",
     "logout": "hermes_agent.cli.commands.auth:logout",
     "memory": "hermes_agent.cli.commands.memory:memory",
@@ -23,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "setup": "hermes_agent.cli.commands.setup:setup",
     "skills": "hermes_agent.cli.commands.skills:skills",
     "tools": "hermes_agent.cli.commands.tools:tools",
+    "webhook": "hermes_agent.cli.commands.webhook:webhook",
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
@@ -36,6 +38,7 @@ SUMMARIES: dict[str, str] = {
     "cost": "Show what was used and what it cost.",
     "demo": "Show the program at work, without a key.",
     "doctor": "Check this installation and say what to do.",
+    "hooks": "Show hooks, and say which may run.",
     "login": "Sign in to a vendor instead of holding a key.",
     "logout": "Forget a sign-in.",
     "memory": "Read, edit and take back what is noted.",
@@ -47,5 +50,6 @@ SUMMARIES: dict[str, str] = {
     "setup": "Find or choose a model, and see that it answers.",
     "skills": "Read, install and update skills, and take changes back.",
     "tools": "Show tools, and switch them on and off by surface.",
+    "webhook": "Show webhook routes, and try one out.",
     "worker": "Work on what gateways and API servers take in.",
 }

@@ -1,9 +1,11 @@
-"""The event loop of a server: uvloop where it is installed, which answers more requests a second, else Python's own."""
+"""A server's event loop, from its start to the order to end: uvloop where it is installed, else Python's own."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import signal
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -18,3 +20,17 @@ def run(work: Coroutine[Any, Any, T], *, fast: str = FAST) -> T:
     factory = late(f"{fast}:new_event_loop") if find_spec(fast) else None
     with asyncio.Runner(loop_factory=factory) as runner:
         return runner.run(work)
+
+
+@contextmanager
+def told_to_end() -> Iterator[asyncio.Event]:
+    """What is set when the process is asked to end: by Ctrl-C, or SIGTERM."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    try:
+        yield told
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

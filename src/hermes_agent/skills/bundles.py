@@ -78,6 +78,11 @@ class Bundles:
         (self._folder / f"{name}.yaml").unlink()
 
 
+def bundles_of(skills: Path) -> Bundles:
+    """The bundles of the home whose folder of skills this is."""
+    return Bundles(skills.parent / FOLDER)
+
+
 def _read(content: bytes, path: Path) -> Bundle:
     try:
         fields: Any = late("yaml").safe_load(content)  # Parsed here: what comes out is a Bundle.

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from hermes_agent.core.errors import ToolError
-from hermes_agent.skills.bundles import BadBundle
+from hermes_agent.skills.bundles import BadBundle, bundles_of
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import Card, Parameter, Skill
 from hermes_agent.skills.view import filled, variables_of
@@ -130,7 +130,7 @@ async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Ca
 
 async def _bundle(library: Library, name: str, workspace: str) -> tuple[list[Card], list[str]] | None:
     """The skills of a bundle and what it says; None where there is none of that name. It wins over a skill."""
-    bundle = await asyncio.to_thread(library.bundles.get, name)
+    bundle = await asyncio.to_thread(bundles_of(library.places.home).get, name)
     if bundle is None:
         return None
     try:

@@ -13,7 +13,6 @@ import msgspec
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.tasks import spawn
-from hermes_agent.skills.bundles import FOLDER, Bundles
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.places import Found, Places, Root, found_in
@@ -45,7 +44,6 @@ class Library:
         self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
     ) -> None:
         self.places, self.state = places, state
-        self.bundles = Bundles(places.home.parent / FOLDER)
         self._index, self._clock, self._disabled = index, clock, frozenset(disabled)
         self._read: OrderedDict[tuple[str, str], Skill] = OrderedDict()
         self._looking: dict[str, asyncio.Task[None]] = {}

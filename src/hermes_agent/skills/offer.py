@@ -13,6 +13,7 @@ HOW = """\
 # Skills
 Procedures that were worked out before, by this person, by you or by others. When one fits the task, load it with \
 skill_view before you begin and follow it. What may fit a message stands beside it; skills_list(query) finds others."""
+PINNED = "Pinned by the person; load them first where they fit:"
 WHOLE_UP_TO = 24
 """So many skills are named one by one; of more only the families are, so that the prefix does not grow with them."""
 LONGEST_INDEX = 2_400
@@ -28,13 +29,15 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> st
     if not cards:
         return ""
     if len(cards) <= WHOLE_UP_TO:
-        return f"{HOW}\n{_fitting([f'- {shown(card)}' for card in cards], 'more: skills_list')}"
+        pins = [card.name for card in await _pinned(library, workspace, occasion)]
+        first = [f"{PINNED} {', '.join(pins)}"] if pins else []
+        return "\n".join([HOW, _fitting([f"- {shown(card)}" for card in cards], "more: skills_list"), *first])
     # The largest, by name: a skill more changes no order.
     families = sorted(family for family, _ in (await library.families(workspace))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:
-        lines += ["Pinned by the person; load them first where they fit:", *(f"- {shown(card)}" for card in pinned)]
+        lines += [PINNED, *(f"- {shown(card)}" for card in pinned)]
     return "\n".join([HOW, *lines])
 
 

@@ -19,6 +19,8 @@ GUEST = "guest"
 """The surface of everybody who is neither owner nor member, wherever they speak."""
 WEBHOOK = "webhook"
 """Where a machine speaks: what it may do is the same whoever it says it is."""
+UNATTENDED = frozenset({WEBHOOK})
+"""Where nobody is there to answer what a run asks."""
 LOCAL = ("cli:", "library:")
 
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless the owner enables them. Nothing

@@ -51,3 +51,17 @@ async def test_a_guest_sees_no_bundles(tmp_path):
         with pytest.raises(HermesError, match="guest"):
             await perform(Desk(runtime=here.runtime, record=here.record, inbound=inbound))
         assert "There are no bundles" in await here.text("/bundles")
+
+
+async def test_a_skill_that_shadows_a_command_is_listed_and_the_command_wins(tmp_path):
+    put(tmp_path / "home/skills", "status", body="Not this.")
+    (tmp_path / "home/skill-bundles").mkdir()
+    (tmp_path / "home/skill-bundles/status.yaml").write_text("skills: [status]\n")
+    async with place(tmp_path, [Say("Done.")]) as here:
+        done = await here.type("/status")
+        listed = await here.text("/skills")
+
+    assert done.submit is None
+    assert "Not this." not in done.text
+    assert "status: " in listed
+    assert "(a command has this name)" in listed

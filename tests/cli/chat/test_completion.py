@@ -49,3 +49,12 @@ def test_hidden_files_are_offered_when_asked_for(folder: Path):
 def test_an_address_or_a_missing_folder_offers_nothing(folder: Path):
     assert completed(folder, "me@s") == []
     assert completed(folder, "@nowhere/x") == []
+
+
+def test_skills_are_completed_beside_commands_and_a_command_wins(folder: Path):
+    skills = [("release", "A bundle of skills."), ("release-notes", "Writes\nnotes."), ("status", "Hidden.")]
+    completer = ChatCompleter(lambda: str(folder), lambda: skills)
+    found = list(completer.get_completions(Document("/release-"), CompleteEvent()))
+
+    assert [(each.text, each.display_meta_text) for each in found] == [("release-notes", "Writes notes.")]
+    assert len(list(completer.get_completions(Document("/status"), CompleteEvent()))) == 1

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,6 +100,15 @@ async def test_a_folder_that_is_no_repository_is_told(tmp_path: Path):
     here = Repository(address=address_of(str(tmp_path)), folder=tmp_path / "kept.git", variables=VARIABLES)
     with pytest.raises(Unreachable, match="cannot be reached"):
         await here.fetch()
+
+
+async def test_a_server_that_is_gone_is_told(tmp_path: Path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # not listening: whoever comes is turned away
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/a/b"
+        here = Repository(address=address_of(url), folder=tmp_path / "kept.git", variables=VARIABLES)
+        with pytest.raises(Unreachable, match="cannot be reached"):
+            await here.fetch()
 
 
 async def test_without_git_there_is_a_sentence(here: Repository):

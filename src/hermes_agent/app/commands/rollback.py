@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hermes_agent.app.checkpoints.rolling import checkpoints_of, line_of, told
 from hermes_agent.app.commands.command import Command, Desk, Done
-from hermes_agent.app.rolling import checkpoints_of, line_of, told
 from hermes_agent.core.errors import HermesError
 
 SHOWN = 15

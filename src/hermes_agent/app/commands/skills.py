@@ -8,7 +8,7 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.skills.bundles import BadBundle, Bundles
+from hermes_agent.skills.bundles import BadBundle, Bundles, bundles_of
 from hermes_agent.skills.offer import shown
 
 LINES = 40
@@ -35,7 +35,7 @@ async def bundles(desk: Desk, rest: str) -> Done:
     """The bundles, or the skills of one."""
     if desk.inbound.principal.standing is Standing.GUEST:
         raise HermesError("A guest sees no skills.")
-    kept = desk.runtime.skills.library.bundles
+    kept = bundles_of(desk.runtime.skills.library.places.home)
     names = [rest] if rest else await asyncio.to_thread(kept.names)
     lines = [await asyncio.to_thread(_told, kept, name) for name in names]
     return Done(text="\n".join(lines) or "There are no bundles: `hermes bundles create NAME SKILL...` makes one.")

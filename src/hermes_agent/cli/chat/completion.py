@@ -1,10 +1,10 @@
-"""Completion of slash commands at the start of the input, and of paths behind an `@`."""
+"""Completion of slash commands and skills at the start of the input, and of paths behind an `@`."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -14,27 +14,35 @@ from hermes_agent.cli.chat.menu import names
 
 AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
 MOST_PATHS = 200
+LONGEST_META = 80
 
 
 class ChatCompleter(Completer):
-    """`folder` says where relative paths begin."""
+    """`folder` says where relative paths begin, `skills` which skills a slash would use, and what each does."""
 
-    def __init__(self, folder: Callable[[], str]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Callable[[], str], skills: Callable[[], Sequence[tuple[str, str]]] = tuple) -> None:
+        self._folder, self._skills = folder, skills
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002 - the library's shape
         before = document.text_before_cursor
-        if re.fullmatch(r"/\w*", before):
+        if re.fullmatch(r"/[\w-]*", before):
             return self._commands(before[1:])
         found = AT_PATH.search(before)
         return self._paths(found.group(1)) if found else ()
 
-    @staticmethod
-    def _commands(begun: str) -> Iterator[Completion]:
-        for each in names():
+    def _commands(self, begun: str) -> Iterator[Completion]:
+        """Commands, then skills: a command of the same name wins."""
+        commands = names()
+        for each in commands:
             if each.name.startswith(begun):
                 shown = f"/{each.name} {each.arguments}".rstrip()
                 yield Completion(each.name, start_position=-len(begun), display=shown, display_meta=each.summary)
+        taken = {each.name for each in commands}
+        for name, does in self._skills():
+            if name.startswith(begun) and name not in taken:
+                taken.add(name)
+                meta = " ".join(does.split())[:LONGEST_META]
+                yield Completion(name, start_position=-len(begun), display=f"/{name}", display_meta=meta)
 
     def _paths(self, begun: str) -> Iterator[Completion]:
         head, slash, last = begun.rpartition("/")

@@ -18,6 +18,7 @@ from hermes_agent.cli.chat.screen import Screen, terminal
 from hermes_agent.cli.options import Invocation
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import environment
+from hermes_agent.host.tasks import spawn
 
 
 def render(block: str, width: int) -> str:
@@ -42,6 +43,7 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
         # What is typed while the greeting is written is for the input, Enter included.
         with typed.raw_mode():
             await chat.begin()
+            spawn(chat.talk.see_skills(), name="chat: skills to complete")
             async with asyncio.TaskGroup() as group:
                 sending = group.create_task(hand_on(chat, lines))
                 await screen.run(app, lambda: chat.busy)

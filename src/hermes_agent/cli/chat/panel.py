@@ -56,7 +56,7 @@ class Panel:
     def __init__(self, chat: Chat, screen: Screen, live: Live, history: ChatHistory, clock: Clock) -> None:
         self.buffer = Buffer(
             multiline=True,
-            completer=ThreadedCompleter(ChatCompleter(lambda: chat.talk.folder)),
+            completer=ThreadedCompleter(ChatCompleter(lambda: chat.talk.folder, lambda: chat.talk.skills)),
             complete_while_typing=True,
             history=history,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +14,10 @@ from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder
+from hermes_agent.skills.bundles import bundles_of
 from hermes_agent.store.sessions import Session as SessionRecord
+
+MOST_SKILLS = 1_000
 
 
 class Talk:
@@ -26,6 +30,7 @@ class Talk:
         self._invocation = invocation
         self._preload = invocation.skills
         self.workspace = str(current_folder())
+        self.skills: tuple[tuple[str, str], ...] = ()
         self.conversation = Conversation(platform="cli", chat_kind="folder", chat=self.workspace)
 
     @property
@@ -52,6 +57,13 @@ class Talk:
             await self.refresh()
         if invocation.resume:
             await self.runtime.hermes.make_current(self.conversation, self.record.id)
+
+    async def see_skills(self) -> None:
+        """Look which skills and bundles a slash would use, for whoever completes it: name and what it does."""
+        kept = self.runtime.skills
+        cards = await kept.library.all(self.folder, kept.occasion(self.session), limit=MOST_SKILLS)
+        bundles = await asyncio.to_thread(bundles_of(kept.library.places.home).names)
+        self.skills = (*((name, "A bundle of skills.") for name in bundles), *((c.name, c.description) for c in cards))
 
     async def refresh(self) -> None:
         """Read the session's row again: its title or model may have changed."""

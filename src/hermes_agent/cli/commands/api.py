@@ -6,13 +6,13 @@ import secrets
 
 import click
 
-from hermes_agent.app.serving import API_KEY
-from hermes_agent.cli.output import remark, say
-from hermes_agent.cli.serving import announce, told_to_end
+from hermes_agent.app.serving.settings import API_KEY
+from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
+from hermes_agent.host.loops import told_to_end
 
 SERVE = "hermes_agent.api.serve:serve"
 BYTES_OF_A_KEY = 32

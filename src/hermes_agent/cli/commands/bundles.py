@@ -10,10 +10,10 @@ from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL, Names, with_skills
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.paths import current_folder
-from hermes_agent.skills.bundles import FOLDER, BadBundle, Bundle, Bundles
+from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
 from hermes_agent.skills.writing import Writer
 
-BUNDLE = Names("bundle", lambda home: Bundles(home.parent / FOLDER).names())
+BUNDLE = Names("bundle", lambda home: bundles_of(home).names())
 NAME = click.argument("name", type=BUNDLE)
 
 
@@ -89,4 +89,4 @@ def delete(surface: Surface, name: str) -> None:
 
 
 def _kept(surface: Surface) -> Bundles:
-    return Bundles(surface.home.skills.parent / FOLDER)
+    return bundles_of(surface.home.skills)

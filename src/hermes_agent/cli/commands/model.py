@@ -9,13 +9,13 @@ import click
 
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.cli.asking import ask_once
-from hermes_agent.cli.auxiliary import auxiliary, single
-from hermes_agent.cli.credentials import credentials
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.offers import ModelName, Offer, offers_of, searched
+from hermes_agent.cli.models.auxiliary import auxiliary, single
+from hermes_agent.cli.models.credentials import credentials
+from hermes_agent.cli.models.offers import ModelName, Offer, offers_of, searched
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
-from hermes_agent.cli.picking import Choice, pick
+from hermes_agent.cli.picking.picking import Choice, pick
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import set_value

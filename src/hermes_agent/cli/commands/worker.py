@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from hermes_agent.app.serving import SERVED
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
-from hermes_agent.cli.output import remark
-from hermes_agent.cli.serving import announce, told_to_end
+from hermes_agent.cli.output import announce, remark
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.host.loops import run
+from hermes_agent.host.loops import run, told_to_end
 
 
 @click.command(short_help="Work on what gateways and API servers take in.")

@@ -15,8 +15,8 @@ from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.skills import Skills
 from hermes_agent.cli.opened import opened
 from hermes_agent.cli.output import remark
+from hermes_agent.cli.skills.waiting import Waiting
 from hermes_agent.cli.surface import Surface
-from hermes_agent.cli.waiting import Waiting
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import find_home

@@ -200,11 +200,15 @@ class ReplayedTrack:
 
     @property
     def cuts(self) -> list[Answered | Called]:
-        """What is cut short next, by the stop that comes next where one does."""
+        """What is cut short next, by the stop that comes next where one does, with the calls that only began then."""
         found: list[Answered | Called] = []
+        begun: list[Answered | Called] = []
         for line in self._lines[self._place :]:
             if isinstance(line, Answered | Called) and is_cut(line):
-                found.append(line)
+                found += [*begun, line]
+                begun = []
+            elif isinstance(line, Called) and line.moment == "may_run":
+                begun.append(line)
             elif found or not isinstance(line, Arrived | StopAsked):
                 break
         return found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
@@ -22,6 +24,12 @@ THEIRS = ".theirs"
 NEVER: tuple[str, ...] = (".git", THEIRS, ".env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore")
 NEVER = (*NEVER, "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
 PACKED, MEMBERS = 16 << 20, 500  # bytes and files of one archive
+
+
+@cache
+def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
+    """What says whether a text matches one of these: asked of every file before each command."""
+    return re.compile("|".join(map(translate, globs))).match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +54,11 @@ class Rules:
     def leaves_out(self, path: str) -> bool:
         """Whether this path, or a folder above it, is excluded."""
         parts = path.split("/")
-        if any(fnmatchcase(part, glob) for part in parts for glob in self.names):
+        if any(map(_any_of(self.names), parts)):
             return True
-        above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
-        return any(fnmatchcase(each, glob) for each in above for glob in self.paths)
+        if not self.paths:
+            return False
+        return any(map(_any_of(self.paths), ("/".join(parts[: count + 1]) for count in range(len(parts)))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

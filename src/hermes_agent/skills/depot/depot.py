@@ -8,8 +8,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from hermes_agent.host.files import PRIVATE_FOLDER
+from hermes_agent.skills.depot import HUB, STORE
 from hermes_agent.skills.depot.files import Content, Files, files_of_folder, hash_of_files, write_files
-from hermes_agent.skills.depot.lock import HUB, STORE, stored
+from hermes_agent.skills.depot.lock import stored
 
 QUARANTINE = "quarantine"
 NEW = ".new-"

@@ -11,9 +11,8 @@ import msgspec
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+from hermes_agent.skills.depot import HUB, STORE
 
-HUB = ".hub"
-STORE = "store"
 LARGEST = 1 << 24
 SHORT = 16
 
@@ -77,6 +76,11 @@ class Lock:
 def stored(home: Path, found: str, name: str) -> Path:
     """Where the files of that hash stand; a folder of it is whole or not there."""
     return home / HUB / STORE / found.removeprefix("sha256:")[:SHORT] / name
+
+
+def used_folders(home: Path) -> list[Path]:
+    """The folders of the skills that are in use; one that is gone is among them too."""
+    return [stored(home, entry.hash, name) for name, entry in Lock(home).get().skills.items()]
 
 
 def put(name: str, entry: Entry) -> Callable[[Locked], Locked]:

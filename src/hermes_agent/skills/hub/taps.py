@@ -9,7 +9,8 @@ import msgspec
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
-from hermes_agent.skills.depot.lock import HUB, Trust
+from hermes_agent.skills.depot import HUB
+from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.hub.errors import HubError
 
 NAME = re.compile(r"[\w.-]{1,64}(/[\w.-]{1,64})?", re.ASCII)

@@ -6,8 +6,8 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from hermes_agent.cli.picker import fragments, run
-from hermes_agent.cli.picking import SHOWN, Choice, Narrowed, matching
+from hermes_agent.cli.picking.picker import fragments, run
+from hermes_agent.cli.picking.picking import SHOWN, Choice, Narrowed, matching
 
 CHOICES = [
     Choice(name="anthropic/claude", about="1,000,000 tokens"),

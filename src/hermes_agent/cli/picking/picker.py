@@ -11,7 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, VSplit, Window
 from prompt_toolkit.output import Output, create_output
 
-from hermes_agent.cli.picking import SHOWN, Choice, Narrowed
+from hermes_agent.cli.picking.picking import SHOWN, Choice, Narrowed
 
 HINT = "type to narrow, up and down to move, Enter to choose, Esc to leave"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.agent.hooks import Proposed
-from hermes_agent.app.checkpoint_hook import CheckpointHook
+from hermes_agent.app.checkpoints.checkpoint_hook import CheckpointHook
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.providers.demo.script import Call, Say

@@ -1,6 +1,6 @@
 """Cool-downs of the providers, in the store."""
 
-from hermes_agent.app.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.cooldowns import StoredCoolDowns
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.providers.routing.cooldowns import Rest, Use
 from hermes_agent.store.database import open_store

@@ -105,3 +105,13 @@ async def test_in_the_chat_a_line_uses_a_skill_or_says_what_it_needs(runtime: Ru
     assert "Boil green tea." in done.submit.text
     with pytest.raises(ToolError, match="needs `kind`"):
         await talk.command("/tea", busy=False)
+
+
+async def test_the_chat_knows_what_a_slash_would_use(runtime: Runtime):
+    talk = Talk(runtime, Invocation())
+    await talk.open()
+    assert talk.skills == ()
+    await talk.see_skills()
+    names = [name for name, _ in talk.skills]
+    assert names[0] == "party"
+    assert {"tea", "cup", "code-review"} <= set(names)

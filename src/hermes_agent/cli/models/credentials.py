@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from hermes_agent.app.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.cooldowns import StoredCoolDowns
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface

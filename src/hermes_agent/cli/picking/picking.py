@@ -66,7 +66,7 @@ def matching(choices: Sequence[Choice], text: str) -> list[Choice]:
 def pick(title: str, choices: Sequence[Choice]) -> Choice | None:
     """The one that the person chooses; None where they leave. Without a terminal a number is read."""
     if sys.stdin.isatty() and sys.stderr.isatty():
-        chosen: Choice | None = late("hermes_agent.cli.picker:run")(title, Narrowed(choices))
+        chosen: Choice | None = late("hermes_agent.cli.picking.picker:run")(title, Narrowed(choices))
         return chosen
     return by_number(title, choices)
 

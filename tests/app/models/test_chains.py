@@ -1,6 +1,6 @@
 """Fallbacks and keys out of the settings, seen through whole runs."""
 
-from hermes_agent.app.chains import chain_of
+from hermes_agent.app.models.chains import chain_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.events import Notice, Outcome, Replied
 from hermes_agent.host.config import Loaded

@@ -10,12 +10,14 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.outbound import Letter
 from hermes_agent.skills.skill import Card
 from hermes_agent.store.inbox import Mail
 from hermes_agent.store.search import Hit, Scope
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.transaction import Transaction
 
-__all__ = ["Card", "Entry", "Hit", "Mail", "SessionRecord", "Visit"]
+__all__ = ["Card", "Entry", "Hit", "Mail", "SessionRecord", "Visit", "deliver_once"]
 
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 
@@ -79,3 +81,15 @@ class Visit:
     async def mail(self, row: int) -> Mail | None:
         """Where the message of that row of the inbox stands."""
         return await self.runtime.store.inbox.at(row)
+
+
+async def deliver_once(runtime: Runtime, letter: Letter) -> bool:
+    """Have something said; False where it was said, or is to be, already."""
+    if await runtime.store.outbox.find(letter.key) is not None:
+        return False
+
+    async def change(tx: Transaction) -> None:
+        await runtime.store.outbox.put(tx, letter)
+
+    await runtime.store.write(change)
+    return True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.app.visits import Visit
+from hermes_agent.app.visits.visit import Visit
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place
@@ -28,6 +28,7 @@ async def test_a_stranger_s_session_is_like_one_that_is_not_there(tmp_path):
 async def test_mail_is_found_by_its_row(tmp_path):
     async with place(tmp_path, counting) as here:
         submitted = await here.runtime.hermes.submit(here.inbound("Hi"), here.record.id)
+        await here.ended(0)
         visit = Visit(runtime=here.runtime, who=ANNA)
 
         assert (await visit.mail(submitted.inbox)).session == here.record.id

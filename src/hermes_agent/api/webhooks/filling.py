@@ -1,0 +1,87 @@
+"""What a webhook's payload says: its fields by dotted names, filters over them, and the prompt that they fill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from hermes_agent.api.events import written
+from hermes_agent.api.problems import bad
+from hermes_agent.core.messages import Origin, Text
+
+SLOT = re.compile(r"\{([\w.-]+)\}")
+WHOLE = "payload"
+LONGEST_FIELD = 4_000
+LONGEST_PAYLOAD = 20_000
+LONGEST_FILTERED = 1_000
+"""Characters: of one field in a prompt, of a whole payload there, and of a field that a filter looks at."""
+DEFAULT = "A webhook reports `{event}`:\n\n{payload}"
+FORM = "application/x-www-form-urlencoded"
+
+
+def parsed(body: bytes, media_type: str) -> Any:  # noqa: ANN401  what somebody else's program sends
+    """The payload: JSON, or a form with the JSON in its field `payload`. Raises `Problem`."""
+    try:
+        if media_type == FORM:
+            body = parse_qs(body.decode()).get(WHOLE, [""])[0].encode()
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError) as error:
+        raise bad(f"The payload is no JSON: {error}", code="invalid_json") from error
+
+
+def field_of(payload: Any, name: str) -> str:  # noqa: ANN401  the payload as it came
+    """A field by its dotted name, with numbers for places in lists; empty where it is not there."""
+    found = payload
+    for step in name.split("."):
+        if isinstance(found, Mapping):
+            found = found.get(step)
+        elif isinstance(found, list) and step.isdigit() and int(step[:9]) < len(found):
+            found = found[int(step[:9])]
+        else:
+            return ""
+    match found:
+        case None:
+            return ""
+        case bool():
+            return str(found).lower()
+        case str() | int() | float():
+            return str(found)
+        case _:
+            return written(found).decode()
+
+
+def passes(payload: Any, filters: Mapping[str, str]) -> bool:  # noqa: ANN401  the payload as it came
+    """Whether every field that a filter names matches its pattern as a whole."""
+    return all(
+        re.fullmatch(pattern, field_of(payload, name)[:LONGEST_FILTERED]) is not None
+        for name, pattern in filters.items()
+    )
+
+
+def filled(template: str, payload: Any, event: str) -> tuple[Text, ...]:  # noqa: ANN401  the payload as it came
+    """The prompt: the owner's words, and between them, labelled as what they are, words from outside."""
+    parts: list[Text] = []
+    end = 0
+    for slot in SLOT.finditer(template or DEFAULT):
+        parts.append(Text(text=(template or DEFAULT)[end : slot.start()], origin=Origin.OWNER))
+        parts.append(Text(text=_outside(slot[1], payload, event), origin=Origin.WEB))
+        end = slot.end()
+    parts.append(Text(text=(template or DEFAULT)[end:], origin=Origin.OWNER))
+    return tuple(part for part in parts if part.text)
+
+
+def _outside(name: str, payload: Any, event: str) -> str:  # noqa: ANN401  the payload as it came
+    if name == "event":
+        return cut(event, LONGEST_FIELD)
+    if name == WHOLE:
+        return cut(msgspec.json.format(written(payload), indent=1).decode(), LONGEST_PAYLOAD)
+    return cut(field_of(payload, name), LONGEST_FIELD)
+
+
+def cut(text: str, most: int) -> str:
+    """The text, visibly shortened where it is longer."""
+    return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text):,} characters]"

@@ -1,0 +1,176 @@
+"""`POST /webhooks/{route}`: proven, paced, filtered, and durable before it is acknowledged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.requests import Request as StarletteRequest
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hermes_agent.api.answered import Health
+from hermes_agent.api.doors import JSON, MEGABYTE, read, whole
+from hermes_agent.api.events import written
+from hermes_agent.api.figures import Figures
+from hermes_agent.api.gate import Gate
+from hermes_agent.api.problems import Problem, missing
+from hermes_agent.api.story import Ref
+from hermes_agent.api.webhooks.filling import field_of, filled, parsed, passes
+from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
+from hermes_agent.app.visits.visit import deliver_once
+from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.messages import Text
+from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.version import VERSION
+
+PLATFORM = "webhook"
+MINUTE = 60.0
+LOG = "log"
+
+
+class Accepted(msgspec.Struct, kw_only=True):
+    """What became of a request: `accepted` with its run, `delivered` without one, `duplicate`, or `ignored`."""
+
+    status: str
+    run: str = ""
+
+
+@dataclass(slots=True)
+class Pace:
+    """A bucket that fills with `per_minute` requests a minute and holds as many."""
+
+    per_minute: int
+    room: float
+    at: float
+
+    def takes(self, now: float) -> bool:
+        """Whether one more may come now."""
+        self.room = min(self.per_minute, self.room + (now - self.at) * self.per_minute / MINUTE)
+        self.at = now
+        if self.room < 1:
+            return False
+        self.room -= 1
+        return True
+
+
+class Incoming:
+    """The webhook routes of a system as an ASGI application."""
+
+    def __init__(self, runtime: Runtime, settings: WebhookSettings, figures: Figures, *, workspace: str) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self._figures = figures
+        self._workspace = workspace
+        self._paces: dict[str, Pace] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request. Raises `Problem`."""
+        scope["hermes_path"] = "/webhooks/{route}"
+        name = str(scope["path_params"]["route"])
+        route = self._settings.routes.get(name)
+        if route is None:
+            raise missing("There is no such route.")
+        try:
+            accepted = await self._take(name, route, Headers(scope=scope), receive)
+        except Problem as problem:
+            self._figures.webhooks[name, problem.facts.code or "refused"] += 1
+            raise
+        self._figures.webhooks[name, accepted.status] += 1
+        await whole(send, 202 if accepted.status == "accepted" else 200, JSON, written(accepted))
+
+    async def _take(self, name: str, route: WebhookRoute, headers: Headers, receive: Receive) -> Accepted:
+        body = await read(receive, headers, int(self._settings.max_body_mb * MEGABYTE))
+        proven = self._proven(name, route, headers, body)
+        self._paced(name, route)
+        payload = parsed(body, headers.get("content-type", "").partition(";")[0].strip().lower())
+        event = proven.event or field_of(payload, "type") or field_of(payload, "event")
+        if (route.events and event not in route.events) or not passes(payload, route.filters):
+            return Accepted(status="ignored")
+        return await self._accept(name, route, proven, filled(route.prompt, payload, event))
+
+    def _proven(self, name: str, route: WebhookRoute, headers: Mapping[str, str], body: bytes) -> Proven:
+        secret = self._runtime.secrets.get(route.secret) if route.secret else ""
+        if not secret:
+            raise Problem(503, f"The route has no secret: `webhooks.routes.{name}.secret` names none that is set.")
+        now = self._runtime.clock.now()
+        request = Request(headers=headers, body=body, now=now, skew=self._settings.clock_skew)
+        return SCHEMES[route.scheme](request, secret)
+
+    def _paced(self, name: str, route: WebhookRoute) -> None:
+        now = self._runtime.clock.monotonic()
+        pace = self._paces.setdefault(name, Pace(route.per_minute, route.per_minute, now))
+        if not pace.takes(now):
+            words = f"More than {route.per_minute} requests a minute (`webhooks.routes.{name}.per_minute`)."
+            raise Problem(429, words, code="too_many_requests", headers={"retry-after": "5"})
+
+    async def _accept(self, name: str, route: WebhookRoute, proven: Proven, parts: tuple[Text, ...]) -> Accepted:
+        target = "" if route.deliver == LOG else route.deliver
+        if route.deliver_only and target:
+            text = "".join(part.text for part in parts)
+            letter = Letter(
+                key=f"{PLATFORM}:{name}:{proven.identity}", to=Conversation.parse(target), content=Content(text=text)
+            )
+            fresh = await deliver_once(self._runtime, letter)
+            return Accepted(status="delivered" if fresh else "duplicate")
+        inbound = Inbound(
+            source=PLATFORM,
+            source_id=f"{name}:{proven.identity}",
+            principal=Principal(platform=PLATFORM, user=name),
+            conversation=Conversation(
+                platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]
+            ),
+            parts=(*await self._skilled(route), *parts),
+            received=self._runtime.clock.now(),
+        )
+        begun = await self._runtime.hermes.begin(inbound, workspace=self._workspace, model=route.model)
+        if begun.inbox is None:
+            return Accepted(status="duplicate")
+        return Accepted(status="accepted", run=Ref(session=begun.session, row=begun.inbox).id())
+
+    async def _skilled(self, route: WebhookRoute) -> tuple[Text, ...]:
+        if not route.skills:
+            return ()
+        try:
+            return (await self._runtime.skills.preloaded(",".join(route.skills), self._workspace, ""),)
+        except HermesError as error:
+            raise Problem(503, str(error), code="no_skill") from error
+
+
+def check(settings: WebhookSettings) -> None:
+    """Raise `ConfigError` for a filter that is no pattern."""
+    for name, route in settings.routes.items():
+        for field, pattern in route.filters.items():
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ConfigError(
+                    f"webhooks.routes.{name}.filters.{field}: no regular expression ({error})."
+                ) from error
+
+
+def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
+    """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
+    themselves: no Host is asked for. Raises `ConfigError`."""
+    settings = runtime.settings.webhooks
+    check(settings)
+    folder = runtime.home.root / "workspace"
+    folder.mkdir(exist_ok=True)
+    incoming = Incoming(runtime, settings, figures, workspace=str(folder))
+    routes = [
+        Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),
+        Route("/health", endpoint=_healthy, methods=["GET"]),
+    ]
+    return Gate(Router(routes=routes, redirect_slashes=False), None, perf_counter, figures.answered)
+
+
+async def _healthy(_: StarletteRequest) -> Response:
+    return Response(written(Health(status="ok", version=VERSION)), media_type=JSON)

@@ -1,0 +1,140 @@
+"""How a webhook's request proves where it comes from, in the ways of GitHub, GitLab, Svix and our own."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hermes_agent.api.problems import FINAL, Problem
+
+SVIX_PREFIX = "whsec_"
+LONGEST = 500
+"""Characters of a header that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """A request that comes from who knows the secret. `identity` is the same for the same request, however often and
+    by whom it is sent; `event` is what the sender calls it, empty where only the payload says."""
+
+    identity: str
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request as it came; header names in lower case; `now` in seconds since 1970, `skew` how far a signed time may
+    be from it."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    now: float
+    skew: float
+
+    def header(self, *names: str) -> str:
+        """The first of these headers that is there."""
+        return next((self.headers[name][:LONGEST] for name in names if name in self.headers), "")
+
+
+def github(request: Request, secret: str) -> Proven:
+    """`X-Hub-Signature-256`: HMAC-SHA256 of the body. The delivery's id is not signed: the body is the identity."""
+    expected = f"sha256={_hex(secret, request.body)}"
+    _check(request.header("x-hub-signature-256"), expected)
+    return Proven(identity=_digest(request.body), event=request.header("x-github-event"))
+
+
+def gitlab(request: Request, secret: str) -> Proven:
+    """`X-Gitlab-Token`: the secret itself."""
+    _check(request.header("x-gitlab-token"), secret)
+    identity = request.header("idempotency-key", "x-gitlab-event-uuid", "x-gitlab-webhook-uuid")
+    return Proven(identity=_digest(f"{identity}.".encode() + request.body), event=request.header("x-gitlab-event"))
+
+
+def svix(request: Request, secret: str) -> Proven:
+    """`svix-id`, `svix-timestamp`, `svix-signature` (or `webhook-...`): HMAC-SHA256 of `id.timestamp.body`, with the
+    base64 key behind `whsec_`."""
+    name, time = request.header("svix-id", "webhook-id"), request.header("svix-timestamp", "webhook-timestamp")
+    _fresh(request, time)
+    try:
+        key = base64.b64decode(secret.removeprefix(SVIX_PREFIX), validate=True)
+    except binascii.Error:
+        key = secret.encode()
+    signed = f"{name}.{time}.".encode() + request.body
+    expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    given = request.header("svix-signature", "webhook-signature").split()
+    if not name or not any(_same(each, expected) for each in given):
+        raise forged()
+    return Proven(identity=_digest(name.encode()))
+
+
+def generic(request: Request, secret: str) -> Proven:
+    """`X-Webhook-Timestamp` and `X-Webhook-Signature: sha256=...`: HMAC-SHA256 of `timestamp.body`."""
+    time = request.header("x-webhook-timestamp")
+    _fresh(request, time)
+    expected = f"sha256={_hex(secret, f'{time}.'.encode() + request.body)}"
+    _check(request.header("x-webhook-signature"), expected)
+    return Proven(identity=_digest(expected.encode()))
+
+
+Scheme = Callable[[Request, str], Proven]
+SCHEMES: Mapping[str, Scheme] = {"github": github, "gitlab": gitlab, "svix": svix, "generic": generic}
+
+
+def signed(scheme: str, secret: str, body: bytes, now: float, event: str) -> dict[str, str]:
+    """The headers with which a request of that scheme proves itself, for trying a route out."""
+    time = str(int(now))
+    match scheme:
+        case "github":
+            return {"x-hub-signature-256": f"sha256={_hex(secret, body)}", "x-github-event": event}
+        case "gitlab":
+            return {"x-gitlab-token": secret, "x-gitlab-event": event}
+        case "svix":
+            key = base64.b64decode(secret.removeprefix(SVIX_PREFIX))
+            name = f"msg_{_digest(body)[:16]}"
+            mac = hmac.digest(key, f"{name}.{time}.".encode() + body, hashlib.sha256)
+            return {
+                "svix-id": name,
+                "svix-timestamp": time,
+                "svix-signature": f"v1,{base64.b64encode(mac).decode()}",
+            }
+        case _:
+            mac_hex = _hex(secret, f"{time}.".encode() + body)
+            return {"x-webhook-timestamp": time, "x-webhook-signature": f"sha256={mac_hex}"}
+
+
+def forged() -> Problem:
+    """A request that does not prove where it comes from."""
+    return Problem(401, "The signature is missing or wrong.", code="wrong_signature", headers=FINAL)
+
+
+def _check(given: str, expected: str) -> None:
+    if not _same(given, expected):
+        raise forged()
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode())
+
+
+def _fresh(request: Request, time: str) -> None:
+    """Raise `Problem` for a signed time that is too far from ours: an old request, or a wrong clock."""
+    if not (time.isascii() and time.isdigit() and len(time) <= len("10000000000")):
+        raise forged()
+    away = abs(request.now - int(time))
+    if away > request.skew:
+        words = (
+            f"The request was signed {away:.0f} s from now; at most {request.skew:.0f} s are let in. Check the clocks."
+        )
+        raise Problem(401, words, code="stale_signature", headers=FINAL)
+
+
+def _hex(secret: str, body: bytes) -> str:
+    return hmac.digest(secret.encode(), body, hashlib.sha256).hex()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,1 @@
+"""The checkpoints of sessions: taken before files change, shown and put back."""

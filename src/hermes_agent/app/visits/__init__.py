@@ -1,0 +1,1 @@
+"""What each person may reach, whatever surface they come in by."""

@@ -1,0 +1,86 @@
+"""`hooks`: programs of yours that are told of what happens, and your consent to each as it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+import msgspec
+
+from hermes_agent.app.hooks.consent import Consents
+from hermes_agent.app.hooks.hooks import CONSENTS, EVENTS, Known, known_hooks
+from hermes_agent.app.hooks.running import run_hook
+from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.sandbox.environment import scrubbed
+
+
+@click.group(short_help="Show hooks, and say which may run.")
+def hooks() -> None:
+    """Programs of yours that are told of events: section `hooks` of config.yaml. One runs when you have allowed it, and
+    again when you have allowed what was changed."""
+
+
+@hooks.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@pass_surface
+def list_(surface: Surface, as_json: bool) -> None:
+    """List the hooks, and whether each may run as it stands."""
+    found = known_hooks(surface.loaded.value.hooks, surface.home.root)
+    if as_json:
+        say_json(found)
+    elif not found:
+        remark("There are no hooks. docs/hooks.md shows one.")
+    else:
+        rows = [
+            (each.name, ", ".join(each.hook.on), each.hook.command or each.hook.python, _state(each)) for each in found
+        ]
+        say(table(rows, ("HOOK", "ON", "RUNS", "STATE")))
+
+
+@hooks.command()
+@click.argument("name")
+@pass_surface
+def allow(surface: Surface, name: str) -> None:
+    """Let a hook run as it stands now."""
+    found = _find(surface, name)
+    if found.problem:
+        raise ConfigError(found.problem)
+    Consents(surface.home.ensure().root / CONSENTS).give(name, found.mark)
+    say(f"{name} may run: {found.hook.command or found.hook.python}")
+
+
+@hooks.command()
+@click.argument("name")
+@pass_surface
+def revoke(surface: Surface, name: str) -> None:
+    """Let a hook run no more."""
+    taken = Consents(surface.home.root / CONSENTS).take_back(name)
+    say(f"{name} runs no more." if taken else f"{name} was not allowed.")
+
+
+@hooks.command()
+@click.argument("name")
+@click.argument("event", type=click.Choice(sorted(EVENTS)))
+@pass_surface
+def test(surface: Surface, name: str, event: str) -> None:
+    """Run a hook that is allowed, with the JSON on standard input as the event's facts, and show its answer."""
+    found = _find(surface, name)
+    if not found.allowed:
+        raise ConfigError(found.problem or f"{name} is not allowed as it stands: `hermes hooks allow {name}`.")
+    facts = msgspec.json.decode(sys.stdin.buffer.read() or b"{}", type=dict[str, object])
+    variables = {**scrubbed(surface.variables), "HERMES_HOME": str(surface.home.root)}
+    say_json(asyncio.run(run_hook(found.hook, {"event": event, **facts}, surface.home.root, variables)))
+
+
+def _find(surface: Surface, name: str) -> Known:
+    known = {each.name: each for each in known_hooks(surface.loaded.value.hooks, surface.home.root)}
+    if name not in known:
+        raise ConfigError(f"There is no hook `{name}`. There are: {', '.join(known) or 'none'}.")
+    return known[name]
+
+
+def _state(known: Known) -> str:
+    return known.problem or ("allowed" if known.allowed else "waits for your consent")

@@ -1,0 +1,1 @@
+"""What `hermes model` lists: models, keys, and who works beside the model that answers."""

@@ -1,0 +1,73 @@
+"""Payloads: fields, filters, prompts."""
+
+import pytest
+
+from hermes_agent.api.problems import Problem
+from hermes_agent.api.webhooks.filling import FORM, LONGEST_FIELD, field_of, filled, parsed, passes
+from hermes_agent.core.messages import Origin
+
+PAYLOAD = {"a": {"b": [{"c": "x"}, 7]}, "yes": True, "none": None, "list": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("a.b.0.c", "x"),
+        ("a.b.1", "7"),
+        ("a.b.9", ""),
+        ("a.b.99999999999999", ""),
+        ("a.x", ""),
+        ("yes", "true"),
+        ("none", ""),
+        ("list", "[1,2]"),
+        ("a.b.0.c.d", ""),
+        ("", ""),
+    ],
+)
+def test_a_field_is_found_by_its_name(name, value):
+    assert field_of(PAYLOAD, name) == value
+
+
+@pytest.mark.parametrize(
+    ("filters", "passed"),
+    [({}, True), ({"a.b.0.c": "x|y"}, True), ({"a.b.0.c": "x", "yes": "false"}, False), ({"gone": ".+"}, False)],
+)
+def test_all_filters_must_match_as_a_whole(filters, passed):
+    assert passes(PAYLOAD, filters) is passed
+
+
+def test_a_prompt_keeps_the_owner_s_words_and_the_outside_s_apart():
+    parts = filled("Event {event}: {a.b.0.c} of {gone}.", PAYLOAD, "push")
+    assert [(part.text, part.origin) for part in parts] == [
+        ("Event ", Origin.OWNER),
+        ("push", Origin.WEB),
+        (": ", Origin.OWNER),
+        ("x", Origin.WEB),
+        (" of ", Origin.OWNER),
+        (".", Origin.OWNER),
+    ]
+
+
+def test_a_field_cannot_bring_slots_of_its_own_and_is_cut():
+    parts = filled("{a}", {"a": "{payload}" + "x" * LONGEST_FIELD, "secret": "s3cret"}, "")
+    assert parts[0].text.startswith("{payload}")
+    assert "s3cret" not in parts[0].text
+    assert parts[0].text.endswith(f"[cut: {LONGEST_FIELD + 9:,} characters]")
+
+
+def test_without_a_prompt_all_of_it_is_told():
+    text = "".join(part.text for part in filled("", PAYLOAD, "push"))
+    assert "`push`" in text
+    assert '"c": "x"' in text
+
+
+def test_a_form_holds_the_payload_in_a_field():
+    assert parsed(b"payload=%7B%22a%22%3A1%7D", FORM) == {"a": 1}
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[" * 200_000, b"\xff", b"nan"])
+def test_what_is_no_json_is_refused(body):
+    for kind in ("application/json", FORM):
+        with pytest.raises(Problem) as refused:
+            parsed(body, kind)
+        assert refused.value.status == 400

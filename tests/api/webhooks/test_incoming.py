@@ -1,0 +1,172 @@
+"""Webhook requests over real sockets: durable before they are acknowledged, each once, with few tools."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+
+from hermes_agent.api.figures import Figures
+from hermes_agent.api.server import webhook_server
+from hermes_agent.api.webhooks.incoming import check
+from hermes_agent.api.webhooks.signatures import signed
+from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
+from hermes_agent.app.wiring import Options
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.events import MessageTaken, RunEnded
+from hermes_agent.core.messages import Origin
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.faults import Hang
+from tests.app.place import counting, place
+
+SECRET = "a-secret-of-the-hooks"
+SETTINGS = """webhooks:
+  port: 0
+  max_body_mb: 0.01
+  routes:
+    push:
+      secret: HOOK_SECRET
+      scheme: github
+      events: [push]
+      filters: {"repo.name": "hermes|other"}
+      prompt: "Look at {repo.name}."
+    plain:
+      secret: HOOK_SECRET
+      per_minute: 3
+    gitlab:
+      secret: HOOK_SECRET
+      scheme: gitlab
+      deliver: "telegram:dm:7"
+      deliver_only: true
+      prompt: "Build {status}"
+    skilled:
+      secret: HOOK_SECRET
+      skills: [no-such-skill]
+    bare:
+      prompt: "x"
+"""
+PUSH = {"repo": {"name": "hermes"}, "n": 1}
+
+
+class Hooks:
+    def __init__(self, here, client, figures) -> None:
+        self.here, self.client, self.figures = here, client, figures
+
+    async def post(self, route, payload, *, scheme="github", event="push", secret=SECRET, headers=None):
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        proof = signed(scheme, secret, body, self.here.runtime.clock.now(), event)
+        given = {"content-type": "application/json", **proof, **(headers or {})}
+        return await self.client.post(f"/webhooks/{route}", content=body, headers=given)
+
+    async def over(self, answer) -> list:
+        """The log of the run that a request began, once it has ended."""
+        session = answer.json()["run"].removeprefix("run_").rpartition("_")[0]
+        async with asyncio.timeout(15):
+            async for seen in self.here.runtime.hermes.watch(session):
+                if isinstance(seen.event, RunEnded):
+                    return await self.here.runtime.store.history.entries(session)
+        raise AssertionError
+
+
+@asynccontextmanager
+async def hooks(tmp_path, script=counting):
+    figures = Figures()
+    async with place(tmp_path, script, Options(queue=SERVED, own_only=False), more=SETTINGS) as here:
+        here.runtime.secrets.set("HOOK_SECRET", SECRET)
+        async with (
+            webhook_server(here.runtime, figures) as at,
+            httpx2.AsyncClient(base_url=at.url, trust_env=False, timeout=15) as client,
+        ):
+            yield Hooks(here, client, figures)
+
+
+async def test_a_report_becomes_a_run_with_its_words_labelled(tmp_path):
+    async with hooks(tmp_path) as there:
+        answer = await there.post("push", PUSH)
+        entries = await there.over(answer)
+        (taken,) = [entry.event for entry in entries if isinstance(entry.event, MessageTaken)]
+
+        assert (answer.status_code, answer.json()["status"]) == (202, "accepted")
+        assert taken.message.text == "Look at hermes."
+        assert [part.origin for part in taken.message.parts] == [Origin.OWNER, Origin.WEB, Origin.OWNER]
+        assert taken.principal == "webhook:push"
+
+
+async def test_the_agent_of_a_webhook_has_few_tools_and_asks_nobody(tmp_path):
+    script = [Call("clarify", {"question": "May I?"}), Say("Done.")]
+    async with hooks(tmp_path, script) as there:
+        entries = await there.over(await there.post("push", PUSH))
+        offered = {tool.name for tool in there.here.server.asked[0].tools}
+
+        assert entries[-1].event.text == "Done."
+        assert not offered & {"terminal", "read_file", "write_file", "web_extract", "memory", "session_search"}
+
+
+async def test_the_same_report_counts_once_also_from_somebody_who_overheard_it(tmp_path):
+    async with hooks(tmp_path) as there:
+        first = await there.post("push", PUSH, headers={"x-github-delivery": "1"})
+        again = await there.post("push", PUSH, headers={"x-github-delivery": "2"})
+        other = await there.post("push", {**PUSH, "n": 2})
+
+        assert (again.status_code, again.json()) == (200, {"status": "duplicate", "run": ""})
+        assert other.json()["run"] != first.json()["run"]
+
+
+async def test_what_nobody_wants_is_passed_over(tmp_path):
+    async with hooks(tmp_path) as there:
+        event = await there.post("push", PUSH, event="star")
+        field = await there.post("push", {"repo": {"name": "third"}})
+        assert [each.json()["status"] for each in (event, field)] == ["ignored", "ignored"]
+        assert there.here.server.exchanges == []
+
+
+@pytest.mark.parametrize(
+    ("route", "sent", "status", "code"),
+    [
+        ("push", {"secret": "another"}, 401, "wrong_signature"),
+        ("nowhere", {}, 404, "not_found"),
+        ("bare", {}, 503, None),
+        ("push", {"payload": b"{"}, 400, "invalid_json"),
+        ("push", {"payload": b"x" * 20_000}, 413, "request_too_large"),
+        ("push", {"headers": {"content-encoding": "gzip"}}, 415, "unsupported_encoding"),
+        ("skilled", {"scheme": "generic"}, 503, "no_skill"),
+    ],
+)
+async def test_what_is_wrong_gets_a_sentence_and_no_run(tmp_path, route, sent, status, code):
+    async with hooks(tmp_path) as there:
+        answer = await there.post(route, **{"payload": PUSH, **sent})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+        assert there.here.server.exchanges == []
+
+
+async def test_a_route_has_its_pace(tmp_path):
+    async with hooks(tmp_path, lambda heard: Hang()) as there:
+        answers = [await there.post("plain", {"n": n}, scheme="generic") for n in range(4)]
+        forged = await there.post("plain", {}, scheme="generic", secret="another")
+
+        assert [answer.status_code for answer in answers] == [202, 202, 202, 429]
+        assert answers[-1].headers["retry-after"] == "5"
+        assert forged.status_code == 401  # Who cannot prove himself uses up nothing.
+        assert there.figures.webhooks["plain", "accepted"] == 3
+
+
+async def test_a_report_that_is_only_passed_on_asks_no_model(tmp_path):
+    async with hooks(tmp_path) as there:
+        answers = [await there.post("gitlab", {"status": "green"}, scheme="gitlab") for _ in range(2)]
+        (slot,) = await there.here.runtime.store.outbox.claim(["telegram"])
+
+        assert [answer.json()["status"] for answer in answers] == ["delivered", "duplicate"]
+        assert (slot.to.key, slot.content.text) == ("telegram:dm:7", "Build green")
+        assert there.here.server.exchanges == []
+
+
+async def test_any_name_is_let_in_and_health_is_told(tmp_path):
+    async with hooks(tmp_path) as there:
+        answer = await there.client.get("/health", headers={"host": "hooks.example"})
+        assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+
+
+def test_a_filter_that_is_no_pattern_is_found_at_the_start():
+    with pytest.raises(ConfigError, match=r"routes\.x\.filters\.a: no regular expression"):
+        check(WebhookSettings(routes={"x": WebhookRoute(filters={"a": "("})}))
