@@ -35,7 +35,7 @@ class Web:
         self._service = service
         self._base = base
 
-    async def call(self, method: str, *, reads: bool = False, **values: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    async def call(self, method: str, *, reads: bool = False, **values: Any) -> dict[str, Any]:  # noqa: ANN401  whatever JSON holds
         """Call a method with its arguments; those that are None are left out. Raises `ChannelError`."""
         content = {name: value for name, value in values.items() if value is not None}
         answer = await self._service.call("POST", f"{self._base}/{method}", content=content, reads=reads)

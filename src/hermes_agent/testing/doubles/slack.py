@@ -65,7 +65,7 @@ class SlackPlatform:
         name: str = "Ann",
         group: bool = False,
         thread: str = "",
-        **more: Any,  # noqa: ANN401  JSON
+        **more: Any,  # noqa: ANN401  whatever JSON holds
     ) -> str:
         self.names[user] = name
         stamp = self.stamp()
