@@ -9,11 +9,13 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
+from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
+from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
 from hermes_agent.testing.doubles.slack import slack_platform
@@ -76,7 +78,16 @@ async def slack(folder: Path) -> AsyncIterator[Stage]:
         await given.http.close()
 
 
+@asynccontextmanager
+async def discord(folder: Path) -> AsyncIterator[Stage]:
+    async with discord_platform() as platform:
+        given = needs(folder, {"api": f"{platform.url}/api/v10"})
+        yield Stage(kind=DISCORD, channel=DISCORD.make(given), double=platform)
+        await given.http.close()
+
+
 MAKERS: dict[str, Maker] = {
+    "discord": discord,
     "email": email,
     "slack": slack,
     "fake": fake(ABILITIES),

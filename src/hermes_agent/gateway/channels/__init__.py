@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 CHANNELS: dict[str, str] = {
+    "discord": "hermes_agent.gateway.channels.discord:CHANNEL",
     "email": "hermes_agent.gateway.channels.email:CHANNEL",
     "slack": "hermes_agent.gateway.channels.slack:CHANNEL",
 }
