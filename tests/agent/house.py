@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.prompt import SessionPrompt, Surroundings
@@ -83,6 +83,7 @@ class House:
     tools: tuple[Piece, ...] = ()
     limits: Callable[[], Limits] = Limits
     hooks: tuple[Hook, ...] = ()
+    closing: Closing | None = None
     attended: bool = True
     clock: Clock = field(default_factory=SystemClock)
     ids: RandomIds = field(default_factory=RandomIds)
@@ -105,6 +106,7 @@ class House:
             clock=self.clock,
             ids=self.ids,
             hooks=self.hooks,
+            closing=self.closing,
             attended=self.attended,
         )
 

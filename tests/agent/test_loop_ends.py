@@ -218,3 +218,28 @@ async def test_a_store_that_fails_during_the_summary_ends_the_run_without_it(tmp
             await house.say("Go")
 
         assert "run_ended" not in await house.kinds()
+
+
+class Counting:
+    """A `Closing` that keeps what it was told of each end, when that is committed."""
+
+    def __init__(self) -> None:
+        self.ends: list[tuple[str, int, int]] = []
+
+    def changes(self, session, ended):
+        counted = (ended.outcome.value, session.heard, session.rounds)
+
+        async def change(_):
+            self.ends.append(counted)
+
+        return [change]
+
+
+async def test_what_is_kept_of_a_run_is_committed_with_its_end(tmp_path):
+    closing = Counting()
+    steps = [Call("look"), Call("look"), Say("Done."), Say("Again.")]
+    async with House(tmp_path, ScriptedModel(steps), (tool("look"),), closing=closing).open() as house:
+        await house.say("Look twice")
+        await house.say("And again?")
+
+    assert closing.ends == [("answered", 1, 2), ("answered", 1, 0)]

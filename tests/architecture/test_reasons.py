@@ -13,9 +13,9 @@ from tests.architecture.source import Source, source, sources
 # Where everything is caught, once, and turned into a sentence for the person or the model.
 # Each is marked `# Boundary: one tool call` (or the like) and stands in the files that are named here.
 BOUNDARIES: dict[str, set[str]] = {
-    "one tool call": {"src/hermes_agent/agent/act.py"},
+    "one tool call": {"src/hermes_agent/agent/act.py", "src/hermes_agent/learning/dispatch.py"},
     "one conversation": {"src/hermes_agent/app/floor.py"},
-    "one job": set(),
+    "one job": {"src/hermes_agent/learning/jobs.py"},
     "one HTTP request": {"src/hermes_agent/host/serve.py", "src/hermes_agent/api/gate.py"},
     "one event listener": {"src/hermes_agent/cli/chat/chat.py"},
 }

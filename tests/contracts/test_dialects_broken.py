@@ -280,7 +280,8 @@ async def test_a_connection_serves_several_questions(spoken: Spoken):
         assert isinstance(await talk.ask(), Reply)
         talk.say("More?")
         assert isinstance(await talk.ask(), Reply)
-        connections = [connection.info() for connection in _pool(talk)]
+        pools = talk.broker._relays.primary._desk.http.client(talk.server.url)._transport.pools
+        connections = [connection for pool in pools for connection in pool.transport._pool.connections]
     assert len(connections) == 1
 
 
@@ -289,10 +290,6 @@ def rest_of(heard: Heard, whole: str) -> str:
     said = next(message.text for message in reversed(heard.messages) if message.role is Role.ASSISTANT)
     assert whole.startswith(said)
     return whole[len(said) :]
-
-
-def _pool(talk):
-    return talk.broker._relays.primary._desk.http.client(talk.server.url)._transport._pool.connections
 
 
 def _fields(fault):

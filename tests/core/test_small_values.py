@@ -11,7 +11,7 @@ from hermes_agent.core.events import Notice, ToolProgress, ToolStarted, is_live
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
 from hermes_agent.core.model import TextDelta, ToolSchema
-from hermes_agent.core.section import Section, estimate_tokens, freeze, join_sections
+from hermes_agent.core.section import Section, estimate_tokens, freeze, join_sections, tools_text
 from hermes_agent.core.tool import MARK, tool
 
 
@@ -106,3 +106,10 @@ def test_a_mark_is_written_on_the_method() -> None:
 
     mark = getattr(touch, MARK)
     assert (mark.effect, mark.needs, mark.paths, mark.core) == (Effect.WRITES, (Capability.FS_WRITE,), ("path",), True)
+
+
+def test_the_text_of_many_tools_is_their_own():
+    many = [(ToolSchema(name=f"t{number}", description="", parameters={}),) for number in range(40)]
+    for _ in range(2):
+        assert [f'"{tools[0].name}"' in tools_text(tools) for tools in many] == [True] * 40
+    assert tools_text(many[-1]) is tools_text(many[-1])

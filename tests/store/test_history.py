@@ -133,3 +133,13 @@ async def test_appending_nothing_still_asks_for_the_lease(store: Store):
 
     with pytest.raises(LostLease):
         await append(store, lease)
+
+
+async def test_the_sessions_that_called_a_tool_with_a_word_are_found(store: Store):
+    lease = await claimed(store)
+    said = Entry(number=1, run="r1", at=1.0, event=REPLIED)
+    await store.write(lambda tx: store.history.append(tx, lease, [said]))
+
+    assert await store.history.calling("read_file", "a") == ("s1",)
+    assert await store.history.calling("read_file", "other") == ()
+    assert await store.history.calling("write_file", "a") == ()

@@ -91,3 +91,15 @@ async def test_what_was_taken_back_is_known(store: Store):
     await kept(store, replace(CHANGE, undoes=number))
 
     assert await store.versions.undone(number)
+
+
+async def test_what_an_author_changed_because_of_a_conversation_is_found(store: Store):
+    first = await kept(store, replace(CHANGE, author=Author.BACKGROUND))
+    second = await kept(store, replace(CHANGE, author=Author.BACKGROUND, item="USER.md"))
+    await kept(store, CHANGE)
+    await kept(store, replace(CHANGE, author=Author.BACKGROUND, session="s2"))
+    await kept(store, replace(CHANGE, author=Author.BACKGROUND), VersionState.INTENDED)
+
+    found = await store.versions.of_session("s1", Author.BACKGROUND)
+
+    assert [each.id for each in found] == [second, first]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from hermes_agent.agent.compaction.compactor import Compactor
 from hermes_agent.agent.hooks import Hook
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.mailbox import Change
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
@@ -32,12 +33,18 @@ class Toolbox(Protocol):
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Mapping[str, Any]]: ...
 
 
+class Closing(Protocol):
+    """What is kept of a run besides its log: `changes` are committed together with its end. It raises nothing."""
+
+    def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
     """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
     runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
     `redact` takes secrets out of what tools say, before anybody sees or keeps it; `finishing` is asked, with the
-    session's id, for the end of a run as it is to be kept (None: as it is).
+    session's id, for the end of a run as it is to be kept (None: as it is); `closing` adds to that end's commit.
     """
 
     model: Model
@@ -54,3 +61,4 @@ class Agent:
     attended: bool = True
     redact: Callable[[str], str] = str
     finishing: Callable[[str, RunEnded], Awaitable[RunEnded]] | None = None
+    closing: Closing | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes_agent.agent.act import act
-from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.ask import ask
 from hermes_agent.agent.inbox import take_inbox
 from hermes_agent.agent.journal import Journal
@@ -60,7 +60,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
         ended = RunEnded(
             outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
         )
-    return await end(session, journal, ended)
+    return await end(session, journal, ended, agent.closing)
 
 
 async def begin(agent: Agent, session: Session, journal: Journal) -> None:
@@ -141,13 +141,14 @@ async def at_limit(agent: Agent, session: Session, journal: Journal, limit: Limi
     return RunEnded(outcome=Outcome.LIMIT, text=text, turns=session.turn, reason=limit.limit, error="LimitReached")
 
 
-async def end(session: Session, journal: Journal, ended: RunEnded) -> RunEnded:
+async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: Closing | None = None) -> RunEnded:
     """Close what is open and commit the end together with the fate of every message that the run took."""
     closing = loose_ends(session)
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]
     reason = "" if ending is Ending.ANSWERED else ended.text
-    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason)])
+    more = closing_by.changes(session, ended) if closing_by else ()
+    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason), *more])
     return ended
 
 

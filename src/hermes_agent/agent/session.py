@@ -48,10 +48,10 @@ class Session:
     `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's last
     event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those that were
     taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `speakers`
-    are the principals whose messages this run took. `mark` is
-    the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never
-    compacted away. `compacted` is the length of `messages` after the last
-    compaction, `prefix_tokens` the size of the prefix by bytes / 4.
+    are the principals whose messages this run took, `heard` counts these, `rounds` the replies that asked for tools.
+    `mark` is the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what
+    is never compacted away. `compacted` is the length of `messages` after the last compaction, `prefix_tokens` the size
+    of the prefix by bytes / 4.
     """
 
     id: str
@@ -67,6 +67,8 @@ class Session:
     answers: dict[str, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     speakers: set[str] = field(default_factory=set)
+    heard: int = 0
+    rounds: int = 0
     draft: list[str] = field(default_factory=list)
     mark: str = ""
     told: dict[str, str] = field(default_factory=dict)
@@ -108,14 +110,16 @@ class Session:
         """Fold one event into the view. Results appear in the order asked, whatever the order they came in."""
         self.number = entry.number
         match entry.event:
-            case MessageTaken(message=message, principal=principal):
+            case MessageTaken(message=message, principal=principal, inbox=inbox):
                 self._say(entry.number, message)
                 self.speakers.update(filter(None, (principal,)))
+                self.heard += bool(inbox)
             case Replied(message=message, turn=turn, usage=usage):
                 self.turn = turn
                 self._measured = (len(self.messages), usage.input if usage.known else 0)
                 self._say(entry.number, message)
                 self._waiting = list(message.tool_calls)
+                self.rounds += bool(message.tool_calls)
                 self.calls.update(call.id for call in message.tool_calls)
             case ToolEnded(message=message):
                 self._answer(entry.number, message)
@@ -134,7 +138,7 @@ class Session:
         """Fold an event that says no words."""
         match entry.event:
             case RunStarted():
-                self.run, self.running, self.turn = entry.run, True, 0
+                self.run, self.running, self.turn, self.heard, self.rounds = entry.run, True, 0, 0, 0
                 self.speakers.clear()
             case RunEnded():
                 self.running = False

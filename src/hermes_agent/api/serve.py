@@ -27,7 +27,8 @@ async def serve(
 ) -> None:
     """Serve the API of this home until told to end. Raises `ConfigError`."""
     keys = open_keys(loaded.value.api, secrets.get)
-    options = Options(queue=SERVED, own_only=False, channel="api", standing=standing_by(keys, Options().standing))
+    standing = standing_by(keys, Options().standing)
+    options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True)
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)

@@ -96,7 +96,7 @@ async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIte
 async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Listening]:
     """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
-    async with listening(webhooks(runtime, figures), settings.host, settings.port) as place:
+    async with listening(await webhooks(runtime, figures), settings.host, settings.port) as place:
         yield place
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from hermes_agent.providers.demo.project import unpack_project
 from hermes_agent.providers.demo.server import demo_server
 from hermes_agent.store.database import open_store
 
+REPAIRED, SHOP, CHANGED = "project", "shop", "shop_changed"
+"""The projects: a broken one, one whose task has to be found out, and the same after one of its commands changed."""
+PUBLISH = "Publish the price list of 2026."
 REPAIR = "Find out which test fails, and fix it."
 EXTEND = "Add total_by_category with a test and a line in the changelog."
 SLOW_COMMAND = "inventory.stocktake"
@@ -33,16 +37,25 @@ class Stage:
 
 
 @asynccontextmanager
-async def demo_stage(folder: Path) -> AsyncIterator[Stage]:
-    """Prepare a demonstration in an empty folder; the model answers until the block ends. Raises `OSError`."""
+async def demo_stage(folder: Path, name: str = REPAIRED) -> AsyncIterator[Stage]:
+    """Prepare a demonstration on the project of that name, in an empty folder; the model answers until the block ends.
+    Raises `OSError`."""
     root = folder / "home"
     home = Home(root=root, base=root).ensure()
     project = folder / "project"
-    unpack_project(project)
+    unpack_project(project, name)
     async with demo_server() as url:
         settings = {"model": {"default": "demo/scripted", "base_url": url}}
         home.config_file.write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
         yield Stage(home=home, project=project, url=url)
+
+
+def begin_anew(stage: Stage, change: str = "") -> None:
+    """Take away what the task left in the project; `change` names the project whose files come over it."""
+    shutil.rmtree(stage.project / "dist", ignore_errors=True)
+    (stage.project / "published.txt").unlink(missing_ok=True)
+    if change:
+        unpack_project(stage.project, change)
 
 
 async def log_of(stage: Stage, session: str) -> tuple[Entry, ...]:

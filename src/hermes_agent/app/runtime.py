@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.floor import BuildAgent
 from hermes_agent.app.front import Hermes
+from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock, SystemClock
@@ -75,6 +76,7 @@ class Runtime:
     skills: Skills
     notes: Notes
     is_owner: Callable[[str], bool]
+    learner: Learner
     auxiliary: Auxiliary
     settled: Callable[[], Coroutine[Any, Any, None]]
     model: str = ""

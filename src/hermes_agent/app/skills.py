@@ -15,8 +15,9 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
+from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import Library
-from hermes_agent.skills.managing import SkillTools
+from hermes_agent.skills.managing import BY_THE_AGENT, SkillTools
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.offer import Candidates, index_text
 from hermes_agent.skills.places import Places
@@ -72,11 +73,17 @@ class Skills:
         )
         self.usage = Usage(home.skills, clock)
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
-        self.tools = SkillTools(
+        self._open_store = open_store
+        self.tools = self.tools_by(BY_THE_AGENT)
+
+    def tools_by(self, by: By) -> SkillTools:
+        """The tools, as they change skills in somebody's name."""
+        return SkillTools(
             self.library,
             self.usage,
             self.occasion,
-            lambda: (self.writer(open_store()), open_store()),
+            lambda: (self.writer(self._open_store()), self._open_store()),
+            by=by,
             reserved=lambda: frozenset(late(COMMANDS)),
         )
 

@@ -19,6 +19,7 @@ from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
+from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.models.answering import Answerer, Answering
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
@@ -73,7 +74,8 @@ class Options:
     `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
     has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
-    owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`).
+    owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
+    `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
     """
 
     model: str = ""
@@ -87,6 +89,7 @@ class Options:
     tape: Recorder | Player | None = None
     standing: StandingOf = standing_here
     titles: bool = False
+    reviews: bool = False
 
 
 @asynccontextmanager
@@ -148,13 +151,15 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
         )
         beside = builder.beside
-        hermes = Hermes(
+        learner = builder.learner = builder.learns(notes, ids)
+        afterwards = learner.also(beside.afterwards)
+        hermes = learner.hermes = Hermes(
             store=store,
             build=builder.agent,
             deck=deck,
             queue=options.queue,
             own_only=options.own_only,
-            afterwards=beside.afterwards if hooks is None else hooks.also(beside.afterwards),
+            afterwards=afterwards if hooks is None else hooks.also(afterwards),
         )
         if hooks is not None and hooks.waits_for("message:received"):
             hermes.receive = hooks.received
@@ -170,6 +175,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             closing.push_async_callback(outside.close)
         closing.push_async_callback(hermes.close)
         closing.push_async_callback(beside.close)
+        closing.push_async_callback(learner.close)
         yield Runtime(
             home=home,
             loaded=loaded,
@@ -188,6 +194,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             is_owner=means.is_owner,
             auxiliary=beside.model,
             settled=settled,
+            learner=learner,
             hooks=hooks,
             model=options.model,
         )
@@ -235,6 +242,7 @@ class Builder:
     closing: AsyncExitStack
     book: Book
     outside: Outside | None = None
+    learner: Learner | None = None
     watched: Hooks | None = None
     started: dict[str, str] = field(default_factory=dict)
 
@@ -319,8 +327,25 @@ class Builder:
             redact=self.secrets.redact,
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
+            closing=self.learner.closing(record, toolbox.names) if self.learner else None,
         )
         return deck.outfit(record.id, agent)
+
+    def learns(self, notes: Notes, ids: Ids) -> Learner:
+        """What this process learns, and with whose hands."""
+        return Learner(
+            store=self.store,
+            clock=self.clock,
+            ids=ids,
+            settings=self.loaded.value,
+            skills=self.toolkit.skills,
+            notes=notes,
+            standing=self.options.standing,
+            auxiliary=self.beside.model,
+            book=self.book,
+            works=self.options.reviews,
+            taped=self.options.tape is not None,
+        )
 
     @cached_property
     def beside(self) -> Beside:

@@ -20,7 +20,7 @@ HermesError
 ├── LimitReached                    turns, time, money or tokens; the run can be continued
 │   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
-│   ├── UnknownTool · BadArguments · Refused · StaleWrite
+│   ├── UnknownTool · BadArguments · Refused · Protected · StaleWrite
 └── Stopped                         a person said stop
 """
 
@@ -233,6 +233,10 @@ class Refused(ToolError):
     """Permission refused the call."""
 
     kind = "refused"
+
+
+class Protected(Refused):
+    """A person wrote or pinned what the call would change: whoever works beside them may only propose it."""
 
 
 class StaleWrite(ToolError):

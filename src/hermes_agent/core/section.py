@@ -51,5 +51,16 @@ def freeze(sections: tuple[Section, ...], tools: tuple[ToolSchema, ...]) -> Pref
 
 
 def tools_text(tools: tuple[ToolSchema, ...]) -> str:
-    """The tool schemas as one JSON text, in their order: what is counted and hashed."""
-    return json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools], separators=(",", ":"))
+    """The tool schemas as one JSON text, in their order: what is counted and hashed. Sessions by the thousand have the
+    very same tools: the text of the last few is kept."""
+    known = _texts.get(id(tools))
+    if known is None or known[0] is not tools:
+        if len(_texts) >= KEPT_TEXTS:
+            _texts.clear()
+        text = json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools], separators=(",", ":"))
+        known = _texts[id(tools)] = (tools, text)
+    return known[1]
+
+
+KEPT_TEXTS = 16
+_texts: dict[int, tuple[tuple[ToolSchema, ...], str]] = {}

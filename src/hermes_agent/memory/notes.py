@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, ToolError
+from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, replace_private
 from hermes_agent.host.held import held
@@ -19,7 +19,7 @@ from hermes_agent.memory.entries import Operation, applied, decoded, entries_of,
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
+from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Version, VersionState
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 AGAIN = 20
@@ -36,6 +36,7 @@ class By:
     first: int = 0
     last: int = 0
     key: str = ""
+    backing: Backing = NO_BACKING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +89,13 @@ class Notes:
         if by.key and (done := await self.store.versions.by_key(by.key)):
             return Saved(version=done.id, entries=tuple(entries_of(decoded(done.change.after))))
         item, limit = person.item(target), self.limit(target)
-        protected = await self._protected(item, by.author)
+        protected = await self._protected(item, by)
 
         def draft(content: bytes | None) -> bytes | None:
             before = entries_of(decoded(content))
             after = applied(before, operations, limit)
             if touched := [entry for entry in before if entry not in after and entry in protected]:
-                raise ToolError(f"A person wrote this entry, and only a person changes it: {touched[0][:80]}")
+                raise Protected(f"A person wrote this entry, and only a person changes it: {touched[0][:80]}")
             return joined(after).encode("utf-8", "replace")
 
         return await self._write(item, draft, by, "+".join(dict.fromkeys(each.action for each in operations)))
@@ -180,11 +181,11 @@ class Notes:
         # What a power failure takes of this is found out again by looking at the file.
         await self.store.write(lambda tx: self.store.versions.settle(tx, version, state), durable=False)
 
-    async def _protected(self, item: str, author: Author) -> frozenset[str]:
-        """The entries that this author may not change."""
-        if author not in (Author.BACKGROUND, Author.CURATOR):
+    async def _protected(self, item: str, by: By) -> frozenset[str]:
+        """The entries that these may not change."""
+        if by.author not in (Author.BACKGROUND, Author.CURATOR) or by.backing.approved:
             return frozenset()
-        return frozenset(entry for entry, by in (await self.writers(item)).items() if by in PERSONS)
+        return frozenset(entry for entry, author in (await self.writers(item)).items() if author in PERSONS)
 
     async def writers(self, item: str) -> dict[str, Author]:
         """Each entry of the present file and who wrote it."""
@@ -216,6 +217,10 @@ class Notes:
             last=by.last,
             key=by.key,
             undoes=undoes,
+            evidence=by.backing.evidence,
+            taint=by.backing.taint,
+            cost=by.backing.cost,
+            note=by.backing.note,
         )
 
     @asynccontextmanager

@@ -33,6 +33,10 @@ class MemorySettings:
     )
     memory_char_limit: int = field(default=2200, metadata=about("Characters of MEMORY.md.", least=100, most=100_000))
     user_char_limit: int = field(default=1375, metadata=about("Characters of USER.md.", least=100, most=100_000))
+    nudge_interval: int = field(
+        default=10,
+        metadata=about("Messages of yours in a conversation after which it is reviewed for notes; 0: never.", least=0),
+    )
     provider: Provider = field(default="none", metadata={"doc": "The one memory beside the notes."})
     provider_url: str = field(default="", metadata={"doc": "Where it is; empty means the service's own address."})
     provider_space: str = field(

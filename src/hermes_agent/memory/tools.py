@@ -13,16 +13,18 @@ from hermes_agent.memory.entries import Action, Operation, size_of
 from hermes_agent.memory.notes import By, Notes, Saved
 from hermes_agent.memory.whose import Person, Target, is_shared, person_of
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import NO_BACKING, Author, Backing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryTools:
-    """The tool `memory`. `is_owner` knows the principals whose notes are the home's own; `author` is who calls."""
+    """The tool `memory`. `is_owner` knows the principals whose notes are the home's own; `author` is who calls;
+    `backing` stands behind what a review writes."""
 
     open_notes: Callable[[], Notes]
     is_owner: Callable[[str], bool]
     author: Author = Author.FOREGROUND
+    backing: Backing = NO_BACKING
 
     @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,))
     async def memory(
@@ -75,9 +77,10 @@ class MemoryTools:
             author=self.author,
             principal=key,
             session=context.session,
-            first=await store.history.said_at(context.session),
-            last=last,
+            first=self.backing.first or await store.history.said_at(context.session),
+            last=self.backing.last or last,
             key=context.key,
+            backing=self.backing,
         )
         return person_of(key, self.is_owner, conversation), by
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import NO_BACKING, Author, Backing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class By:
-    """Who changes a skill, and what made them: the events `first` to `last` of a session, the key of the call."""
+    """Who changes a skill, and what made them: the events `first` to `last` of a session, the key of the call; the
+    version that it takes back."""
 
     author: Author
     principal: str = ""
@@ -16,6 +17,8 @@ class By:
     first: int = 0
     last: int = 0
     key: str = ""
+    undoes: int | None = None
+    backing: Backing = NO_BACKING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -22,12 +23,13 @@ from hermes_agent.store.versions import Author
 if TYPE_CHECKING:
     from hermes_agent.skills.writing import Writer
 
+BY_THE_AGENT = By(author=Author.FOREGROUND)
 Action = Literal["create", "edit", "patch", "delete", "write_file", "remove_file"]
 
 
 class SkillTools(SkillReading):
-    """All three tools. `open_writer` gives the writer and the store behind it; `author` is who calls; `reserved` are
-    the names of slash commands, which win over skills."""
+    """All three tools. `open_writer` gives the writer and the store behind it; `by` says who calls, and
+    what stands behind it; `reserved` are the names of slash commands, which win over skills."""
 
     def __init__(
         self,
@@ -36,11 +38,11 @@ class SkillTools(SkillReading):
         occasion: Callable[[str], Occasion],
         open_writer: Callable[[], tuple[Writer, Store]],
         *,
-        author: Author = Author.FOREGROUND,
+        by: By = BY_THE_AGENT,
         reserved: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         super().__init__(library, usage, occasion)
-        self._open, self._author, self._reserved = open_writer, author, reserved
+        self._open, self._of, self._reserved = open_writer, by, reserved
 
     @tool(effect=Effect.KEYED, needs=(Capability.SKILLS,))
     async def skill_manage(  # noqa: PLR0913  one tool of six actions costs a prompt less than six tools
@@ -89,12 +91,13 @@ class SkillTools(SkillReading):
         return _said(action, written, shadowed)
 
     async def _by(self, store: Store, context: CallContext) -> By:
-        return By(
-            author=self._author,
+        backing = self._of.backing
+        return replace(
+            self._of,
             principal=context.speaker,
             session=context.session,
-            first=await store.history.said_at(context.session),
-            last=await store.history.last_number(context.session),
+            first=backing.first or await store.history.said_at(context.session),
+            last=backing.last or await store.history.last_number(context.session),
             key=context.key,
         )
 

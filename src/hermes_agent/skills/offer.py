@@ -12,7 +12,9 @@ from hermes_agent.skills.skill import Card, Layer
 HOW = """\
 # Skills
 Procedures that were worked out before, by this person, by you or by others. When one fits the task, load it with \
-skill_view before you begin and follow it. What may fit a message stands beside it; skills_list(query) finds others."""
+skill_view before you begin and follow it. What may fit a message stands beside it; skills_list(query) finds others. \
+After a task of five or more tool calls, a tricky fix, or a way that you had to find out, keep it with skill_manage; \
+where a loaded skill proves wrong, patch it at once."""
 PINNED = "Pinned by the person; load them first where they fit:"
 WHOLE_UP_TO = 24
 """So many skills are named one by one; of more only the families are, so that the prefix does not grow with them."""

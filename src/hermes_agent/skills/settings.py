@@ -27,3 +27,7 @@ class SkillSettings:
         default=10,
         metadata=about("Seconds that each command inside a trusted skill may take.", least=1, most=120),
     )
+    creation_nudge_interval: int = field(
+        default=10,
+        metadata=about("Rounds of tools in a conversation after which it is reviewed for skills; 0: never.", least=0),
+    )

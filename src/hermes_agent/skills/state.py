@@ -38,6 +38,21 @@ def based(name: str, layer: str, found: str) -> Callable[[State], State]:
     return change
 
 
+def removed_by_hand(name: str) -> Callable[[State], State]:
+    """The change that takes a bundled skill away."""
+    return lambda state: msgspec.structs.replace(state, removed={**state.removed, name: "removed"})
+
+
+def brought_back(name: str) -> Callable[[State], State]:
+    """The change that brings it back."""
+
+    def change(state: State) -> State:
+        left = {key: value for key, value in state.removed.items() if key != name}
+        return msgspec.structs.replace(state, removed=left)
+
+    return change
+
+
 class StateFile:
     """The state of one home, `skills/.state.json`. Blocks; read again when the file changed."""
 

@@ -127,6 +127,11 @@ class SkillVersions:
             first=by.first,
             last=by.last,
             key=by.key,
+            undoes=by.undoes,
+            evidence=by.backing.evidence,
+            taint=by.backing.taint,
+            cost=by.backing.cost,
+            note=by.backing.note,
         )
 
     async def _keep(self, change: Change, state: VersionState) -> int:

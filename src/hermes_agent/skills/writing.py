@@ -10,10 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from hermes_agent.core.edits import replace
-from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.held import held
@@ -25,16 +23,16 @@ from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_fi
 from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
-from hermes_agent.skills.state import base_of, based
+from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.swap import mend, swap_folder
+from hermes_agent.skills.undoing import before
 from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
 from hermes_agent.skills.view import inside
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, Version
 
 ARCHIVE = ".archive"
 BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 """Authors whom nobody asked: what a person wrote or pinned is not theirs to change."""
-REMOVED_BY_HAND = "removed"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,10 +74,10 @@ class Writer:
         async with self._held():
             folder = await self._own(name, by, "")
             path = folder / FILE if file == FILE else inside(folder, file)
-            before = await asyncio.to_thread(read_small, path, LARGEST)
-            if before is None:
+            found = await asyncio.to_thread(read_small, path, LARGEST)
+            if found is None:
                 raise ToolError(f"The skill `{name}` has no file `{file}`.")
-            done = replace(_text(before, file), old, new, everywhere=everywhere)
+            done = replace(_text(found, file), old, new, everywhere=everywhere)
             if file == FILE:
                 read(done.content, name)
             written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
@@ -107,7 +105,7 @@ class Writer:
         async with self._held():
             card = await self.library.find(name)
             await self._may(card, by)
-            if by.author is not Author.OWNER and name in self.library.state.get().pinned:
+            if not (by.author is Author.OWNER or by.backing.approved) and name in self.library.state.get().pinned:
                 raise Refused(f"The person pinned `{name}`: only they put it aside.")
             if card.layer is Layer.HUB:
                 raise ToolError(f"`{name}` was installed: only the person takes it away (`hermes skills uninstall`).")
@@ -116,7 +114,7 @@ class Writer:
                     f"`{name}` stands in {card.folder}, which is never written: `skills.disabled` hides it."
                 )
             if await asyncio.to_thread((self.library.places.bundled / name / FILE).is_file):
-                await self._say_removed(name)
+                self.library.state.change(removed_by_hand(name))
             if card.layer is not Layer.USER:
                 await self.library.forget()
                 return Written(name=name, file=FILE, version=0)
@@ -128,11 +126,7 @@ class Writer:
         async with self._held():
             aside, removed = self.home / ARCHIVE / name, name in self.library.state.get().removed
             if removed:
-                self.library.state.change(
-                    lambda state: msgspec.structs.replace(
-                        state, removed={key: value for key, value in state.removed.items() if key != name}
-                    )
-                )
+                self.library.state.change(brought_back(name))
             if not aside.is_dir() or (self.home / name).exists():
                 if not removed:
                     raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
@@ -144,8 +138,7 @@ class Writer:
     async def copy(self, name: str, by: By) -> Written:
         """A copy in the home of a skill that is never written where it is; it wins over the original from then on."""
         async with self._held():
-            folder = await self._own(name, by, "")
-            return Written(name=name, file=FILE, version=0, folder=str(folder))
+            return Written(name=name, file=FILE, version=0, folder=str(await self._own(name, by, "")))
 
     async def revert(self, name: str, number: int, by: By) -> Written:
         """Every file as it was after that version, to the byte."""
@@ -177,11 +170,22 @@ class Writer:
 
     async def notice(self, name: str, workspace: str = "") -> None:
         """Bring the ledger in step with the files of a skill: the home's own, or else those that were installed."""
-        cards = [
-            each for each in await self.library.same_name(name, workspace) if each.layer in (Layer.USER, Layer.HUB)
-        ]
+        every = await self.library.same_name(name, workspace)
+        cards = [each for each in every if each.layer in (Layer.USER, Layer.HUB)]
         author = Author.HUB if cards and cards[0].layer is Layer.HUB else Author.OWNER
         await self.versions.notice(name, cards[0].path if cards else self.home / name, author)
+
+    async def undo(self, version: Version, by: By) -> Written:
+        """Take one change back, as far as it is still found; a skill that it made is put aside. Raises `Conflict`."""
+        name = version.change.item.partition("/")[0]
+        async with self._held():
+            card = await self.library.find(name) if await self.library.same_name(name) else None
+            folder = card.path if card and card.layer is Layer.USER else self.home / name
+            await self.versions.notice(name, folder)
+            if version.change.item == f"{name}/{FILE}" and version.change.before is None:
+                aside = self.home / ARCHIVE / name
+                return Written(name=name, file=FILE, version=await self._move(name, folder, aside, by, "archive"))
+            return await self._at_once(name, folder, await before(self.versions, version, folder), by, "undo")
 
     async def owner(self, card: Card) -> Owner:
         """Whose a skill is."""
@@ -217,12 +221,12 @@ class Writer:
         return files
 
     async def _may(self, card: Card, by: By) -> None:
-        if by.author not in BESIDE:
+        if by.author not in BESIDE or by.backing.approved:
             return
         if card.name in self.library.state.get().pinned:
-            raise Refused(f"The person pinned `{card.name}`: it may only be proposed to change it.")
+            raise Protected(f"The person pinned `{card.name}`: it may only be proposed to change it.")
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
-            raise Refused(f"A person wrote `{card.name}`: it may only be proposed to change it.")
+            raise Protected(f"A person wrote `{card.name}`: it may only be proposed to change it.")
 
     async def _put(self, name: str, folder: Path, files: Mapping[str, bytes | None], by: By, action: str) -> Written:
         if self.guarded and by.author is not Author.OWNER:
@@ -230,10 +234,10 @@ class Writer:
         act, number, last = self.ids.short(), 0, FILE
         for file, content in files.items():
             path = inside(folder, file, anywhere=True)
-            before = await asyncio.to_thread(read_small, path, LARGEST * 4)
-            if before == content:
+            found = await asyncio.to_thread(read_small, path, LARGEST * 4)
+            if found == content:
                 continue
-            number = await self.versions.intend(f"{name}/{file}", before, content, by, action, act)
+            number = await self.versions.intend(f"{name}/{file}", found, content, by, action, act)
             await asyncio.to_thread(_swap, path, content)
             await self.versions.settle(number, done=True)
             last = file
@@ -252,9 +256,9 @@ class Writer:
         """Several files in one step: all of them or none, whatever happens."""
         act, numbers = self.ids.short(), []
         for file, after in changes.items():
-            before = await asyncio.to_thread(read_small, inside(folder, file, anywhere=True), LARGEST * 4)
-            if before != after:
-                numbers.append(await self.versions.intend(f"{name}/{file}", before, after, by, action, act))
+            found = await asyncio.to_thread(read_small, inside(folder, file, anywhere=True), LARGEST * 4)
+            if found != after:
+                numbers.append(await self.versions.intend(f"{name}/{file}", found, after, by, action, act))
         if numbers:
             await asyncio.to_thread(swap_folder, self.home, folder, changes, act, runs)
         for number in numbers:
@@ -267,19 +271,14 @@ class Writer:
         act, numbers = self.ids.short(), []
         for path in await asyncio.to_thread(own_files, old):
             content = await asyncio.to_thread(path.read_bytes)
-            before, after = (content, None) if action == "archive" else (None, content)
+            was, becomes = (content, None) if action == "archive" else (None, content)
             item = f"{name}/{path.relative_to(old)}"
-            numbers.append(await self.versions.intend(item, before, after, by, action, act))
+            numbers.append(await self.versions.intend(item, was, becomes, by, action, act))
         await asyncio.to_thread(_rename, old, new)
         for number in numbers:
             await self.versions.settle(number, done=True)
         await self.library.forget()
         return numbers[0] if numbers else 0
-
-    async def _say_removed(self, name: str) -> None:
-        self.library.state.change(
-            lambda state: msgspec.structs.replace(state, removed={**state.removed, name: REMOVED_BY_HAND})
-        )
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:

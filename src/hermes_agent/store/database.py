@@ -16,6 +16,9 @@ from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.learning.jobs import Learning
+from hermes_agent.store.learning.pace import Pace
+from hermes_agent.store.learning.proposals import Proposals
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.prefixes import Prefixes
@@ -53,6 +56,9 @@ class Store:
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
         self.versions = Versions(engine)
+        self.pace = Pace(engine)
+        self.learning = Learning(engine, clock, self.workers, self.pace)
+        self.proposals = Proposals(engine)
         self.cool_downs = CoolDowns(engine)
         self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)

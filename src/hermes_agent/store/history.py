@@ -14,6 +14,7 @@ INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $
 SELECT = "SELECT number, run, at, body FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
 LAST = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1"
 SAID = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1 AND kind = 'message_taken'"
+USING = "SELECT DISTINCT session FROM entry WHERE kind = 'replied' AND body LIKE $1 AND body LIKE $2 ORDER BY session"
 COPY = (
     "INSERT INTO entry (session, number, run, at, kind, body) "
     "SELECT CAST($1 AS TEXT), number, run, at, kind, body FROM entry "
@@ -54,6 +55,15 @@ class History:
     async def said_at(self, session: str) -> int:
         """The number of the newest message that somebody said, 0 where there is none."""
         return await self._number(SAID, session)
+
+    async def calling(self, tool: str, word: str) -> tuple[str, ...]:
+        """The sessions in which that tool was called with that word among its arguments. Reads all logs: for what
+        happens seldom."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%')
+
+        return tuple(row[0] for row in await self._engine.read(query))
 
     async def _number(self, sql: str, session: str) -> int:
         async def query(tx: Transaction) -> Row | None:

@@ -55,6 +55,15 @@ DELETE = (
     "INSERT INTO removal (session) VALUES ($1)",
     "DELETE FROM current_session WHERE session = $1",
     "DELETE FROM entry WHERE session = $1",
+    "DELETE FROM learning_count WHERE session = $1",
+    "DELETE FROM learning_support WHERE session = $1",
+    "UPDATE learning_job SET state = 'dropped', ended = $2 WHERE session = $1 AND ended IS NULL",
+    # What this conversation alone supports is taken back by whoever comes next.
+    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
+    "calls, input, cached, output, kept, waiting, refused, told, note) SELECT CAST($1 AS TEXT) || '.retract', "
+    "'retract', $1, '', '', 0, 0, 'queued', 0, 0, $2, 0, 0, 0, 0, 0, 0, 0, 1, '' "
+    "WHERE EXISTS (SELECT 1 FROM version WHERE session = $1 AND author = 'background') "
+    "OR EXISTS (SELECT 1 FROM learning_proposal WHERE session = $1 AND ended IS NULL) ON CONFLICT (id) DO NOTHING",
     "DELETE FROM effect WHERE session = $1",
     "DELETE FROM lane WHERE id = $1",
     # The identity of each message stays, so that one that is delivered again still counts once.

@@ -49,7 +49,10 @@ LATEST = {
     Scope.JOB: "SELECT job FROM usage WHERE job <> '' GROUP BY job ORDER BY max(at) DESC LIMIT $1",
     Scope.PRINCIPAL: "SELECT DISTINCT day, principal FROM usage WHERE day = $2 ORDER BY principal LIMIT $1",
 }
-LAST_RUN = "SELECT run FROM usage WHERE session = $1 AND run <> '' ORDER BY at DESC, call_id DESC LIMIT 1"
+LAST_RUN = (
+    "SELECT run FROM usage WHERE session = $1 AND run <> '' AND purpose <> 'review' "
+    "ORDER BY at DESC, call_id DESC LIMIT 1"
+)
 LAST_TIME = 1e300
 UNKNOWN = Usage(known=False)
 

@@ -32,6 +32,7 @@ LIST = (
     f"{ROWS} WHERE (CAST($1 AS TEXT) = '' OR kind = $1) AND (CAST($2 AS TEXT) = '' OR item = $2) "
     "AND version.id < $3 AND state <> 'dropped' ORDER BY version.id DESC LIMIT $4"
 )
+BY_SESSION = f"{ROWS} WHERE session = $1 AND author = $2 AND state = 'done' ORDER BY version.id DESC"
 UNDONE = "SELECT undoes FROM version WHERE undoes = $1 AND state = 'done' LIMIT 1"
 ITEMS = "SELECT DISTINCT item FROM version WHERE kind = $1 ORDER BY item"
 LAST_ID = 2**62
@@ -91,6 +92,24 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backing:
+    """What stands behind a change that nobody asked for in so many words: the events `first` to `last` of the
+    conversation that it came from, its evidence as JSON, what of it is from outside, what it cost (US dollars), a note.
+    `approved` says that the owner, or other conversations, want it whatever it changes."""
+
+    first: int = 0
+    last: int = 0
+    evidence: str | None = None
+    taint: str | None = None
+    cost: float | None = None
+    note: str | None = None
+    approved: bool = False
+
+
+NO_BACKING = Backing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """A change as it stands in the ledger, under its number."""
 
@@ -130,6 +149,14 @@ class Versions:
     async def latest(self, kind: Kind, item: str) -> Version | None:
         """The newest version of an item; it may be intended only."""
         return await self._one(LATEST, kind.value, item)
+
+    async def of_session(self, session: str, author: Author) -> tuple[Version, ...]:
+        """What this author changed because of a conversation, the newest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(BY_SESSION, session, author.value)
+
+        return tuple(_version(row) for row in await self._engine.read(query))
 
     async def list(
         self, kind: Kind | None = None, item: str = "", *, limit: int = 50, before: int = LAST_ID

@@ -23,6 +23,7 @@ BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
 PEERS = "SELECT id, key, seen FROM worker WHERE id <> $1"
 BUSY_PEERS = (
     f"{PEERS} AND (EXISTS (SELECT 1 FROM lane WHERE lane.owner = worker.id) "
+    "OR EXISTS (SELECT 1 FROM learning_job WHERE learning_job.owner = worker.id AND ended IS NULL) "
     "OR EXISTS (SELECT 1 FROM outbox WHERE outbox.owner = worker.id))"
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"

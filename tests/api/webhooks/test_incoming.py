@@ -3,18 +3,21 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx2
 import pytest
 
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.server import webhook_server
-from hermes_agent.api.webhooks.incoming import check
+from hermes_agent.api.webhooks.delivering import key_of
+from hermes_agent.api.webhooks.incoming import check, webhooks
 from hermes_agent.api.webhooks.signatures import signed
 from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.events import MessageTaken, RunEnded
+from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
@@ -45,6 +48,9 @@ SETTINGS = """webhooks:
       skills: [no-such-skill]
     bare:
       prompt: "x"
+    told:
+      secret: HOOK_SECRET
+      deliver: "telegram:dm:7"
 """
 PUSH = {"repo": {"name": "hermes"}, "n": 1}
 
@@ -159,6 +165,40 @@ async def test_a_report_that_is_only_passed_on_asks_no_model(tmp_path):
         assert [answer.json()["status"] for answer in answers] == ["delivered", "duplicate"]
         assert (slot.to.key, slot.content.text) == ("telegram:dm:7", "Build green")
         assert there.here.server.exchanges == []
+
+
+async def slots(store) -> list[tuple[str, str]]:
+    """What is delivered, once there is something."""
+    async with asyncio.timeout(15):
+        while not (found := await store.outbox.claim(["telegram"])):
+            await asyncio.sleep(0.02)
+    return [(slot.to.key, slot.content.text) for slot in found]
+
+
+async def test_the_reply_goes_where_the_route_says(tmp_path):
+    async with hooks(tmp_path) as there:
+        await there.post("told", {}, scheme="generic")
+        assert await slots(there.here.runtime.store) == [("telegram:dm:7", "Reply 1.")]
+
+
+async def test_a_reply_that_another_process_left_is_delivered_once(tmp_path):
+    async with hooks(tmp_path) as there:
+        runtime = there.here.runtime
+        principal = Principal(platform="webhook", user="told")
+        place_ = Conversation(
+            platform="webhook", chat_kind="route", chat="told", thread="telegram:dm:7", participant="x"
+        )
+        left = replace(there.here.inbound("Hi"), conversation=place_, principal=principal, source="webhook")
+        begun = await runtime.hermes.begin(left, workspace=str(tmp_path))
+        await there.here.runtime.hermes.record(begun.session)
+        for _ in range(2):
+            await webhooks(runtime, Figures())
+        found = await slots(runtime.store)
+        await webhooks(runtime, Figures())
+
+        assert found == [("telegram:dm:7", "Reply 1.")]
+        assert await runtime.store.outbox.find(key_of(begun.session)) is not None
+        assert sum((await runtime.store.outbox.tally()).states.values()) == 1
 
 
 async def test_any_name_is_let_in_and_health_is_told(tmp_path):

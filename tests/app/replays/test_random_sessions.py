@@ -6,12 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from bench.random_session import differences, record, replay
+from bench.random_session import Shape, differences, record, replay
 
 
 @pytest.mark.parametrize("seed", range(50))
 async def test_a_replay_leaves_the_rows_of_the_recorded_run_times_included(seed: int, tmp_path: Path) -> None:
     await record(tmp_path, seed)
+
+    await replay(tmp_path)
+
+    assert differences(tmp_path) == []
+
+
+async def test_a_stop_that_strikes_while_calls_begin_is_played_too(tmp_path: Path) -> None:
+    await record(tmp_path, 55, Shape(stops=True))
 
     await replay(tmp_path)
 

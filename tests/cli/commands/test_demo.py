@@ -59,3 +59,15 @@ def test_a_check_that_fails_is_an_exit_code_and_leaves_the_folder(tmp_path: Path
     assert done.returncode == 1
     assert "  NO   the project's tests pass now (no test ran)" in done.stdout
     assert list(tmp_path.glob("hermes-demo-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_the_demo_of_learning_does_a_task_in_a_third_of_the_calls_and_takes_the_lesson_back(tmp_path: Path):
+    began = time.monotonic()
+    done = demo(tmp_path, "--learning")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - began < 60
+    assert re.search(r"tool calls\s+12\s+4\s+67 %\s+7", done.stdout)
+    assert "  NO " not in done.stdout

@@ -21,6 +21,7 @@ from hermes_agent.api.figures import Figures
 from hermes_agent.api.gate import Gate
 from hermes_agent.api.problems import Problem, missing
 from hermes_agent.api.story import Ref
+from hermes_agent.api.webhooks.delivering import Deliveries
 from hermes_agent.api.webhooks.filling import field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
@@ -71,6 +72,13 @@ class Incoming:
         self._figures = figures
         self._workspace = workspace
         self._paces: dict[str, Pace] = {}
+        self._deliveries = Deliveries(runtime)
+
+    async def take_up(self) -> None:
+        """Deliver the replies that a process before this one left."""
+        for name, route in self._settings.routes.items():
+            if route.deliver != LOG:
+                await self._deliveries.take_up(f"{PLATFORM}:{name}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises `Problem`."""
@@ -134,6 +142,8 @@ class Incoming:
         begun = await self._runtime.hermes.begin(inbound, workspace=self._workspace, model=route.model)
         if begun.inbox is None:
             return Accepted(status="duplicate")
+        if target:
+            self._deliveries.begin(begun.session, target)
         return Accepted(status="accepted", run=Ref(session=begun.session, row=begun.inbox).id())
 
     async def _skilled(self, route: WebhookRoute) -> tuple[Text, ...]:
@@ -157,7 +167,7 @@ def check(settings: WebhookSettings) -> None:
                 ) from error
 
 
-def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
+async def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
     """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
     themselves: no Host is asked for. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
@@ -165,6 +175,7 @@ def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)
     incoming = Incoming(runtime, settings, figures, workspace=str(folder))
+    await incoming.take_up()
     routes = [
         Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),
         Route("/health", endpoint=_healthy, methods=["GET"]),

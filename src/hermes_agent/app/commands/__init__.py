@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "usage": "hermes_agent.app.commands.cost:USAGE",
     "memory": "hermes_agent.app.commands.memory:MEMORY",
     "skills": "hermes_agent.app.commands.skills:SKILLS",
+    "learn": "hermes_agent.app.commands.learn:LEARN",
     "bundles": "hermes_agent.app.commands.skills:BUNDLES",
     "history": "hermes_agent.app.commands.history:HISTORY",
     "context": "hermes_agent.app.commands.context:CONTEXT",

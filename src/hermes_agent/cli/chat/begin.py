@@ -26,7 +26,8 @@ def run(invocation: Invocation) -> int:
 
 async def _run(invocation: Invocation) -> int:
     home = find_home(invocation.profile).ensure()
-    options = Options(model=invocation.model, tape=tape_of(invocation), titles=sys.stdin.isatty())
+    here = sys.stdin.isatty()
+    options = Options(model=invocation.model, tape=tape_of(invocation), titles=here, reviews=here)
     async with open_runtime(home, options) as runtime:
         if can_redraw(environment()):
             await late(RUN_FULL)(runtime, invocation)

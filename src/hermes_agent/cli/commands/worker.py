@@ -20,7 +20,8 @@ def worker(surface: Surface) -> None:
 
 
 async def _work(surface: Surface) -> None:
-    options = Options(queue=SERVED, own_only=False, channel="api", model=surface.invocation.model)
+    model = surface.invocation.model
+    options = Options(queue=SERVED, own_only=False, channel="api", model=model, reviews=True)
     with told_to_end() as told:
         async with open_runtime(surface.home.ensure(), options) as runtime:
             if runtime.loaded.notice:

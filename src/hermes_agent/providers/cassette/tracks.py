@@ -12,6 +12,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.inbound import Busy
 from hermes_agent.providers.cassette.lines import (
     Answered,
     Arrived,
@@ -212,6 +213,15 @@ class ReplayedTrack:
             elif found or not isinstance(line, Arrived | StopAsked):
                 break
         return found
+
+    def stops_before(self, line: Turn) -> bool:
+        """Whether a stop comes before this line, which is further on."""
+        for each in self._lines[self._place :]:
+            if each is line:
+                return False
+            if isinstance(each, StopAsked) or (isinstance(each, Arrived) and each.inbound.busy is Busy.INTERRUPT):
+                return True
+        return False
 
     async def hang(self) -> None:
         """Wait to be stopped, as then."""

@@ -35,7 +35,7 @@ class Player:
         step = min(_rounds(since), len(task.steps) - 1)
         values = {**values, **_values(task, results)}
         for option in task.steps[step]:
-            if _fits(option, results, values):
+            if _fits(option, results, values) and _is_told(option, heard):
                 return self._given(option, values, heard)
         return self._words(f"{SCRIPTED} That result is not in my script ({task.name}), so I stop here.")
 
@@ -104,6 +104,11 @@ def _fits(option: Option, results: Sequence[ToolResult], values: Mapping[str, st
         return False
     wanted = VALUE.findall(repr((option.think, option.say, option.calls)))
     return all(name in values for name in wanted)
+
+
+def _is_told(option: Option, heard: Heard) -> bool:
+    """Whether the runtime says beside the messages what the option wants to be told."""
+    return option.told is None or any(option.told.search(note) for note in heard.notes)
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The small broken project that the demo repairs, kept as text files of this package."""
+"""The small projects that the demo works on, kept as text files of this package."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ FOLDER = "project"
 SUFFIX = ".txt"  # keeps the project's own modules and tests from being taken for this program's
 
 
-def unpack_project(folder: Path) -> None:
-    """Write the project into `folder`, which is made where it does not exist. Raises `OSError`."""
-    _unpack(files(__package__) / FOLDER, folder)
+def unpack_project(folder: Path, name: str = FOLDER) -> None:
+    """Write the project of that name into `folder`, which is made where it does not exist. Raises `OSError`."""
+    _unpack(files(__package__) / name, folder)
 
 
 def _unpack(source: Traversable, target: Path) -> None:

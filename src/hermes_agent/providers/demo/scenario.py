@@ -9,7 +9,7 @@ steps:                                   # one per round of tool calls, the last
     say: I run the tests.
     calls: [{terminal: {command: python3 -m unittest}}]
   - either:                              # the first that fits the newest results
-      - when: {tool: terminal, result: 'FAILED'}
+      - when: {tool: terminal, result: 'FAILED'}   # `told`: what the runtime says beside the messages
         say: '${test} fails.'
         calls: [{read_file: {path: '${file}'}}]
       - say: Nothing fails.
@@ -38,13 +38,15 @@ class BadScenario(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One possible answer of a step, and the conditions on the newest tool result under which it is given."""
+    """One possible answer of a step, and the conditions on the newest tool result, and on what the runtime tells beside
+    the messages, under which it is given."""
 
     think: str = ""
     say: str = ""
     calls: tuple[tuple[str, Mapping[str, object]], ...] = ()
     tool: str = ""
     result: Pattern | None = None
+    told: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +107,14 @@ def _step(plain: Json, place: str) -> tuple[Option, ...]:
 def _option(plain: Json, place: str) -> Option:
     _check(plain, {"think", "say", "calls", "when"}, place)
     when = plain.get("when", {})
-    _check(when, {"tool", "result"}, place)
+    _check(when, {"tool", "result", "told"}, place)
     return Option(
         think=plain.get("think", ""),
         say=plain.get("say", ""),
         calls=tuple((name, arguments) for call in plain.get("calls", ()) for name, arguments in call.items()),
         tool=when.get("tool", ""),
         result=_pattern(when["result"], place) if "result" in when else None,
+        told=_pattern(when["told"], place) if "told" in when else None,
     )
 
 

@@ -1,0 +1,53 @@
+"""Where the reply to a webhook goes: into the outbox once its run is over, also when that was in another process."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.visits.visit import deliver_once
+from hermes_agent.core.events import RunEnded
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.host.tasks import spawn
+
+RECENT = 3600.0
+"""Seconds for which replies that nobody put into the outbox are looked for after a start."""
+MOST = 200
+
+
+class Deliveries:
+    """Replies on their way to where their routes say; the session's own conversation holds the target."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def begin(self, session: str, target: str) -> None:
+        """Deliver the session's reply once it is there."""
+        spawn(self._deliver(session, target), name=f"delivery of {session}")
+
+    async def take_up(self, principal: str) -> None:
+        """Deliver what a process before this one left."""
+        store, now = self._runtime.store, self._runtime.clock.now()
+        for record in await store.sessions.list(principal, MOST):
+            target = Conversation.parse(record.conversation).thread
+            if target and record.created > now - RECENT and await store.outbox.find(key_of(record.id)) is None:
+                self.begin(record.id, target)
+
+    async def _deliver(self, session: str, target: str) -> None:
+        text = await self._reply(session)
+        to = Conversation.parse(target)
+        letter = Letter(key=key_of(session), to=to, content=Content(text=text), session=session)
+        await deliver_once(self._runtime, letter)
+
+    async def _reply(self, session: str) -> str:
+        async with aclosing(self._runtime.hermes.watch(session)) as events:
+            async for seen in events:
+                if isinstance(seen.event, RunEnded):
+                    return seen.event.text
+        return ""
+
+
+def key_of(session: str) -> str:
+    """The key of the slot in which a session's reply is delivered."""
+    return f"webhook:{session}"

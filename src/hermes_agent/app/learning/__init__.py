@@ -1,0 +1,1 @@
+"""Learning in one process: who counts, who reviews, with which hands."""

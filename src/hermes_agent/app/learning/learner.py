@@ -1,0 +1,221 @@
+"""Learning in one process: what a run's end counts, who reviews, and what conversations are told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hermes_agent.agent.mailbox import Change
+from hermes_agent.agent.session import Session
+from hermes_agent.app.ledger import Book
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.skills import Skills
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Notice, RunEnded
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import Standing
+from hermes_agent.core.spending import Limit, Rules, Scope, nanos
+from hermes_agent.host.late import late
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.whose import is_shared
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.jobs import Job, JobKind
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.versions import Author
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hermes_agent.app.auxiliary.settings import Purpose
+    from hermes_agent.app.floor import Afterwards
+    from hermes_agent.app.front import Hermes
+    from hermes_agent.app.learning.hands import HomeHands
+    from hermes_agent.core.model import Model
+    from hermes_agent.learning.jobs import Jobs
+    from hermes_agent.learning.learned import Learned
+    from hermes_agent.learning.proposing import Proposing
+    from hermes_agent.learning.undoing import Undoing
+    from hermes_agent.providers.broker import Ledger
+
+# Nothing of this is needed before a run has ended.
+TRIGGERS = "hermes_agent.learning.triggers:Triggers"
+JOBS = "hermes_agent.learning.jobs:Jobs"
+REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
+RETRACTING = "hermes_agent.learning.retracting:Retracting"
+PROPOSING = "hermes_agent.learning.proposing:Proposing"
+LEARNED = "hermes_agent.learning.learned:Learned"
+UNDOING = "hermes_agent.learning.undoing:Undoing"
+HANDS = "hermes_agent.app.learning.hands:HomeHands"
+LEDGER = "hermes_agent.app.ledger:StoredLedger"
+PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
+
+
+@dataclass(kw_only=True)
+class Learner:
+    """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next;
+    where it is `taped`, nothing is learned."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    settings: Settings
+    skills: Skills
+    notes: Notes
+    standing: Callable[[str], Standing]
+    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
+    book: Book
+    works: bool = False
+    taped: bool = False
+    hermes: Hermes | None = None
+    _rung: bool = field(default=False)
+
+    def closing(self, record: SessionRecord, tools: Sequence[str]) -> Counting | None:
+        """What the end of a run of this session adds to its commit; None where nothing is learned of it."""
+        guest = self.standing(record.principal) is Standing.GUEST
+        if guest or self.taped or self.settings.learning.mode == "off":
+            return None
+        wanted = {"skills": self.settings.skills.creation_nudge_interval if "skill_manage" in tools else 0}
+        if "memory" in tools and not is_shared(record.conversation):
+            wanted["memory"] = self.settings.memory.nudge_interval
+        intervals = {what: interval for what, interval in wanted.items() if interval}
+        return Counting(self, record.principal, intervals) if intervals else None
+
+    def ring(self) -> None:
+        """There is work. Called in whatever thread commits."""
+        self._rung = True
+
+    def afterwards(self) -> None:
+        """A run is over and was shown: whoever may, begins with what is in line."""
+        if self._rung and self.works:
+            self._rung = False
+            self.jobs.ring()
+
+    def also(self, afterwards: Afterwards) -> Afterwards:
+        """Looks for work at the end of each run, after others were told of it."""
+
+        def both(record: SessionRecord, view: Session, ended: RunEnded) -> None:
+            afterwards(record, view, ended)
+            self.afterwards()
+
+        return both
+
+    async def run(self) -> int:
+        """Do all that is in line now; how many jobs that were."""
+        return await self.jobs.run()
+
+    async def close(self) -> None:
+        """Give back what is under way."""
+        if "jobs" in self.__dict__:
+            await self.jobs.close()
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Who does the work of this process."""
+        reviewer = late(REVIEWER)(
+            store=self.store,
+            clock=self.clock,
+            ids=self.ids,
+            settings=self.settings.learning,
+            model_for=self._model,
+            hands_of=self.hands,
+            proposing=self.proposing,
+            effort=self.settings.model.reasoning_effort,
+        )
+        retracting = late(RETRACTING)(store=self.store, undoing=self.undoing, proposing=self.proposing)
+        made: Jobs = late(JOBS)(self.store, {JobKind.REVIEW: reviewer, JobKind.RETRACT: retracting}, self._tell)
+        return made
+
+    @cached_property
+    def proposing(self) -> Proposing:
+        """What waits."""
+        made: Proposing = late(PROPOSING)(
+            store=self.store, clock=self.clock, hands_of=self.hands, days=self.settings.learning.waits_days
+        )
+        return made
+
+    @cached_property
+    def undoing(self) -> Undoing:
+        """One undo for everything."""
+        made: Undoing = late(UNDOING)(
+            store=self.store, writer=lambda: self.skills.writer(self.store), notes=lambda: self.notes
+        )
+        return made
+
+    @cached_property
+    def learned(self) -> Learned:
+        """What was learned, for the person."""
+        made: Learned = late(LEARNED)(
+            store=self.store, clock=self.clock, undoing=self.undoing, proposing=self.proposing
+        )
+        return made
+
+    def _is_owner(self, principal: str) -> bool:
+        return self.standing(principal) is Standing.OWNER
+
+    def hands(self, record: SessionRecord, author: Author = Author.BACKGROUND) -> HomeHands:
+        """The tools of a review of this conversation."""
+        made: HomeHands = late(HANDS)(
+            record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner, author=author
+        )
+        return made
+
+    async def _model(self, record: SessionRecord) -> Model:
+        """Who reviews: `auxiliary.review`, else the conversation's own model, within the limits of one review."""
+        learning = self.settings.learning
+        own = Limit(
+            scope=Scope.RUN,
+            money=None if learning.max_money is None else nanos(learning.max_money),
+            tokens=learning.max_tokens,
+        )
+        book = replace(self.book, rules=within(self.book.rules, own))
+        ledger = late(LEDGER)(book, record.principal)
+        return await self.auxiliary(late(PURPOSE).REVIEW, record, ledger)
+
+    async def _tell(self, job: Job) -> bool:
+        """One line in the conversation, with its undo; False while it is busy elsewhere."""
+        if self.hermes is None or await self.store.sessions.get(job.session) is None:
+            return self.hermes is not None
+        try:
+            async with self.hermes.holding(job.session, beside_run=True) as journal:
+                await journal.commit(Notice(text=job.account.note))
+        except HermesError:
+            return False
+        return True
+
+
+class Counting:
+    """A run's `Closing`, made into triggers when the run ends."""
+
+    def __init__(self, learner: Learner, principal: str, intervals: Mapping[str, int]) -> None:
+        self._learner, self._principal, self._intervals = learner, principal, intervals
+
+    def changes(self, session: Session, ended: RunEnded) -> Sequence[Change]:
+        """As `Triggers`."""
+        learner = self._learner
+        triggers = late(TRIGGERS)(
+            store=learner.store,
+            clock=learner.clock,
+            ids=learner.ids,
+            principal=self._principal,
+            intervals=self._intervals,
+            rung=learner.ring,
+        )
+        found: Sequence[Change] = triggers.changes(session, ended)
+        return found
+
+
+def within(rules: Rules, own: Limit) -> Rules:
+    """The rules with the limit of one review in the place of that of a run, where it is the lower one."""
+    run = next((limit for limit in rules.limits if limit.scope is Scope.RUN), Limit(scope=Scope.RUN))
+    both = Limit(scope=Scope.RUN, money=_least(run.money, own.money), tokens=_least(run.tokens, own.tokens))
+    others = tuple(limit for limit in rules.limits if limit.scope is not Scope.RUN)
+    return replace(rules, limits=others if both == Limit(scope=Scope.RUN) else (*others, both))
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    known = [each for each in (one, other) if each is not None]
+    return min(known) if known else None

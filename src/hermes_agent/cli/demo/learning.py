@@ -1,0 +1,118 @@
+"""The demonstration of learning: one task three times, in three conversations, and what was learned in between."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes_agent.app.demo import CHANGED, PUBLISH, SHOP, Stage, begin_anew, demo_stage
+from hermes_agent.cli.demo.checks import Check
+from hermes_agent.cli.demo.child import Remark, hermes
+from hermes_agent.cli.demo.show import Task, finish, follow, heading, tell
+from hermes_agent.core.events import Replied, ToolEnded
+
+SKILL = "publish-price-list"
+HUNDRED = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """What one conversation took."""
+
+    calls: int
+    turns: int
+    tokens: int
+    seconds: float
+    done: bool
+
+
+async def demonstrate_learning(folder: Path, variables: Mapping[str, str]) -> bool:
+    """Show the three conversations in an empty folder; True where every check holds."""
+    tell("The model of this demonstration is scripted. It hears the same words in three conversations; what it does")
+    tell("differs by what the program tells it, and by nothing else. Review, skill and history are the program's own.")
+    tell(f"Folder: {folder}")
+    async with demo_stage(folder, SHOP) as stage:
+        first = await conversation(stage, variables, "1. The task is new")
+        heading(
+            "   The reply is there. Beside whatever comes next, the conversation is looked over (hermes learn review):"
+        )
+        learned = await told(stage, variables, "learn", "review")
+        skill = stage.home.skills / SKILL / "SKILL.md"
+        made = await asyncio.to_thread(content, skill)
+        begin_anew(stage)
+        second = await conversation(stage, variables, "2. The same words again")
+        begin_anew(stage, CHANGED)
+        third = await conversation(stage, variables, "3. The same words, but one command has another name now")
+        patched = await asyncio.to_thread(content, skill)
+        heading("   hermes learn log; hermes learn undo")
+        await told(stage, variables, "learn", "log")
+        await told(stage, variables, "learn", "undo")
+        restored = await asyncio.to_thread(content, skill)
+    compare(first, second, third)
+    checks = [
+        Check(claim="the first conversation took 12 tool calls, and the task is done", holds=is_done(first, 12)),
+        Check(claim="a review of it made the skill", holds=bool(made) and any(SKILL in line for line in learned)),
+        Check(claim="the second loaded it by itself and took 4", holds=is_done(second, 4)),
+        Check(claim="the third patched the changed step at once", holds=third.done and patched not in (made, b"")),
+        Check(claim="the undo restored the skill to the byte", holds=restored == made),
+    ]
+    heading("Looked at afterwards:")
+    for check in checks:
+        tell(f"  {'yes' if check.holds else 'NO '}  {check.claim}")
+    return all(check.holds for check in checks)
+
+
+async def conversation(stage: Stage, variables: Mapping[str, str], title: str) -> Took:
+    """One conversation from its message to its reply."""
+    task, began = Task(), time.monotonic()
+    heading(f'{title}: hermes -z "{PUBLISH}"')
+    async with hermes("-z", PUBLISH, "--json", home=stage.home, folder=stage.project, variables=variables) as watched:
+        await follow(watched, task)
+    seconds = time.monotonic() - began
+    await finish(stage, task)
+    replies = [entry.event for entry in task.log if isinstance(entry.event, Replied)]
+    return Took(
+        calls=sum(isinstance(entry.event, ToolEnded) for entry in task.log),
+        turns=len(replies),
+        tokens=sum(each.usage.input + each.usage.output for each in replies),
+        seconds=seconds,
+        done=(stage.project / "published.txt").is_file(),
+    )
+
+
+async def told(stage: Stage, variables: Mapping[str, str], *arguments: str) -> list[str]:
+    """What a command of the program prints, shown."""
+    lines = []
+    async with hermes(*arguments, home=stage.home, folder=stage.project, variables=variables) as watched:
+        async for line in watched.lines:
+            if isinstance(line, Remark):
+                lines.append(line.text)
+                tell(f"     {line.text}")
+    return lines
+
+
+def content(file: Path) -> bytes:
+    """The file's bytes, none where there is none."""
+    return file.read_bytes() if file.is_file() else b""
+
+
+def is_done(took: Took, calls: int) -> bool:
+    """Whether the task is done, in that many calls."""
+    return took.done and took.calls == calls
+
+
+def compare(first: Took, second: Took, third: Took) -> None:
+    """Print the table of before and after."""
+    heading("                      1. new   2. learned   saved   3. one step changed")
+    rows = (
+        ("tool calls", first.calls, second.calls, third.calls),
+        ("model calls", first.turns, second.turns, third.turns),
+        ("tokens", first.tokens, second.tokens, third.tokens),
+        ("seconds", round(first.seconds, 1), round(second.seconds, 1), round(third.seconds, 1)),
+    )
+    for name, before, after, changed in rows:
+        saved = HUNDRED - HUNDRED * after / before if before else 0.0
+        tell(f"  {name:<16}{before:>12,}{after:>13,}{saved:>7.0f} %{changed:>22,}")

@@ -1,0 +1,126 @@
+"""What a review wants to write, and the gates that it passes on its way: evidence, then origin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hermes_agent.core.messages import ToolCall
+from hermes_agent.learning.evidence import Checked, check, cited_in
+from hermes_agent.learning.sources import Sources, texts_of
+from hermes_agent.memory.whose import Target
+from hermes_agent.scanner.finding import Severity
+from hermes_agent.scanner.scan import scan
+from hermes_agent.store.learning.proposals import Why
+from hermes_agent.store.versions import Kind
+
+BECAUSE = "because"
+SKILL_WRITES = frozenset({"create", "edit", "patch", "delete", "write_file", "remove_file"})
+WORDS = ("content", "new_string", "description")
+"""The arguments whose words become part of what is learned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A call that writes. `call` is without `because`; `item` is the skill's name or the notes' file; `new` are the
+    words that it adds, `known` those that the item had before; `key` is the call's own."""
+
+    call: ToolCall
+    kind: Kind
+    action: str
+    item: str
+    new: str
+    cited: tuple[int, ...]
+    key: str
+    known: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """Nothing speaks against it; `checked` is what was found of what it names."""
+
+    checked: Checked = field(default_factory=Checked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """It goes back to the reviewer with these words; the second time it is refused."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """It may not be live: it waits for somebody, or in quarantine. `taint` says what of it is from where."""
+
+    why: Why
+    taint: str
+
+
+Verdict = Passed | Returned | Waits
+
+
+class Gate(Protocol):
+    """Judges a draft. The first gate that does not let it pass decides."""
+
+    async def judge(self, draft: Draft, sources: Sources) -> Verdict: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceGate:
+    """Commands, paths, hosts and tools must stand in the cited messages. `tools` are the names of all tools."""
+
+    tools: Collection[str] = ()
+
+    async def judge(self, draft: Draft, sources: Sources) -> Verdict:
+        """Pass with what was found, or return what was not."""
+        checked = check(draft.new, draft.known, draft.cited, sources, self.tools)
+        if not checked.missing:
+            return Passed(checked=checked)
+        named = ", ".join(f"{each.sort} `{each.text}`" for each in checked.missing[:8])
+        return Returned(reason=f"The cited messages do not hold: {named}. Leave it out, or cite the messages that do.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginGate:
+    """What was copied from outside, names a host that is known from there alone, or alarms the scanner waits in
+    quarantine."""
+
+    async def judge(self, draft: Draft, sources: Sources) -> Verdict:
+        """Pass, or wait."""
+        if copied := sources.copied(draft.new):
+            span = max(copied, key=lambda each: each.end - each.start)
+            words = " ".join(draft.new[span.start : span.end].split())
+            return Waits(why=Why.OUTSIDE, taint=f"copied from {copied[span]}: {words[:120]}")
+        if hosts := sources.strange_hosts(draft.new):
+            return Waits(why=Why.OUTSIDE, taint=f"known from outside alone: {', '.join(hosts[:5])}")
+        grave = [found for found in scan(draft.new) if found.severity is Severity.BLOCK]
+        if grave:
+            return Waits(why=Why.OUTSIDE, taint=f"the scanner is alarmed: {grave[0].what}")
+        return Passed()
+
+
+def draft_of(call: ToolCall, words: str, key: str) -> Draft | None:
+    """The draft that a call is; None where it only reads. `words` stand beside the call in the reply."""
+    arguments = {name: value for name, value in call.arguments.items() if name != BECAUSE}
+    bare = ToolCall(id=call.id, name=call.name, arguments=arguments, broken=call.broken)
+    action = str(arguments.get("action", ""))
+    if call.name == "memory":
+        item, action = _notes(arguments), action or ("operations" if arguments.get("operations") else "")
+        kind = Kind.MEMORY
+    else:
+        item, kind = str(arguments.get("name", "")), Kind.SKILL
+    if not action or (kind is Kind.SKILL and call.name != "skill_manage"):
+        return None
+    new = "\n\n".join(text for key_, text in texts_of(arguments) if key_ in WORDS)
+    return Draft(
+        call=bare, kind=kind, action=action, item=item, new=new, cited=cited_in(call.arguments, words), key=key
+    )
+
+
+def _notes(arguments: Mapping[str, Any]) -> str:
+    try:
+        return Target(str(arguments.get("target", ""))).file
+    except ValueError:
+        return ""

@@ -1,0 +1,209 @@
+"""What was learned, for the person: listed, shown, explained, taken back, approved, rejected, accounted for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import Entry, PrefixFrozen, Replied
+from hermes_agent.core.messages import ToolCall
+from hermes_agent.learning.account import Sum, together
+from hermes_agent.learning.evidence import evidence_of
+from hermes_agent.learning.proposing import Proposing, title_of, words_of
+from hermes_agent.learning.undoing import Undoing
+from hermes_agent.skills.versions import diff_of
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.jobs import Job, JobKind
+from hermes_agent.store.learning.proposals import Proposal, ProposalState
+from hermes_agent.store.versions import Author, Kind, Version, VersionState
+
+PROPOSED = re.compile(r"p(\d{1,12})")
+NUMBER = re.compile(r"v?(\d{1,12})")
+RECENT = 1_000
+NOTES = ("MEMORY.md", "USER.md")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """The ledger of what is learned, as a person uses it. A name is `12`, a version, or `p3`, something that waits."""
+
+    store: Store
+    clock: Clock
+    undoing: Undoing
+    proposing: Proposing
+
+    async def versions(self, limit: int) -> list[Version]:
+        """The newest changes."""
+        return await self.store.versions.list(limit=limit)
+
+    async def waiting(self) -> list[Proposal]:
+        """What waits, without what waited too long."""
+        await self.store.proposals.expire(self.clock.now())
+        return await self.store.proposals.waiting()
+
+    async def log(self, limit: int = 20) -> list[str]:
+        """What waits, then the newest changes, a line each."""
+        waits = [title_of(proposal) for proposal in await self.waiting()]
+        changes = [line_of(version) for version in await self.versions(limit)]
+        return [*waits, *changes] or ["Nothing was learned yet."]
+
+    async def show(self, name: str) -> str:
+        """One change or proposal whole: who, from what, what it cost, and the words."""
+        if proposal := await self._proposal(name):
+            return _proposed(proposal)
+        return _changed(await self._version(name))
+
+    async def diff(self, name: str) -> str:
+        """The difference that a change made, or the words that a proposal would write."""
+        if proposal := await self._proposal(name):
+            return words_of(proposal)
+        change = (await self._version(name)).change
+        return diff_of(change.item, change.before, change.after) or "Nothing differs."
+
+    async def undo(self, name: str, principal: str) -> str:
+        """Take a change back (empty: the newest that no person made). Raises `HermesError`."""
+        if PROPOSED.fullmatch(name):
+            raise HermesError(f"{name} is not live: `reject {name}` puts it away.")
+        version = await self.undoing.find(None) if not name else await self._version(name)
+        number = await self.undoing.undo(version, Author.OWNER, principal)
+        done = f"version {number}" if number else "nothing had to change"
+        return f"Version {version.id} of {version.change.item} is taken back ({done})."
+
+    async def approve(self, name: str) -> str:
+        """Apply what waits. Raises `HermesError` where it does not fit any more."""
+        proposal = await self._waits(name)
+        version = await self.proposing.apply(proposal, ProposalState.APPROVED)
+        done = f"version {version.id}; undo: learn undo {version.id}" if version else "nothing had to change"
+        return f"{proposal.name} is live ({done})."
+
+    async def reject(self, name: str) -> str:
+        """Put away what waits."""
+        proposal = await self._waits(name)
+        await self.proposing.end(proposal.id, ProposalState.REJECTED)
+        return f"{proposal.name} is rejected."
+
+    async def why(self, session: str, turn: int) -> list[str]:
+        """What that was learned a turn of a conversation went by: the notes of its prompt, and the skills loaded so
+        far. Turns count the model's replies. Raises `HermesError`."""
+        entries = await self.store.history.entries(session)
+        replies = [entry for entry in entries if isinstance(entry.event, Replied)]
+        if not 0 < turn <= len(replies):
+            raise HermesError(f"The conversation has {len(replies)} turns; there is no turn {turn}.")
+        seen = [entry for entry in entries if entry.number < replies[turn - 1].number]
+        frozen = next((entry.at for entry in seen if isinstance(entry.event, PrefixFrozen)), 0.0)
+        noted = [each for item in NOTES for each in await self._at(Kind.MEMORY, item, frozen)]
+        lines = [f"{line_of(each)} (in the prompt)" for each in noted]
+        for at, name in _loaded(seen):
+            found = await self._at(Kind.SKILL, f"{name}/SKILL.md", at)
+            lines.append(f"{line_of(found[0])} (loaded)" if found else f"skill {name}, which nothing here changed")
+        return lines or ["Nothing that was learned: no notes in its prompt, and no skill was loaded."]
+
+    async def stats(self, since: float = 0.0) -> list[str]:
+        """What learning used and brought, by kind of work."""
+        jobs = await self.store.learning.list(since=since, limit=10_000)
+        kinds = {kind: [job for job in jobs if job.kind is kind] for kind in JobKind}
+        lines = [f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if mine]
+        lines += [f"  {_job(job)}" for job in jobs[:10]]
+        lines += [f"in line: {sum(job.ended is None for job in jobs)}"] if jobs else []
+        return lines or ["No conversation was reviewed yet."]
+
+    async def _at(self, kind: Kind, item: str, at: float) -> list[Version]:
+        """The version of an item that was in force at a time."""
+        versions = await self.store.versions.list(kind, item, limit=RECENT)
+        return [each for each in versions if each.change.at <= at and each.state is VersionState.DONE][:1]
+
+    async def _version(self, name: str) -> Version:
+        found = NUMBER.fullmatch(name.strip())
+        if found is None:
+            raise HermesError(f"`{name}` is neither a version (12) nor something that waits (p3): see `learn log`.")
+        return await self.undoing.find(int(found[1]))
+
+    async def _proposal(self, name: str) -> Proposal | None:
+        found = PROPOSED.fullmatch(name.strip())
+        if found is None:
+            return None
+        proposal = await self.store.proposals.get(int(found[1]))
+        if proposal is None:
+            raise HermesError(f"Nothing waits, or waited, as {name}: see `learn log`.")
+        return proposal
+
+    async def _waits(self, name: str) -> Proposal:
+        proposal = await self._proposal(name)
+        if proposal is None:
+            raise HermesError(f"`{name}` does not wait: what waits is named like p3, see `learn log`.")
+        if proposal.ended is not None:
+            raise HermesError(f"{proposal.name} does not wait any more: it is {proposal.state.value}.")
+        return proposal
+
+
+def line_of(version: Version) -> str:
+    """A change in one line."""
+    change = version.change
+    source = f", from {change.session}" if change.session else ""
+    undoes = f" of {change.undoes}" if change.undoes else ""
+    return (
+        f"{version.id}  {_moment(change.at)}  {change.kind.value} {change.item.removesuffix('/SKILL.md')}: "
+        f"{change.action}{undoes} by {change.author.value}{source}"
+    )
+
+
+def _changed(version: Version) -> str:
+    change = version.change
+    evidence = evidence_of(change.evidence)
+    lines = [line_of(version)]
+    if change.session:
+        lines.append(f"Conversation {change.session}, events {change.first} to {change.last}.")
+    if evidence.review:
+        cited = ", ".join(f"#{number}" for number in evidence.messages) or "none in particular"
+        lines.append(f"Review {evidence.review} ({evidence.through} pass); messages: {cited}.")
+    lines += [f"From outside: {change.taint}."] if change.taint else []
+    lines += [f"Cost: US dollars {change.cost:.4f}."] if change.cost is not None else []
+    lines += [f"Note: {change.note}."] if change.note else []
+    return "\n".join([*lines, "", diff_of(change.item, change.before, change.after)])
+
+
+def _proposed(proposal: Proposal) -> str:
+    cited = ", ".join(f"#{number}" for number in evidence_of(proposal.evidence).messages) or "none in particular"
+    lines = [
+        title_of(proposal),
+        f"Conversation {proposal.session}, review {proposal.job}; messages: {cited}.",
+        f"It expires {_moment(proposal.expires)}." if proposal.ended is None else "",
+        "",
+        words_of(proposal),
+    ]
+    return "\n".join(line for place, line in enumerate(lines) if line or place > 2)
+
+
+def _loaded(entries: Sequence[Entry]) -> list[tuple[float, str]]:
+    """The skills that were loaded, with the time, each once."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        if isinstance(entry.event, Replied):
+            for call in entry.event.message.tool_calls:
+                found.update({name: entry.at for name in [_skill_of(call)] if name})
+    return [(at, name) for name, at in found.items()]
+
+
+def _skill_of(call: ToolCall) -> str:
+    return str(call.arguments.get("name", "")) if call.name == "skill_view" else ""
+
+
+def _sum(total: Sum) -> str:
+    price = f"US dollars {total.cost:.4f}" + (f" and {total.unpriced} of unknown price" if total.unpriced else "")
+    return (
+        f"{total.jobs} ended ({total.empty} kept nothing, {total.failed} failed), {total.calls} model calls, "
+        f"{total.input:,} tokens in ({total.cached_share:.0%} cached), {total.output:,} out, {price}; "
+        f"{total.kept} changes live, {total.waiting} put aside, {total.refused} calls refused"
+    )
+
+
+def _job(job: Job) -> str:
+    return f"{_moment(job.created)}  {job.kind.value} {job.id} of {job.session}: {job.state.value}. {job.account.note}"
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,158 @@
+"""What waits: put aside by a review, applied when the owner or other conversations want it, shown until it expires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.messages import ToolCall
+from hermes_agent.learning.drafts import Draft, Waits, draft_of
+from hermes_agent.learning.hands import Beside, Hands
+from hermes_agent.skills.undoing import rebased
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.jobs import Job
+from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.versions import Backing, Version
+
+DAY = 86_400.0
+ENDED = {
+    ProposalState.APPROVED: "the owner said yes",
+    ProposalState.RELEASED: "two other conversations bear it out",
+}
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool call as a proposal keeps it."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposing:
+    """Puts drafts aside and applies them. `hands_of` gives those of a conversation, as it was or as nobody's."""
+
+    store: Store
+    clock: Clock
+    hands_of: Callable[[Session], Hands]
+    days: int = 30
+
+    async def put(self, draft: Draft, waits: Waits, job: Job, evidence: str, base: bytes | None) -> int:
+        """Put a draft aside; its number."""
+        now = self.clock.now()
+        call = Call(name=draft.call.name, arguments=dict(draft.call.arguments))
+        proposal = Proposal(
+            why=waits.why,
+            kind=draft.kind,
+            item=draft.item,
+            action=draft.action,
+            call=msgspec.json.encode(call).decode(),
+            key=draft.key,
+            job=job.id,
+            session=job.session,
+            principal=job.principal,
+            first=job.first,
+            last=job.last,
+            evidence=evidence,
+            taint=waits.taint,
+            base=base,
+            at=now,
+            expires=now + self.days * DAY,
+        )
+        return await self.store.write(lambda tx: self.store.proposals.put(tx, proposal))
+
+    async def apply(self, proposal: Proposal, state: ProposalState) -> Version | None:
+        """Make the change, on top of what came since; the version that it became, None where nothing had to change.
+
+        Raises `HermesError` where it cannot be made; it waits on then."""
+        key = f"{proposal.key}.applied"
+        if proposal.state is ProposalState.INTENDED:  # A process died while it applied it.
+            await self.store.proposals.wait_on(proposal.id)
+        if not await self.store.proposals.intend(proposal.id):
+            raise HermesError(f"{proposal.name} does not wait any more ({proposal.state.value}).")
+        try:
+            await self._make(proposal, key, ENDED[state])
+        except HermesError:
+            await self.store.proposals.wait_on(proposal.id)
+            raise
+        version = await self.store.versions.by_key(key)
+        await self.end(proposal.id, state, version.id if version else None)
+        return version
+
+    async def end(self, number: int, state: ProposalState, version: int | None = None) -> bool:
+        """End a proposal; False where it was ended before."""
+        now = self.clock.now()
+
+        async def change(tx: Transaction) -> bool:
+            return await self.store.proposals.end(tx, number, state, now, version)
+
+        return await self.store.write(change)
+
+    async def _make(self, proposal: Proposal, key: str, note: str) -> None:
+        record = await self.store.sessions.get(proposal.session) or nobodys(proposal)
+        hands = self.hands_of(record)
+        backing = Backing(
+            first=proposal.first,
+            last=proposal.last,
+            evidence=proposal.evidence,
+            taint=proposal.taint or None,
+            note=f"{proposal.name}: {note}",
+            approved=True,
+        )
+        call = msgspec.json.decode(proposal.call, type=Call)
+        arguments = await self._on_top(proposal, call, hands)
+        tool = hands.tools(backing)[call.name]
+        tool.facts(arguments, record.workspace)
+        context = Beside(key=key, session=proposal.session, workspace=record.workspace, speaker=proposal.principal)
+        await tool.run(arguments, context)
+
+    async def _on_top(self, proposal: Proposal, call: Call, hands: Hands) -> Mapping[str, Any]:
+        """The arguments; a whole file that was made of another state is put on top of what is there now."""
+        draft = draft_of(ToolCall(id="", name=call.name, arguments=call.arguments), "", proposal.key)
+        if draft is None or proposal.action != "edit":
+            return call.arguments
+        whole = str(call.arguments.get("content", "")).encode()
+        joined = rebased(await hands.content(draft), proposal.base, whole)
+        return {**call.arguments, "content": (joined or whole).decode()}
+
+
+def nobodys(proposal: Proposal) -> Session:
+    """Stands for a conversation that is gone."""
+    return Session(
+        id=proposal.session,
+        principal=proposal.principal,
+        conversation="",
+        surface="",
+        created=proposal.at,
+        updated=proposal.at,
+    )
+
+
+def words_of(proposal: Proposal) -> str:
+    """What a proposal would write, as a person reads it."""
+    call = msgspec.json.decode(proposal.call, type=Call)
+    shown = {name: value for name, value in call.arguments.items() if name not in {"action", "name", "target"}}
+    lines = []
+    for name, value in shown.items():
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        lines.append(f"{name}: {text}" if "\n" not in text else f"{name}:\n{text}")
+    return "\n".join(lines)
+
+
+def title_of(proposal: Proposal) -> str:
+    """A proposal in one line: its name, what it would do, and why it waits."""
+    why = {
+        Why.ASKED: "waits for your yes",
+        Why.PROTECTED: "waits: it would change what a person wrote or pinned",
+        Why.MEMBER: "waits: somebody else's conversation taught it",
+        Why.OUTSIDE: f"in quarantine: {proposal.taint}",
+    }[proposal.why]
+    state = why if proposal.ended is None else proposal.state.value
+    return f"{proposal.name}  {proposal.kind.value} {proposal.item}: {proposal.action} ({state})"

@@ -1,0 +1,265 @@
+"""The jobs of learning: work that goes on beside conversations, in line until somebody does it under a lease."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import LostLease
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.learning.pace import Pace
+from hermes_agent.store.transaction import Engine, Row, Transaction, marks
+from hermes_agent.store.workers import Workers
+
+FIELDS = (
+    "id, kind, session, principal, what, first, last, state, attempts, created, ended, calls, input, cached, output, "
+    "cost, kept, waiting, refused, told, note"
+)
+QUEUE = (
+    "INSERT INTO learning_job (id, kind, session, principal, what, first, last, state, epoch, attempts, created, "
+    "calls, input, cached, output, kept, waiting, refused, told, note) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, 'queued', 0, 0, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9) ON CONFLICT (id) DO NOTHING"
+)
+# Whose worker is gone is nobody's: its row goes when it leaves, and is taken away when it died.
+FREE = "ended IS NULL AND (owner IS NULL OR owner NOT IN (SELECT id FROM worker))"
+READY = f"SELECT 1 FROM learning_job WHERE {FREE} LIMIT 1"
+CLAIM = (
+    "UPDATE learning_job SET owner = $1, epoch = epoch + 1, attempts = attempts + 1, state = 'running' WHERE id = "
+    f"(SELECT id FROM learning_job WHERE {FREE} AND kind IN ({{kinds}}) ORDER BY created, id LIMIT 1 "
+    f"FOR NO KEY UPDATE SKIP LOCKED) RETURNING epoch, {FIELDS}"
+)
+HELD = "SELECT 1 FROM learning_job WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL FOR NO KEY UPDATE"
+LET_GO = (
+    "UPDATE learning_job SET owner = NULL, state = 'queued', note = $4, attempts = attempts - $5 "
+    "WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
+)
+END = (
+    "UPDATE learning_job SET owner = NULL, state = $4, ended = $5, calls = $6, input = $7, cached = $8, output = $9, "
+    "cost = $10, kept = $11, waiting = $12, refused = $13, note = $14 "
+    "WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
+)
+GET = f"SELECT {FIELDS} FROM learning_job WHERE id = $1"
+LIST = (
+    f"SELECT {FIELDS} FROM learning_job WHERE (CAST($1 AS TEXT) = '' OR kind = $1) "
+    "AND (CAST($2 AS TEXT) = '' OR session = $2) AND created >= $3 ORDER BY created DESC, id DESC LIMIT $4"
+)
+UNTOLD = (
+    f"SELECT {FIELDS} FROM learning_job WHERE told = 0 AND ended IS NOT NULL AND session <> '' AND kept + waiting > 0 "
+    "ORDER BY created"
+)
+TOLD = "UPDATE learning_job SET told = 1 WHERE id = $1"
+MOST_ATTEMPTS = 3
+"""So often a job is begun; one that took so many processes along is given up."""
+
+
+class JobKind(StrEnum):
+    """`review` of a conversation, a pass of the `curator`, `retract` of what a deleted conversation alone supported."""
+
+    REVIEW = "review"
+    CURATOR = "curator"
+    RETRACT = "retract"
+
+
+class JobState(StrEnum):
+    """Where a job stands; the last three are ends."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a job used (tokens, US dollars; None where a price is unknown) and what came of it: changes `kept`, those
+    `waiting` for somebody, calls `refused`; `note` is its last word."""
+
+    calls: int = 0
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    cost: float | None = 0.0
+    kept: int = 0
+    waiting: int = 0
+    refused: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job. `what` are the subjects joined by `+` (`skills+memory`); `first` and `last` number the events of `session`
+    that it is about; `account` is whole once it has ended."""
+
+    id: str
+    kind: JobKind
+    session: str
+    principal: str
+    what: str
+    first: int
+    last: int
+    created: float
+    state: JobState = JobState.QUEUED
+    attempts: int = 0
+    ended: float | None = None
+    account: Account = Account()
+    told: bool = False
+
+    @property
+    def subjects(self) -> frozenset[str]:
+        """What it is about, one by one."""
+        return frozenset(filter(None, self.what.split("+")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The right to work on a job, until another worker is given a higher `epoch`."""
+
+    job: Job
+    worker: str
+    epoch: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it is not begun again after this."""
+        return self.job.attempts >= MOST_ATTEMPTS
+
+
+class Learning:
+    """Jobs. A review that ends says what it brought to the `pace`."""
+
+    def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
+        self._engine, self._clock, self._workers, self._pace = engine, clock, workers, pace
+
+    async def queue(self, tx: Transaction, job: Job) -> None:
+        """Put a job in line; one of that id stays as it is."""
+        span = (job.first, job.last, job.created, storable(job.account.note))
+        await tx.run(QUEUE, job.id, job.kind.value, job.session, job.principal, job.what, *span)
+
+    async def ready(self, tx: Transaction) -> bool:
+        """Whether a job waits for somebody."""
+        return await tx.row(READY) is not None
+
+    async def claim(self, kinds: Sequence[JobKind] = tuple(JobKind)) -> Claim | None:
+        """The job that waited longest, also one whose worker died; None where there is none. What was begun too often
+        is ended as failed."""
+        await self._workers.freshen()
+        await self._workers.reap()
+        sql = CLAIM.format(kinds=marks(len(kinds), 2))
+
+        async def change(tx: Transaction) -> Row | None:
+            return await tx.row(sql, self._workers.id, *(kind.value for kind in kinds))
+
+        while (row := await self._engine.write(change)) is not None:
+            claim = Claim(job=_job(row[1:]), worker=self._workers.id, epoch=int(row[0]))
+            if claim.job.attempts <= MOST_ATTEMPTS:
+                return claim
+            await self.end(claim, JobState.FAILED, Account(cost=None, note="Given up: the program died in it again."))
+        return None
+
+    async def fence(self, tx: Transaction, claim: Claim) -> None:
+        """Raise `LostLease` unless the job is still this claim's; it stays so until the transaction ends."""
+        if not await tx.holds(HELD, claim.job.id, claim.worker, claim.epoch):
+            raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
+
+    async def check(self, claim: Claim) -> None:
+        """Tell the others that this worker lives, and raise `LostLease` where the job is not its any more."""
+        await self._workers.freshen()
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(HELD.removesuffix(" FOR NO KEY UPDATE"), claim.job.id, claim.worker, claim.epoch)
+
+        if await self._engine.read(query) is None:
+            raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
+
+    async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:
+        """Put the job back in line. It counts as an attempt where it failed, not where this process leaves."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(LET_GO, claim.job.id, claim.worker, claim.epoch, storable(note), 0 if counts else 1)
+
+        await self._engine.write(change)
+
+    async def end(self, claim: Claim, state: JobState, account: Account) -> None:
+        """End the job with what it used; of a review, the pace follows from what it brought. A job that is not this
+        claim's any more stays as it is."""
+        used = (account.calls, account.input, account.cached, account.output, account.cost)
+        came = (account.kept, account.waiting, account.refused, storable(account.note))
+        now, job = self._clock.now(), claim.job
+
+        async def change(tx: Transaction) -> None:
+            ended = await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came)
+            if ended and state is JobState.DONE and job.kind is JobKind.REVIEW:
+                for what in sorted(job.subjects):
+                    await self._pace.note(tx, job.principal, what, empty=not account.kept + account.waiting)
+
+        await self._engine.write(change)
+
+    async def get(self, job: str) -> Job | None:
+        """The job of that id."""
+        row = await self._row(GET, job)
+        return None if row is None else _job(row)
+
+    async def untold(self) -> list[Job]:
+        """The jobs that brought something of which their conversation was not told."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(UNTOLD)
+
+        return [_job(row) for row in await self._engine.read(query)]
+
+    async def told(self, job: str) -> None:
+        """The conversation was told."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(TOLD, job)
+
+        await self._engine.write(change)
+
+    async def list(
+        self, kind: JobKind | None = None, session: str = "", *, since: float = 0.0, limit: int = 100
+    ) -> list[Job]:
+        """Jobs, the newest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(LIST, kind.value if kind else "", session, since, limit)
+
+        return [_job(row) for row in await self._engine.read(query)]
+
+    async def _row(self, sql: str, key: str) -> Row | None:
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(sql, key)
+
+        return await self._engine.read(query)
+
+
+def _job(row: Row) -> Job:
+    number, kind, session, principal, what, first, last, state, attempts, created, ended, *rest = row
+    calls, tokens_in, cached, tokens_out, cost, kept, waiting, refused, told, note = rest
+    return Job(
+        id=number,
+        kind=JobKind(kind),
+        session=session,
+        principal=principal,
+        what=what,
+        first=first,
+        last=last,
+        created=created,
+        state=JobState(state),
+        attempts=attempts,
+        ended=ended,
+        told=bool(told),
+        account=Account(
+            calls=calls,
+            input=tokens_in,
+            cached=cached,
+            output=tokens_out,
+            cost=cost,
+            kept=kept,
+            waiting=waiting,
+            refused=refused,
+            note=note,
+        ),
+    )

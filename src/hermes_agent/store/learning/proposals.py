@@ -1,0 +1,201 @@
+"""What would be learned and waits: for the owner's yes, or in quarantine; and the conversations that bear it out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.versions import Kind
+
+FIELDS = (
+    "why, state, kind, item, action, call, key, job, session, principal, first, last, evidence, taint, base, at, "
+    "expires, ended, version"
+)
+PUT = (
+    f"INSERT INTO learning_proposal ({FIELDS}) VALUES ($1, 'waiting', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+    "$13, $14, $15, $16, NULL, NULL) ON CONFLICT (key) DO NOTHING RETURNING id"
+)
+BY_KEY = "SELECT id FROM learning_proposal WHERE key = $1"
+GET = f"SELECT id, {FIELDS} FROM learning_proposal WHERE id = $1"
+WAITING = (
+    f"SELECT id, {FIELDS} FROM learning_proposal WHERE ended IS NULL AND (CAST($1 AS TEXT) = '' OR why = $1) "
+    "ORDER BY id"
+)
+LIST = f"SELECT id, {FIELDS} FROM learning_proposal WHERE id < $1 ORDER BY id DESC LIMIT $2"
+END = "UPDATE learning_proposal SET state = $2, ended = $3, version = $4 WHERE id = $1 AND ended IS NULL"
+INTEND = "UPDATE learning_proposal SET state = 'intended' WHERE id = $1 AND ended IS NULL AND state = 'waiting'"
+EXPIRE = (
+    "UPDATE learning_proposal SET state = 'expired', ended = $1 WHERE ended IS NULL AND expires <= $1 "
+    "AND state = 'waiting'"
+)
+SUPPORT = "INSERT INTO learning_support (item, session, at) VALUES ($1, $2, $3) ON CONFLICT (item, session) DO NOTHING"
+SUPPORTERS = "SELECT session FROM learning_support WHERE item = $1 ORDER BY at, session"
+LAST_ID = 2**62
+
+
+class Why(StrEnum):
+    """Why it waits: the owner wants to be `asked`, it is `protected` (a person wrote or pinned what it would change),
+    it comes from a `member`'s conversation, or from `outside` text: then it is in quarantine."""
+
+    ASKED = "asked"
+    PROTECTED = "protected"
+    MEMBER = "member"
+    OUTSIDE = "outside"
+
+
+class ProposalState(StrEnum):
+    """`intended` while it is being applied; `approved` by the owner, `released` by other conversations."""
+
+    WAITING = "waiting"
+    INTENDED = "intended"
+    APPROVED = "approved"
+    RELEASED = "released"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    RETRACTED = "retracted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A change that waits. `call` is the tool call as JSON (`{"name", "arguments"}`), `base` the file that it was made
+    for (None: none, or not of one file), `evidence` JSON (see `learning.evidence`), `taint` says what of it comes from
+    where; `version` is what it became."""
+
+    why: Why
+    kind: Kind
+    item: str
+    action: str
+    call: str
+    key: str
+    job: str
+    session: str
+    principal: str
+    first: int
+    last: int
+    evidence: str
+    taint: str
+    at: float
+    expires: float
+    base: bytes | None = None
+    id: int = 0
+    state: ProposalState = ProposalState.WAITING
+    ended: float | None = None
+    version: int | None = None
+
+    @property
+    def name(self) -> str:
+        """How people and `learning_support` name it."""
+        return f"p{self.id}"
+
+
+class Proposals:
+    """Proposals are written once and ended once; none is removed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def put(self, tx: Transaction, proposal: Proposal) -> int:
+        """Keep it; its number, that of the earlier one where one of that key is there."""
+        what = (proposal.why.value, proposal.kind.value, storable(proposal.item), proposal.action)
+        whose = (proposal.job, proposal.session, storable(proposal.principal), proposal.first, proposal.last)
+        more = (proposal.evidence, storable(proposal.taint), proposal.base, proposal.at, proposal.expires)
+        row = await tx.row(PUT, *what, proposal.call, proposal.key, *whose, *more)
+        row = row or await tx.row(BY_KEY, proposal.key)
+        assert row is not None
+        return int(row[0])
+
+    async def get(self, number: int) -> Proposal | None:
+        """The proposal of that number."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(GET, number)
+
+        row = await self._engine.read(query)
+        return None if row is None else _proposal(row)
+
+    async def waiting(self, why: Why | None = None) -> list[Proposal]:
+        """What waits, the oldest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(WAITING, why.value if why else "")
+
+        return [_proposal(row) for row in await self._engine.read(query)]
+
+    async def list(self, *, limit: int = 50, before: int = LAST_ID) -> list[Proposal]:
+        """All that ever were, the newest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(LIST, before, limit)
+
+        return [_proposal(row) for row in await self._engine.read(query)]
+
+    async def intend(self, number: int) -> bool:
+        """It is about to be applied; False where somebody else ended it or is at it."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(INTEND, number)
+
+        return await self._engine.write(change) > 0
+
+    async def end(
+        self, tx: Transaction, number: int, state: ProposalState, at: float, version: int | None = None
+    ) -> bool:
+        """End it; False where it was ended before."""
+        return await tx.run(END, number, state.value, at, version) > 0
+
+    async def wait_on(self, number: int) -> None:
+        """It could not be applied, and waits on."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run("UPDATE learning_proposal SET state = 'waiting' WHERE id = $1 AND state = 'intended'", number)
+
+        await self._engine.write(change)
+
+    async def expire(self, now: float) -> int:
+        """End what waited too long; how many there were."""
+
+        async def change(tx: Transaction) -> int:
+            return await tx.run(EXPIRE, now)
+
+        return await self._engine.write(change)
+
+    async def support(self, tx: Transaction, item: str, session: str, at: float) -> None:
+        """A conversation bears an item out."""
+        await tx.run(SUPPORT, item, session, at)
+
+    async def supporters(self, item: str) -> tuple[str, ...]:
+        """The conversations that bear it out, the first first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(SUPPORTERS, item)
+
+        return tuple(row[0] for row in await self._engine.read(query))
+
+
+def _proposal(row: Row) -> Proposal:
+    number, why, state, kind, item, action, call, key, job, session, principal, first, last, *rest = row
+    evidence, taint, base, at, expires, ended, version = rest
+    return Proposal(
+        id=number,
+        why=Why(why),
+        state=ProposalState(state),
+        kind=Kind(kind),
+        item=item,
+        action=action,
+        call=call,
+        key=key,
+        job=job,
+        session=session,
+        principal=principal,
+        first=first,
+        last=last,
+        evidence=evidence,
+        taint=taint,
+        base=None if base is None else bytes(base),
+        at=at,
+        expires=expires,
+        ended=ended,
+        version=version,
+    )

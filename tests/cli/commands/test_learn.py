@@ -1,0 +1,13 @@
+"""`hermes learn` on an empty home; the rest is tested in tests/learning/test_learned.py."""
+
+import json
+from pathlib import Path
+
+from hermes_agent.cli.commands.learn import learn
+from tests.cli.shell import typed
+
+
+def test_a_new_home_has_learned_nothing(tmp_path: Path):
+    assert set(learn.commands) >= {"log", "show", "diff", "undo", "why", "approve", "reject", "stats", "review"}
+    assert typed(tmp_path / "home", "learn", "log").out == "Nothing was learned yet.\n"
+    assert json.loads(typed(tmp_path / "home", "learn", "log", "--json").out) == []
