@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.openapi import description
-from hermes_agent.api.serve import serve, standing_by
+from hermes_agent.api.serve import serve, servers, standing_by
 from hermes_agent.api.server import ENDPOINTS, Listening, listening
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError
@@ -95,6 +95,12 @@ async def test_the_process_says_where_it_answers_and_ends_when_told(tmp_path):
     await serve(home, load(home, Settings), open_secrets(home), say, until_told=told.wait)
 
     assert said[0].startswith("The API answers at http://127.0.0.1:")
+
+
+async def test_without_keys_and_webhooks_nothing_listens(tmp_path):
+    said: list[str] = []
+    async with served(tmp_path, counting) as server, servers(server.runtime, None, said.append):
+        assert said == []
 
 
 async def test_a_broken_config_is_told_of_and_the_last_good_one_served(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.decks.deck import Playing
-from hermes_agent.app.floor import KEPT_VIEWS, Floor
+from hermes_agent.app.floor import KEPT_VIEWS, Floor, keep
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.events import MessageTaken, Outcome
 from hermes_agent.core.ids import RandomIds
@@ -146,6 +146,6 @@ async def test_only_the_last_few_views_are_kept(tmp_path):
     async with House(tmp_path, ScriptedModel(lambda _: Say("Hello."))).open() as house:
         floor = house.hermes._floor
         for number in range(KEPT_VIEWS + 2):
-            floor._keep(Session(id=str(number)))
+            keep(floor._views, Session(id=str(number)))
 
         assert list(floor._views) == [str(number) for number in range(2, KEPT_VIEWS + 2)]

@@ -15,6 +15,7 @@ from tests.architecture.source import PACKAGE, ROOT, Source, names_used, source,
 # Files, or whole folders, whose tests stand elsewhere, and where.
 ELSEWHERE: dict[str, str] = {
     "providers/dialects": "tests/contracts/test_dialects.py",  # one suite over the table
+    "gateway/channels": "tests/contracts/test_channels.py",  # one suite over the table
     "memory/backends": "tests/contracts/test_memory_backends.py",  # the same, and one that has tests of its own too
     "store/postgres": "tests/store",  # each test of the store runs over both databases
     "store/sqlite": "tests/store",

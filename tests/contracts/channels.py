@@ -12,6 +12,7 @@ from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
 from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
+from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
@@ -19,6 +20,7 @@ from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
 from hermes_agent.testing.doubles.slack import slack_platform
+from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +88,17 @@ async def discord(folder: Path) -> AsyncIterator[Stage]:
         await given.http.close()
 
 
+@asynccontextmanager
+async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
+    async with telegram() as double:
+        made = needs(folder, {"api_url": double.url}, TOKEN)
+        yield Stage(kind=TELEGRAM, channel=TELEGRAM.make(made), double=double)
+        await made.http.close()
+
+
 MAKERS: dict[str, Maker] = {
     "discord": discord,
+    "telegram": on_telegram,
     "email": email,
     "slack": slack,
     "fake": fake(ABILITIES),

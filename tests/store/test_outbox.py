@@ -242,6 +242,8 @@ async def test_a_draft_of_an_interrupted_run_is_taken_up(store: Store):
 
     assert again is not None
     assert again.pieces == SHOWN
+    assert await store.outbox.open(letter()) is None
+    await store.outbox.settle(again, SlotState.SENT, SHOWN)
 
 
 async def test_a_draft_whose_outcome_is_open_is_not_begun_again(store: Store):
@@ -249,6 +251,7 @@ async def test_a_draft_whose_outcome_is_open_is_not_begun_again(store: Store):
     assert draft is not None
     await store.outbox.settle(draft, SlotState.UNSURE, (), error="cut")
 
+    assert await store.outbox.open(letter()) is None
     await put(store, letter("k2", chat="2"))
 
     assert (found := await store.outbox.find("k1")) is not None
@@ -260,6 +263,26 @@ async def test_no_draft_is_shown_over_a_reply(store: Store):
     await put(store, letter())
 
     assert await store.outbox.open(letter()) is None
+
+
+async def test_an_answered_question_shows_the_answer_and_no_buttons(store: Store):
+    to = Conversation(platform="telegram", chat="1")
+    content = Content(text="May I?", buttons=(Button(label="Yes", value="once"),), question="q1")
+    await put(store, Letter(key="q", to=to, content=content))
+    await store.outbox.settle(await claimed(store), SlotState.SENT, SHOWN)
+
+    assert await store.write(lambda tx: store.outbox.answered(tx, "q", "-> once"))
+    assert not await store.write(lambda tx: store.outbox.answered(tx, "none", "", wake=False))
+
+    slot = await claimed(store)
+    assert slot.content == Content(text="May I?\n\n-> once")
+    await store.write(lambda tx: store.outbox.answered(tx, "q", "", wake=False))
+
+
+async def test_a_letter_may_be_put_without_waking_anybody(store: Store):
+    await store.write(lambda tx: store.outbox.put(tx, letter(), wake=False))
+
+    assert (await claimed(store)).key == "k1"
 
 
 async def test_a_slot_is_found_by_its_id(store: Store):

@@ -39,6 +39,10 @@ class Batch:
     durable: bool = False
 
 
+Beside = Callable[[Sequence[Entry]], Sequence[Change]]
+"""What else belongs into the commit of these entries."""
+
+
 class Journal:
     """Commits what happens in one run.
 
@@ -71,6 +75,7 @@ class Journal:
         self._timer: asyncio.TimerHandle | None = None
         self._failure: StoreError | None = None
         self._shown = 0
+        self.beside: Beside | None = None
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
         """Write the events, and what belongs to them; when this returns they are committed, like everything that was
@@ -167,6 +172,8 @@ class Journal:
     async def _write(self, batches: list[Batch]) -> None:
         entries = [entry for batch in batches for entry in batch.entries]
         changes = [change for batch in batches for change in batch.changes]
+        if self.beside is not None:
+            changes += self.beside(entries)
 
         async def write(tx: Transaction) -> None:
             await self._store.history.append(tx, self._lease, entries)

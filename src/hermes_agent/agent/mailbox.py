@@ -89,6 +89,11 @@ class Mailbox:
         return bool(self._taken)
 
     @property
+    def last_taken(self) -> int:
+        """The row of the last message that this run took; 0 where it took none."""
+        return self._taken[-1] if self._taken else 0
+
+    @property
     def has_mail(self) -> bool:
         """Whether there may be mail that was not taken."""
         return self._gate.may_have(self._left or self._rung.is_set())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.server import api_server, webhook_server
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
@@ -32,16 +33,25 @@ async def serve(
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
-        async with AsyncExitStack() as closing:
-            figures = Figures()
+        async with servers(runtime, keys, say):
+            await until_told()
+
+
+@asynccontextmanager
+async def servers(runtime: Runtime, keys: Keys | None, say: Callable[[str], None]) -> AsyncIterator[None]:
+    """The API of a system for whoever has one of the keys (None: no API), and its webhooks where they are enabled,
+    until the block ends; its runs and their hooks are the system's. Raises `ConfigError`."""
+    figures = Figures()
+    async with AsyncExitStack() as closing:
+        if keys is not None:
             place = await closing.enter_async_context(api_server(runtime, keys, figures))
             say(f"The API answers at {place.url}/v1")
-            if runtime.settings.webhooks.enabled:
-                place = await closing.enter_async_context(webhook_server(runtime, figures))
-                say(f"Webhooks are taken at {place.url}/webhooks")
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": place.url})
-            await until_told()
+        if runtime.settings.webhooks.enabled:
+            place = await closing.enter_async_context(webhook_server(runtime, figures))
+            say(f"Webhooks are taken at {place.url}/webhooks")
+        yield
 
 
 def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:

@@ -70,11 +70,18 @@ class Bus:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
         self._read_log = read_log
         self._is_here = is_here
+        self._listeners: list[Callable[[Seen], None]] = []
         self._room = room
         self._glance = glance
 
+    def overhear(self, listener: Callable[[Seen], None]) -> None:
+        """Have every event of every session of this process told to `listener` from now on, which must not wait."""
+        self._listeners.append(listener)
+
     def publish(self, seen: Seen) -> None:
         """Show an event to the session's readers; never waits."""
+        for listener in self._listeners:
+            listener(seen)
         for reader in self._readers.get(seen.session, ()):
             reader.offer(seen)
 

@@ -16,13 +16,17 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
+from hermes_agent.app.service.keeping import Keeping, refuse
+from hermes_agent.app.service.posting import Posting
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.events import RunEnded
+from hermes_agent.core.events import Asked, RunEnded, Seen
+from hermes_agent.core.ids import Ids
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.workers import Workers
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +34,9 @@ APOLOGY = "Something in this program broke; logs/hermes.log has the details. Not
 
 SHORTEST_PAUSE = 0.01
 """Seconds; a lane that says "ready" and cannot be claimed is not asked about without end."""
+
+STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
+"""Seconds between two tries where the store fails, doubling."""
 
 KEPT_VIEWS = 4
 """Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
@@ -50,13 +57,34 @@ class Running:
     ended: asyncio.Event
     task: asyncio.Task[None] | None = None
 
+    @property
+    def waits(self) -> bool:
+        """Whether a person is asked something."""
+        return len(self.journal.session.asked) > len(self.journal.session.answers)
+
+    @property
+    def question(self) -> str:
+        """The id of what the person is asked; empty where nothing is."""
+        view = self.journal.session
+        return next((each for each in view.asked if each not in view.answers), "") if self.waits else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
+    for a person does not count; what runs say through the outbox; and who is told of each run that has ended."""
+
+    most: int | None = None
+    posting: Posting | None = None
+    afterwards: Afterwards | None = None
+
 
 class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue. Of sessions at rest only the last few are held in memory. `afterwards` is told of
-    each run that has ended.
+    otherwise every lane of the queue, as `service` says. Of sessions at rest only the last few are held in memory.
+    `keeping` is what is held beside runs.
     """
 
     def __init__(
@@ -67,19 +95,24 @@ class Floor:
         deck: Deck,
         queue: str,
         own_only: bool,
-        afterwards: Afterwards | None = None,
+        service: Service | None = None,
     ) -> None:
+        self._service = service or Service()
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
         self._build = build
         self._deck = deck
-        self._afterwards = afterwards
         self._own: set[str] | None = set() if own_only else None
+        self._full = self._resting = False
+        self.keeping = Keeping(store, self.look)
+        self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
         self._views: OrderedDict[str, Session] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
+        if self._service.most is not None:
+            self.bus.overhear(self._notice)
 
     def runs(self, session: str) -> bool:
         """Whether a run of this session is under way here."""
@@ -107,6 +140,16 @@ class Floor:
         if self._worker is None or self._worker.done():
             self._worker = spawn(self._work(), name="worker")
 
+    def heed(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called at each ring from outside: somebody changed something that this process may wait
+        for."""
+        self._heeding.append(listener)
+
+    def question(self, session: str) -> str:
+        """The id of the question that the session's run in this process waits with; empty where there is none."""
+        running = self._running.get(session)
+        return running.question if running else ""
+
     async def idle(self) -> None:
         """Return when the runs that are under way here have ended."""
         for running in list(self._running.values()):
@@ -120,6 +163,12 @@ class Floor:
     def journal(self, lease: Lease, view: Session) -> Journal:
         """The journal of a session under a lease, for a command."""
         return Journal(self._store, lease, view, clock=self._deck.clock, show=self.bus.publish, spawn=spawn)
+
+    async def rest(self) -> None:
+        """Claim nothing more, and return when no run is under way but those that wait for a person."""
+        self._resting = True
+        while tasks := [each.task for each in self._running.values() if each.task and not each.waits]:
+            await asyncio.wait(tasks)
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
@@ -136,37 +185,56 @@ class Floor:
                 await running.journal.settled()
 
     async def _work(self) -> None:
-        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told."""
-        try:
-            await self._serve()
-        except StoreError as error:
-            log.exception("the store failed")
-            for session in self._own or self._running:
-                self.bus.fail(session, error)
+        """Claim what is ready, start it, sleep until somebody rings; where the store fails, whoever watches is told,
+        and who works on all of the queue tries again."""
+        pause = STORE_PAUSE
+        while True:
+            began = self._deck.clock.monotonic()
+            try:
+                await self._serve()
+            except StoreError as error:
+                log.exception("the store failed")
+                for session in self._own or self._running:
+                    self.bus.fail(session, error)
+            if self._own is not None:
+                return
+            lasted = self._deck.clock.monotonic() - began
+            pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
+            await self._deck.clock.sleep(pause)
 
     async def _serve(self) -> None:
         while True:
             self._wanted.clear()
-            pause = await self._store.workers.tend(self._running.keys())
-            while (lease := await self._claim()) is not None:
+            pause = await self._store.workers.tend(self._running.keys() | self.keeping.names)
+            while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
             next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
-            if await self._rung(pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE))):
+            if await rung(
+                self._store.workers,
+                self._wanted,
+                pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE)),
+            ):
                 await self._heed()
 
-    async def _rung(self, seconds: float) -> bool:
-        """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
-        async with asyncio.TaskGroup() as group:
-            outside = group.create_task(self._store.workers.wait(seconds))
-            inside = group.create_task(self._wanted.wait())
-            await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
-            rung = outside.done() and outside.result()
-            outside.cancel()
-            inside.cancel()
-        return rung
+    def _has_room(self) -> bool:
+        """Whether one more run may be under way here."""
+        if self._resting:
+            return False
+        if self._service.most is None or len(self._running) < self._service.most:
+            self._full = False
+        else:
+            self._full = sum(not running.waits for running in self._running.values()) >= self._service.most
+        return not self._full
+
+    def _notice(self, seen: Seen) -> None:
+        """A run that begins to wait for a person makes room for another one."""
+        if self._full and isinstance(seen.event, Asked):
+            self.look()
 
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
+        for listener in self._heeding:
+            listener()
         for running in self._running.values():
             running.journal.mailbox.ring()
         for session in await self._store.lanes.stops():
@@ -210,26 +278,19 @@ class Floor:
             log.warning("session %s was taken over by another process", lane)
         except StoreError as error:
             log.exception("session %s cannot be written", lane)
-            await self._give_back(running.lease, str(error))
+            await give_back(self._store, running.lease, str(error))
             self.bus.fail(lane, error)
         except Exception as error:
             log.exception("session %s: the run could not be ended", lane)
-            await self._give_back(running.lease, f"{type(error).__name__}: {error}")
+            await give_back(self._store, running.lease, f"{type(error).__name__}: {error}")
             self.bus.fail(lane, HermesError(APOLOGY))
         finally:
             del self._running[lane]
             running.ended.set()
+        if not running.journal.mailbox.released or self._full:
+            self.look()
         if running.journal.mailbox.released:
             await self._rest(lane)
-        else:
-            self.look()
-
-    async def _give_back(self, lease: Lease, error: str) -> None:
-        """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
-        try:
-            await self._store.lanes.release(lease, error=error)
-        except StoreError:
-            self._store.workers.look_again()
 
     async def _rest(self, lane: str) -> None:
         """Think no more of a session that is done, unless mail came while its run was ending."""
@@ -248,34 +309,67 @@ class Floor:
         view, journal = running.journal.session, running.journal
         record = await self._store.sessions.get(view.id)
         if record is None:
-            raise UnknownSession(f"There is no session {view.id}.")
+            log.warning("mail is refused: there is no session %s", view.id)
+            unknown = UnknownSession(f"There is no session {view.id}.")
+            await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
+            self.bus.fail(view.id, unknown)
+            return
+        if self._service.posting is not None:
+            journal.beside = self._service.posting.of(record, journal.mailbox)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id, view.number))
         while not journal.mailbox.released:
-            # Boundary: one conversation.
-            try:
-                if running.lease.poison:
-                    raise HermesError(running.lease.poison)
-                ended = await run(await self._build(record, journal), view, journal, running.switch)
-            except StoreError:
-                raise
-            except Exception as error:
-                if not isinstance(error, HermesError):
-                    log.exception("session %s: the run failed", view.id)
-                    error = HermesError(APOLOGY)
-                ended = await give_up(view, journal, self._deck.own(view.id).ids, error)
+            ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
-            if self._afterwards is not None:
-                self._afterwards(record, view, ended)
+            if self._service.afterwards is not None:
+                self._service.afterwards(record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return
             running.switch = StopSwitch()
             journal.mailbox.next_run()
-        self._keep(view)
+        keep(self._views, view)
 
-    def _keep(self, view: Session) -> None:
-        """Keep the view of a session whose log has all that is in it."""
-        self._views[view.id] = view
-        if len(self._views) > KEPT_VIEWS:
-            self._views.popitem(last=False)
+
+def keep(views: OrderedDict[str, Session], view: Session) -> None:
+    """Keep the view of a session whose log has all that is in it."""
+    views[view.id] = view
+    if len(views) > KEPT_VIEWS:
+        views.popitem(last=False)
+
+
+async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
+    """A run from its beginning to its end, which is told also where it could not begin. Raises `StoreError`."""
+    view, journal = running.journal.session, running.journal
+    # Boundary: one conversation.
+    try:
+        if running.lease.poison:
+            raise HermesError(running.lease.poison)
+        return await run(await build(record, journal), view, journal, running.switch)
+    except StoreError:
+        raise
+    except Exception as error:
+        if not isinstance(error, HermesError):
+            log.exception("session %s: the run failed", view.id)
+            error = HermesError(APOLOGY)
+        return await give_up(view, journal, ids, error)
+
+
+async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
+    """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
+    async with asyncio.TaskGroup() as group:
+        outside = group.create_task(workers.wait(seconds))
+        inside = group.create_task(wanted.wait())
+        await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
+        heard = outside.done() and outside.result()
+        outside.cancel()
+        inside.cancel()
+    return heard
+
+
+async def give_back(store: Store, lease: Lease, error: str) -> None:
+    """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
+    try:
+        await store.lanes.release(lease, error=error)
+    except StoreError:
+        store.workers.look_again()

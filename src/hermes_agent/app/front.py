@@ -12,7 +12,7 @@ from hermes_agent.agent.loop import loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
-from hermes_agent.app.floor import Afterwards, BuildAgent, Floor
+from hermes_agent.app.floor import BuildAgent, Floor, Service
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
@@ -44,7 +44,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     """One agent on one store.
 
     `queue` names the lanes that this process works on: a surface with a person in front of it works on its own sessions
-    alone (`own_only`), a gateway or worker on every lane of its queue. `afterwards` is told of each run that has ended,
+    alone (`own_only`), a gateway or worker on every lane of its queue, as `service` says. `floor` has the runs;
     `receive` is asked about each message.
     """
 
@@ -56,12 +56,14 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         deck: Deck,
         queue: str = "cli",
         own_only: bool = True,
-        afterwards: Afterwards | None = None,
+        service: Service | None = None,
     ) -> None:
         self.store = store
         self.receive: Receive | None = None
         self._deck = deck
-        self._floor = Floor(store=store, build=build, deck=deck, queue=queue, own_only=own_only, afterwards=afterwards)
+        self.floor = self._floor = Floor(
+            store=store, build=build, deck=deck, queue=queue, own_only=own_only, service=service
+        )
         if not own_only:
             self._floor.look()  # What waits in the queue is worked on, also before anybody says anything here.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
 from functools import cached_property, partial
@@ -23,8 +23,10 @@ from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.models.answering import Answerer, Answering
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.options import Options as Options
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.people import People, keep_met
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Means, Toolkit
@@ -35,7 +37,6 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
-from hermes_agent.core.tool import Tool
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -49,13 +50,11 @@ from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of, standing_here
+from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
 
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
     from hermes_agent.app.outside import Outside
-    from hermes_agent.providers.cassette.playing import Player
-    from hermes_agent.providers.cassette.recording import Recorder
 
 HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
 OUTSIDE = "hermes_agent.app.outside:Outside"
@@ -64,32 +63,6 @@ TAPES = "hermes_agent.app.decks.tapes:inserted"
 PROCESS = "hermes_agent.providers.cassette.lines:Process"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How one process uses the system.
-
-    `model` replaces the configured one. `queue` and `own_only` say whose messages it works on (see `Hermes`).
-    `attended` says whether a person is there to answer questions. `toolsets` and `capabilities` narrow what the agent
-    has (None: all of it); `extra_tools` are added. `tape` records the process, or is what it replays. `standing` says
-    what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
-    owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
-    `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
-    """
-
-    model: str = ""
-    queue: str = "cli"
-    own_only: bool = True
-    attended: bool = True
-    channel: str = "terminal"
-    toolsets: tuple[str, ...] | None = None
-    capabilities: tuple[str, ...] | None = None
-    extra_tools: Sequence[Tool] = ()
-    tape: Recorder | Player | None = None
-    standing: StandingOf = standing_here
-    titles: bool = False
-    reviews: bool = False
 
 
 @asynccontextmanager
@@ -106,19 +79,23 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         clock, ids, http = SystemClock(), RandomIds(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
+        people = options.people or People(loaded.value.gateway.channels)
         means = Means(
             secret=secrets.get,
             redact=secrets.redact,
             mask=secrets.mask,
             notes=lambda: notes,
             store=lambda: store,
-            standing=options.standing,
+            standing=people.otherwise(options.standing),
             http=http,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
-        url = inserted.database or loaded.value.store.url or str(home.database)
-        timings = Timings(lasting=not inserted.database)
-        store = await open_store(url, clock=clock, ids=inserted.store_ids, timings=timings)
+        store = await open_store(
+            inserted.database or loaded.value.store.url or str(home.database),
+            clock=clock,
+            ids=inserted.store_ids,
+            timings=Timings(lasting=not inserted.database),
+        )
         notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
         outside: Outside | None = None
         if loaded.value.memory.provider != "none":
@@ -149,6 +126,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             outside=outside,
             watched=hooks,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
+            standing=means.standing,
         )
         beside = builder.beside
         learner = builder.learner = builder.learns(notes, ids)
@@ -159,10 +137,11 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             deck=deck,
             queue=options.queue,
             own_only=options.own_only,
-            afterwards=afterwards if hooks is None else hooks.also(afterwards),
+            service=options.service(store, people, afterwards if hooks is None else hooks.also(afterwards)),
         )
         if hooks is not None and hooks.waits_for("message:received"):
             hermes.receive = hooks.received
+        await keep_met(people, store, None if options.own_only else hermes.floor.heed)
 
         async def settled() -> None:
             await hermes.idle()
@@ -241,6 +220,7 @@ class Builder:
     deck: Deck
     closing: AsyncExitStack
     book: Book
+    standing: StandingOf
     outside: Outside | None = None
     learner: Learner | None = None
     watched: Hooks | None = None
@@ -262,7 +242,7 @@ class Builder:
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
         attended = self.options.attended and record.surface not in UNATTENDED
-        surface = rules_of(record.surface, self.options.standing(record.principal))
+        surface = rules_of(record.surface, self.standing(record.principal))
         await deck.begin(record, self.store)
         ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
         try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 
 

@@ -11,6 +11,8 @@ from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
 from hermes_agent.store.breaks import Breaks
+from hermes_agent.store.chats.facts import Facts
+from hermes_agent.store.chats.pairing import Pairing
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
@@ -64,6 +66,8 @@ class Store:
         self.inbox = Inbox(engine, clock, ids)
         self.lanes = Lanes(engine, clock, self.workers, timings)
         self.outbox = Outbox(engine, clock, self.workers)
+        self.pairing = Pairing(engine, clock)
+        self.facts = Facts(engine)
 
     @property
     def dialect(self) -> Dialect:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState
@@ -29,8 +29,18 @@ PUT = NEW.format(draft=0, state="pending", due=1, owner="NULL") + (
     "state = CASE WHEN outbox.state IN ('sent', 'failed') THEN 'pending' ELSE outbox.state END, "
     "attempts = 0, ready_at = 0, ended = NULL RETURNING id"
 )
-OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + f"NOTHING RETURNING {FIELDS}"
-DRAFT = f"SELECT {FIELDS} FROM outbox WHERE key = $1 AND draft = 1 AND owner IS NULL"
+BODY = "SELECT body FROM outbox WHERE key = $1"
+REWRITE = (
+    "UPDATE outbox SET body = $2, version = version + 1, due = 1, "
+    "state = CASE WHEN state IN ('sent', 'failed') THEN 'pending' ELSE state END, attempts = 0, ready_at = 0, "
+    "ended = NULL WHERE key = $1"
+)
+# A draft that an earlier process left is held again, but not one that may be there already.
+OPEN = NEW.format(draft=1, state="sending", due=0, owner="$8") + (
+    "UPDATE SET owner = excluded.owner, epoch = outbox.epoch + 1, "
+    "state = CASE outbox.pieces WHEN '[]' THEN 'sending' ELSE outbox.state END "
+    f"WHERE outbox.draft = 1 AND outbox.owner IS NULL AND outbox.state <> 'unsure' RETURNING {FIELDS}"
+)
 FIRST = (
     "due = 1 AND owner IS NULL AND channel IN ({channels}) "
     "AND NOT EXISTS (SELECT 1 FROM outbox AS ahead WHERE ahead.due = 1 AND ahead.place = outbox.place "
@@ -80,28 +90,39 @@ class Outbox:
         self._clock = clock
         self._workers = workers
 
-    async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None) -> int:
-        """Have this said, as part of a change; the slot's id. Every process that delivers is woken. The same key again
-        changes what is shown under it."""
+    async def put(self, tx: Transaction, letter: Letter, *, at: float | None = None, wake: bool = True) -> int:
+        """Have this said, as part of a change; the slot's id. The same key again changes what is shown under it.
+
+        Whoever waits is woken, but where `wake` is False: this process delivers it, and knows of it.
+        """
         row = await tx.row(PUT, *_columns(letter), self._clock.now() if at is None else at)
         assert row is not None  # RETURNING gives the row that was inserted or updated.
-        tx.rings.add("")
+        if wake:
+            tx.rings.add("")
         return int(row[0])
 
+    async def answered(self, tx: Transaction, key: str, answer: str, *, wake: bool = True) -> bool:
+        """Show a question's answer in its place, and take its buttons away; False where nothing was asked there."""
+        row = await tx.row(BODY, key)
+        if row is None:
+            return False
+        asked = revive(Content, plain(row[0]))
+        body = written(Content(text=f"{asked.text}\n\n{answer}" if answer else asked.text))
+        if wake:
+            tx.rings.add("")
+        return await tx.run(REWRITE, key, body) > 0
+
     async def open(self, letter: Letter) -> Slot | None:
-        """Begin to show a draft: the slot, held; or the draft that an earlier process left, not held (its pieces can be
-        changed, nothing more); None where nothing may be shown: its outcome is open, or the final content is
-        there."""
+        """Begin to show a draft: the slot, held, also where an earlier process left it, with what is shown of it; None
+        where nothing may be shown: its outcome is open, or the final content is there."""
         await self._workers.freshen()
         now = self._clock.now()
 
         async def change(tx: Transaction) -> Row | None:
-            row = await tx.row(OPEN, *_columns(letter), now, self._workers.id)
-            return row if row is not None else await tx.row(DRAFT, letter.key)
+            return await tx.row(OPEN, *_columns(letter), now, self._workers.id)
 
         row = await self._engine.write(change, durable=False)
-        slot = None if row is None else _slot(row)
-        return slot if slot is not None and (slot.pieces or slot.epoch == 1) else None
+        return None if row is None else _slot(row)
 
     async def claim(self, channels: Sequence[str], most: int = 50) -> list[Slot]:
         """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
@@ -153,11 +174,12 @@ class Outbox:
 
         _held(await self._engine.write(change, durable=False), slot)
 
-    async def give_back(self) -> int:
-        """Let go of everything that this worker holds; what it had begun is `unsure`."""
+    async def give_back(self, keep: Collection[int] = ()) -> int:
+        """Let go of everything that this worker holds, but of the slots `keep`; what it had begun is `unsure`."""
+        kept = f" AND id NOT IN ({marks(len(keep), 2)})" if keep else ""
 
         async def change(tx: Transaction) -> int:
-            return await tx.run(LET_LETTERS_GO, self._workers.id)
+            return await tx.run(f"{LET_LETTERS_GO}{kept}", self._workers.id, *keep)
 
         return await self._engine.write(change, durable=False)
 

@@ -1,0 +1,1 @@
+"""What people order in chats with slash commands."""

@@ -1,0 +1,151 @@
+"""Slash commands of chats: durable like any message, done once, in their order, answered in the same chat."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from hermes_agent.app.commands.command import Desk, NoCommand, find_command, perform
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.host.tasks import spawn
+from hermes_agent.store.inbox import Ending
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session
+from hermes_agent.store.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+COMMANDS = "commands"
+"""The queue of lanes whose mail is commands."""
+APOLOGY = "Something in this program broke; logs/hermes.log has the details."
+
+
+def is_order(text: str) -> bool:
+    """Whether a text is meant as a command."""
+    try:
+        return find_command(text) is not None
+    except NoCommand:
+        return True
+
+
+def order_of(text: str) -> tuple[str, bool]:
+    """The word that a command begins with, and whether there is a command of that name (or it may be a skill)."""
+    name = text.strip().partition(" ")[0].removeprefix("/")
+    try:
+        return name, find_command(f"/{name}") is not None
+    except NoCommand:
+        return name, False
+
+
+class Orders:
+    """Does what people order; `answered` is called when there is something to deliver. A command that a crash
+    interrupted is done again. New sessions work in `workspace`."""
+
+    def __init__(self, runtime: Runtime, workspace: str, answered: Callable[[], None]) -> None:
+        self._runtime = runtime
+        self._store = runtime.store
+        self._keeping = runtime.hermes.floor.keeping
+        self._workspace = workspace
+        self._answered = answered
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def take(self, inbound: Inbound) -> None:
+        """Take an order in; durable when this returns. The same one twice is done once."""
+        lane = f"command {inbound.conversation.key}"
+        if await self._store.inbox.accept(inbound, lane, COMMANDS) is not None:
+            self._see_to(lane)
+
+    async def stop(self, inbound: Inbound) -> None:
+        """Stop the run of a conversation at once, before anything that waits, and say so."""
+        record = await self._store.sessions.current(inbound.conversation.key)
+        stopped = record is not None and await self._runtime.hermes.stop(record.id)
+        await self.answer(inbound, "Stopped." if stopped else "Nothing is running.")
+
+    async def answer(self, inbound: Inbound, text: str) -> None:
+        """Say something in the chat that a message came from, once."""
+        await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, text), wake=False))
+        self._answered()
+
+    async def take_up(self) -> None:
+        """Do what earlier processes left."""
+        while (lease := await self._keeping.take(COMMANDS)) is not None:
+            await self._work(lease)
+
+    async def drain(self) -> None:
+        """Return when nothing is being done."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks.values()))
+
+    def _see_to(self, lane: str) -> None:
+        if lane in self._tasks:
+            return  # It looks for more when it is done with what it has.
+        task = self._tasks[lane] = spawn(self._look(lane), name=f"orders {lane}")
+        task.add_done_callback(lambda _: self._tasks.pop(lane, None))
+
+    async def _look(self, lane: str) -> None:
+        while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
+            await self._work(lease)
+
+    async def _work(self, lease: Lease) -> None:
+        released = False
+        try:
+            while not released and (waiting := await self._store.inbox.waiting(lease)):
+                row, inbound = waiting[0]
+                released = await self._end(lease, row, inbound, lease.poison or await self._do(inbound))
+        finally:
+            self._keeping.dropped(lease)
+
+    async def _end(self, lease: Lease, row: int, inbound: Inbound, text: str) -> bool:
+        """Commit that it is done, with what is said about it; whether that was all of the lane."""
+
+        async def change(tx: Transaction) -> bool:
+            if text:
+                await self._store.outbox.put(tx, _letter(inbound, text, row), wake=False)
+            return await self._store.inbox.finish(tx, lease, [row], Ending.ANSWERED)
+
+        released = await self._store.write(change)
+        self._answered()
+        return released
+
+    async def _do(self, inbound: Inbound) -> str:
+        # Boundary: one job.
+        try:
+            return await self._performed(inbound)
+        except StoreError:
+            raise
+        except HermesError as error:
+            return str(error)
+        except Exception:
+            log.exception("the command %s failed", inbound.text[:40])
+            return APOLOGY
+
+    async def _performed(self, inbound: Inbound) -> str:
+        hermes, record = self._runtime.hermes, await self._session(inbound)
+        desk = Desk(runtime=self._runtime, record=record, inbound=inbound, busy=hermes.runs(record.id))
+        done = await perform(desk)
+        if done is None:
+            return ""
+        if done.submit is not None:
+            # The command itself has the message's identity; what it says has one of its own.
+            message = replace(done.submit, source_id=f"{inbound.source_id}:said")
+            await hermes.submit(message, done.session or record.id)
+        return done.text
+
+    async def _session(self, inbound: Inbound) -> Session:
+        return await self._runtime.hermes.open_session(
+            inbound.conversation, inbound.principal, workspace=self._workspace
+        )
+
+
+def _letter(inbound: Inbound, text: str, row: int = 0) -> Letter:
+    return Letter(
+        key=f"answer:{inbound.source}:{inbound.source_id}",
+        to=inbound.conversation,
+        content=Content(text=text),
+        inbox=row,
+    )

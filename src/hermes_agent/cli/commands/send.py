@@ -1,0 +1,73 @@
+"""`hermes send`: a message to a chat, through the outbox like everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+import sys
+from pathlib import Path
+
+import click
+
+from hermes_agent.cli.opened import with_store
+from hermes_agent.cli.output import remark, say
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Content, Letter, Slot, SlotState
+from hermes_agent.gateway.channels import CHANNELS
+from hermes_agent.gateway.state import read_state
+from hermes_agent.store.database import Store
+
+PATIENCE = 30.0
+"""Seconds that are waited for the receipt."""
+GLANCE = 0.2
+
+
+@click.command(short_help="Send a message to a chat.")
+@click.option("-t", "--target", required=True, metavar="CHANNEL:CHAT[:THREAD]", help="Where, e.g. telegram:123456.")
+@click.option("--file", "files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A file to add.")
+@click.argument("words", nargs=-1)
+@pass_surface
+def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """Send a message; without words, what comes on standard input. The gateway delivers it."""
+    text = " ".join(words) or sys.stdin.read()
+    if not text.strip() and not files:
+        raise ConfigError("There is nothing to send.")
+    content = Content(text=text, files=tuple(map(_attachment, files)))
+    letter = Letter(key=f"send:{RandomIds().short()}", to=place_of(target), content=content)
+    patience = PATIENCE if read_state(surface.home) is not None else 0.0
+    slot = with_store(surface, lambda store: _sent(store, letter, patience))
+    if slot is not None and slot.state is SlotState.FAILED:
+        raise HermesError(f"It could not be sent: {slot.error}")
+    if slot is not None and slot.state is SlotState.SENT:
+        say("Sent.")
+    else:
+        remark("It waits in the outbox: " + ("the gateway is at it." if patience else "no gateway runs now."))
+
+
+def place_of(target: str) -> Conversation:
+    """The chat that a target names. Raises `ConfigError`."""
+    channel, _, rest = target.partition(":")
+    chat, _, thread = rest.partition(":")
+    if channel not in CHANNELS or not chat:
+        raise ConfigError(f"`{target}` names no chat: CHANNEL:CHAT[:THREAD], with {', '.join(CHANNELS)}.")
+    kind = "group" if chat.startswith("-") else "dm"
+    return Conversation(platform=channel, chat_kind=kind, chat=chat, thread=thread)
+
+
+def _attachment(path: str) -> Attachment:
+    whole = Path(path).resolve()
+    media_type = mimetypes.guess_type(whole.name)[0] or "application/octet-stream"
+    return Attachment(path=str(whole), name=whole.name, media_type=media_type)
+
+
+async def _sent(store: Store, letter: Letter, patience: float) -> Slot | None:
+    await store.write(lambda tx: store.outbox.put(tx, letter))
+    slot = await store.outbox.find(letter.key)
+    while patience > 0 and slot is not None and slot.state not in (SlotState.SENT, SlotState.FAILED):
+        await asyncio.sleep(GLANCE)
+        patience -= GLANCE
+        slot = await store.outbox.find(letter.key)
+    return slot

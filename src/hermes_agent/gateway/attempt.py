@@ -1,0 +1,117 @@
+"""One attempt to show a slot: its pieces one after the other, each with a receipt or a reason."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from hermes_agent.core.outbound import Piece, Slot, SlotState
+from hermes_agent.gateway.channel import MessageGone, NotNow, OutcomeUnknown, Part
+from hermes_agent.gateway.line import REPEAT, Line
+
+T = TypeVar("T")
+CALL_SECONDS = 60.0
+"""The longest that a platform may take for one answer."""
+
+
+class Begins(Protocol):
+    """Notes that the next piece of a slot is about to be sent (`store.outbox`). Raises `LostLease`."""
+
+    def __call__(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> Awaitable[None]: ...
+
+
+class Attempt:
+    """Shows the slot's content and leaves in `pieces` what is certainly shown, in `repeats` how often it sent what may
+    have been there already. Raises `ChannelError`; `OutcomeUnknown` where the piece after those may be there."""
+
+    def __init__(self, line: Line, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
+        self._line = line
+        self._slot = slot
+        self._begin = begin
+        self._patience = patience
+        self.pieces = list(slot.pieces)
+        self.repeats = 0
+
+    async def show(self) -> None:
+        """Change what is shown, send what is not, take away what is too much."""
+        slot = self._slot
+        parts = self._line.parts(slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
+        for index, part in enumerate(parts):
+            if index < len(self.pieces):
+                await self._change(index, part)
+            else:
+                await self._add(part)
+        while len(self.pieces) > len(parts):
+            await self._remove()
+
+    async def _change(self, index: int, part: Part) -> None:
+        piece = self.pieces[index]
+        if piece.version == self._slot.version or not self._line.kind.abilities.edit:
+            return
+        try:
+            await self._again_harmless(lambda: self._line.channel.edit(self._slot.to, piece.receipt, part))
+        except MessageGone:
+            if index < len(self.pieces) - 1:
+                return  # Somebody took it away: what follows it stands.
+            self.pieces.pop()
+            await self._add(part)
+        else:
+            self.pieces[index] = self._piece(piece.receipt)
+
+    async def _add(self, part: Part) -> None:
+        slot, abilities = self._slot, self._line.kind.abilities
+        key = f"{slot.key}:{len(self.pieces)}"
+        doubtful = slot.state is SlotState.UNSURE and len(self.pieces) == len(slot.pieces)
+        if doubtful and abilities.read_back and await self._found(part, key):
+            return
+        await self._line.pacer.turn(slot.to)
+        sent = part
+        if doubtful and not abilities.keyed and not (abilities.read_back and slot.version == 1):
+            self.repeats += 1
+            sent = replace(part, text=f"{REPEAT}{part.text}")
+        if not abilities.keyed:
+            await self._begin(slot, self.pieces, repeats=self.repeats)
+        try:
+            receipt = await in_time(self._line.channel.send(slot.to, sent, key), self._patience)
+        except TimeoutError as error:
+            raise OutcomeUnknown(f"No answer within {self._patience:g} seconds.") from error
+        self.pieces.append(self._piece(receipt))
+        if doubtful and abilities.keyed and slot.version > 1:
+            # What is there under this key may be of an earlier version.
+            self.pieces[-1] = Piece(receipt=receipt, version=0)
+            await self._change(len(self.pieces) - 1, part)
+
+    async def _found(self, part: Part, key: str) -> bool:
+        find = self._line.channel.find
+        receipt = await self._again_harmless(lambda: find(self._slot.to, part, key, self._slot.at), paced=False)
+        if receipt is not None:
+            self.pieces.append(self._piece(receipt))
+        return receipt is not None
+
+    async def _remove(self) -> None:
+        piece = self.pieces[-1]
+        if self._line.kind.abilities.delete:
+            with suppress(MessageGone):
+                await self._again_harmless(lambda: self._line.channel.delete(self._slot.to, piece.receipt))
+        self.pieces.pop()
+
+    async def _again_harmless(self, call: Callable[[], Awaitable[T]], *, paced: bool = True) -> T:
+        """A call that may be made twice: that its outcome is unknown is no more than a failure."""
+        if paced:
+            await self._line.pacer.turn(self._slot.to)
+        try:
+            return await in_time(call(), self._patience)
+        except (OutcomeUnknown, TimeoutError) as error:
+            raise NotNow(str(error) or "No answer in time.") from error
+
+    def _piece(self, receipt: str) -> Piece:
+        return Piece(receipt=receipt, version=self._slot.version)
+
+
+async def in_time(call: Awaitable[T], patience: float = CALL_SECONDS) -> T:
+    """What a platform answers. Raises `TimeoutError`."""
+    async with asyncio.timeout(patience):
+        return await call

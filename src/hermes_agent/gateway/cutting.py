@@ -1,0 +1,138 @@
+"""Cutting Markdown into pieces of a platform's length, without breaking a code block, a link or a character."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+from hermes_agent.gateway.channel import Unit
+
+Size = Callable[[str], int]
+
+FENCE = re.compile(r"^(?P<marks>`{3,}|~{3,})(?P<words>[^\n`]*)$", re.MULTILINE)
+# What must not be cut: links, addresses, code within a line, and emphasis.
+WHOLE = re.compile(r"!?\[[^\]\n]*\]\([^)\s]*\)|https?://\S+|``?[^`\n]+``?|\*\*[^*\n]+\*\*|__[^_\n]+__")
+LONGEST_CHARACTER = 64
+"""Code points of one visible character that are kept together; more than that is somebody's joke."""
+JOINER, REGIONAL = "\N{ZERO WIDTH JOINER}", range(0x1F1E6, 0x1F200)
+SKIN, SELECTORS = range(0x1F3FB, 0x1F400), range(0xFE00, 0xFE10)
+
+
+def size_in(unit: Unit) -> Size:
+    """How long a text is in the unit of a platform."""
+    match unit:
+        case Unit.UTF16:
+            return lambda text: len(text) + sum(sign > "\uffff" for sign in text)
+        case Unit.BYTES:
+            return lambda text: len(text.encode("utf-8", "surrogatepass"))
+        case Unit.CHARACTERS:
+            return len
+
+
+def cut(text: str, longest: int, size: Size = len) -> list[str]:
+    """The text in pieces of at most `longest`; none where it is blank.
+
+    A code block that goes over a cut is closed and opened again with the same words behind its marks. A piece ends
+    where a paragraph, line or word does, as far as that leaves it half full.
+    """
+    pieces, rest = [], text.strip("\n")
+    while rest.strip():
+        if size(rest) <= longest:
+            pieces.append(rest)
+            break
+        head, rest = _split(rest, longest, size)
+        pieces.append(head)
+    return pieces
+
+
+def _split(text: str, longest: int, size: Size) -> tuple[str, str]:
+    fence = _opening(text)
+    room = longest - size(f"\n{fence.partition(' ')[0]}") if FENCE.search(text) else longest
+    end = _fitting(text, max(1, room), size)
+    at = _best(text, end)
+    head, rest = text[:at], text[at:]
+    if opened := _open_at(head):
+        marks = FENCE.match(opened)
+        assert marks is not None  # `_open_at` gives a line that is one.
+        return f"{head.rstrip(chr(10))}\n{marks['marks']}", f"{opened}\n{rest.removeprefix(chr(10))}"
+    return head.rstrip(), rest.lstrip("\n").lstrip(" ")
+
+
+def _opening(text: str) -> str:
+    """The longest marks of a code block that may have to be closed."""
+    return max((found["marks"] for found in FENCE.finditer(text)), key=len, default="")
+
+
+def _fitting(text: str, room: int, size: Size) -> int:
+    """How many characters fit."""
+    low, high = 1, min(len(text), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if size(text[:middle]) <= room else (low, middle - 1)
+    return low
+
+
+def _best(text: str, end: int) -> int:
+    """Where to cut at or before `end`."""
+    spans = [found.span() for found in WHOLE.finditer(text, 0, min(len(text), end * 2))]
+    return _between(text, end, end // 2, spans) or _between(text, end, 0, spans) or _whole_character(text, end)
+
+
+def _between(text: str, end: int, least: int, spans: list[tuple[int, int]]) -> int:
+    """The best place after `least`; 0 where there is none."""
+    for sign in ("\n\n", "\n", " "):
+        at = end + 1 if text[end : end + len(sign)] == sign else text.rfind(sign, least, end) + 1
+        while at > least:
+            if _may_cut(text, at, spans):
+                return at
+            at = text.rfind(sign, least, at - 1) + 1
+    at = end
+    while at > least and not _may_cut(text, at, spans):
+        at -= 1
+    return at if at > least else 0
+
+
+def _may_cut(text: str, at: int, spans: list[tuple[int, int]]) -> bool:
+    inside = any(start < at < stop for start, stop in spans)
+    return not inside and _whole_character(text, at) == at and not _just_opened(text, at)
+
+
+def _just_opened(text: str, at: int) -> bool:
+    """Whether a cut here would leave a code block with nothing in it, or split its marks."""
+    line = text[text.rfind("\n", 0, max(0, at - 1)) + 1 : at].rstrip("\n")
+    return bool(line[:3] in ("```", "~~~") and _open_at(text[:at]))
+
+
+def _open_at(head: str) -> str:
+    """The opening line of the code block that is open at the end of a text; empty where none is."""
+    opened = ""
+    for found in FENCE.finditer(head):
+        if not opened:
+            opened = found[0]
+        elif found["marks"].startswith(opened[:3]) and not found["words"].strip():
+            opened = ""
+    return opened
+
+
+def _whole_character(text: str, at: int) -> int:
+    """The last place at or before `at` that is between two visible characters."""
+    start = at
+    while 0 < at < len(text) and start - at < LONGEST_CHARACTER and _joined(text, at):
+        at -= 1
+    return at if at > 0 and start - at < LONGEST_CHARACTER else start
+
+
+def _joined(text: str, at: int) -> bool:
+    sign, before = text[at], text[at - 1]
+    code = ord(sign)
+    if sign == JOINER or before == JOINER or code in SELECTORS or code in SKIN or unicodedata.combining(sign):
+        return True
+    if unicodedata.category(sign) in ("Mn", "Me", "Mc"):
+        return True
+    if code in REGIONAL and ord(before) in REGIONAL:
+        run = at
+        while run > 0 and ord(text[run - 1]) in REGIONAL:
+            run -= 1
+        return (at - run) % 2 == 1
+    return False

@@ -1,0 +1,68 @@
+"""A channel at work in this process: its facts, the way to its platform, its pace and how it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Content
+from hermes_agent.gateway.channel import Channel, Kind, Part
+from hermes_agent.gateway.cutting import cut, size_in
+from hermes_agent.gateway.pacing import Pacer
+from hermes_agent.gateway.readable import readable
+
+REPEAT = "(This may be a repeat: the connection broke when it was first sent.)\n\n"
+"""Before what is sent again and may be there already."""
+TOOL_WIDTH = 100
+"""Characters of the line that says what a run is doing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Line:
+    """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
+    wrong."""
+
+    kind: Kind
+    channel: Channel
+    pacer: Pacer
+    state: str = "starting"
+    since: float = 0.0
+    ailment: str = ""
+    heard: int = 0
+
+    @property
+    def longest(self) -> int:
+        """How much of a text one message holds, with room for the mark of a repeat."""
+        abilities = self.kind.abilities
+        return abilities.longest_message - size_in(abilities.unit)(REPEAT)
+
+    def parts(self, content: Content, *, slot: int, to: Conversation, answers: str = "") -> list[Part]:
+        """The platform messages that show a content, in order."""
+        abilities = self.kind.abilities
+        texts = cut(readable(content.text), self.longest, size_in(abilities.unit))
+        reply = answers if to.chat_kind != "dm" else ""
+        parts = [Part(text=text, slot=slot, answers="" if number else reply) for number, text in enumerate(texts)]
+        if content.buttons and abilities.buttons and parts:
+            parts[-1] = replace(parts[-1], buttons=content.buttons[: abilities.buttons])
+        for file in content.files:
+            if abilities.largest_file:
+                parts.append(Part(text=file.caption, file=file, slot=slot))
+            else:
+                parts.append(Part(text=f"(The file {file.name} cannot be sent here.)", slot=slot))
+        return parts
+
+    def draft(self, text: str, doing: str) -> str:
+        """What is shown of a reply that is being written: as much as one message holds, and what the run is doing."""
+        tool = f"⚙ {doing[:TOOL_WIDTH]}" if doing else ""
+        size = size_in(self.kind.abilities.unit)
+        texts = cut(readable(text), self.longest - size(f"\n\n{tool}…"), size)
+        if len(texts) > 1:
+            return f"{texts[0]} …"
+        return "\n\n".join(filter(None, (*texts, tool)))
+
+
+def made(kind: Kind, channel: Channel, clock: Clock) -> Line:
+    """A line that has not begun to listen."""
+    return Line(kind=kind, channel=channel, pacer=Pacer(kind.pace, clock), since=clock.now())

@@ -1,0 +1,62 @@
+"""Files that come with a message: pictures for the model, the rest into the workspace."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hermes_agent.core.messages import Image, Origin, Text
+from hermes_agent.gateway.access import harmless
+from hermes_agent.gateway.channel import ChannelError
+from hermes_agent.gateway.heard import Media
+from hermes_agent.host.files import write_private
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+LARGEST_PICTURE = 5_000_000
+"""Bytes of a picture that providers take; a larger one is a file."""
+MB = 1_000_000
+UNSAFE = re.compile(r"[^\w.\- ]+")
+
+
+async def taken_in(
+    media: Sequence[Media], folder: Path, mark: str, largest_mb: float, origin: Origin
+) -> list[Text | Image]:
+    """The parts that a message's files become. What is too large or cannot be had is said in words."""
+    return [await _one(each, folder, f"{mark}-{number}", largest_mb, origin) for number, each in enumerate(media, 1)]
+
+
+async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin: Origin) -> Text | Image:
+    name = safe_name(media.name)
+    if media.size > largest_mb * MB:
+        return _note(f"The file {name} was not taken in: it is larger than {largest_mb:g} MB.")
+    try:
+        content = await media.fetch()
+    except ChannelError as error:
+        return _note(f"The file {name} could not be fetched: {error}")
+    if len(content) > largest_mb * MB:
+        return _note(f"The file {name} was not taken in: it is larger than {largest_mb:g} MB.")
+    if media.media_type in PICTURES and len(content) <= LARGEST_PICTURE:
+        return Image(media_type=media.media_type, data=base64.b64encode(content).decode(), origin=origin)
+    path = folder / f"{UNSAFE.sub('_', mark)[:60]}-{name}"
+    await asyncio.to_thread(_keep, path, content)
+    what = "spoken message" if media.voice else "file"
+    return _note(f"A {what} came with this message ({media.media_type}, {len(content):,} bytes): {path}")
+
+
+def safe_name(name: str) -> str:
+    """A file name that leads nowhere else."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    kept = UNSAFE.sub("_", harmless(last) if last else "").strip(". ")
+    return kept or "file"
+
+
+def _keep(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_private(path, content)
+
+
+def _note(text: str) -> Text:
+    return Text(text=f"({text})\n", origin=Origin.RUNTIME)

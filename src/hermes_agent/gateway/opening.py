@@ -1,0 +1,68 @@
+"""Opening the gateway of a home: the system it stands on, its doors, and the channels that are switched on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Standing
+from hermes_agent.gateway.channel import Kind
+from hermes_agent.gateway.channels import CHANNELS
+from hermes_agent.gateway.doors import Doors
+from hermes_agent.gateway.server import Gateway
+from hermes_agent.host.config import load
+from hermes_agent.host.late import late
+from hermes_agent.host.nearest import nearest_key
+from hermes_agent.host.paths import Home
+
+
+def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
+    """The channels that are switched on. Raises `ConfigError` for one that there is not."""
+    kinds: dict[str, Kind] = {}
+    for name, channel in settings.channels.items():
+        if name not in CHANNELS:
+            near = nearest_key(name, tuple(CHANNELS))
+            meant = f"Did you mean `{near}`?" if near else f"There are: {', '.join(CHANNELS)}."
+            raise ConfigError(f"There is no channel `{name}`. {meant}")
+        if channel.enabled:
+            kinds[name] = late(CHANNELS[name])
+    return kinds
+
+
+@asynccontextmanager
+async def open_gateway(
+    home: Home,
+    kinds: Mapping[str, Kind] | None = None,
+    changed: Callable[[], None] = lambda: None,
+    standing: Callable[[str], Standing] | None = None,
+) -> AsyncIterator[Gateway]:
+    """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
+    `standing` says what people of no channel are.
+
+    Raises `HermesError` for a home, database or setting that cannot be used.
+    """
+    settings: GatewaySettings = load(home.ensure(), Settings).value.gateway
+    lines = kinds_of(settings) if kinds is None else kinds
+    doors = Doors(settings.channels)
+    options = Options(
+        queue=SERVED,
+        own_only=False,
+        most=settings.max_runs,
+        channel="chat",
+        standing=standing or Options().standing,
+        people=doors.people,
+        delivers=lambda surface: surface in CHANNELS or surface in lines,
+        here=lambda surface: surface in lines,
+    )
+    async with open_runtime(home, options) as runtime:
+        gateway = Gateway(runtime, settings, doors, lines, changed)
+        await gateway.start()
+        try:
+            yield gateway
+        finally:
+            await gateway.stop()

@@ -1,0 +1,49 @@
+"""The pace of a platform: when the next message to a chat may go out."""
+
+from __future__ import annotations
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import Pace
+
+MANY = 1000
+"""Chats that are remembered before those whose turn has come are forgotten."""
+
+
+class Pacer:
+    """Gives out turns, first come first served, as far apart as `pace` says. A platform that says "not now" holds
+    everybody back for as long as it asks."""
+
+    def __init__(self, pace: Pace, clock: Clock) -> None:
+        self._pace = pace
+        self._clock = clock
+        self._next = 0.0
+        self._chats: dict[str, float] = {}
+
+    async def turn(self, to: Conversation) -> None:
+        """Return when a message may be sent there."""
+        at = self.reserve(to)
+        wait = at - self._clock.monotonic()
+        if wait > 0:
+            await self._clock.sleep(wait)
+
+    def reserve(self, to: Conversation) -> float:
+        """Take the next turn of a chat; when it is (of `monotonic`)."""
+        now = self._clock.monotonic()
+        apart = self._pace.chat if to.chat_kind == "dm" else self._pace.group
+        mine = max(now, self._next)
+        self._next = mine + self._pace.every
+        at = max(mine, self._chats.get(to.chat, 0.0))
+        if apart:
+            self._chats[to.chat] = at + apart
+            if len(self._chats) > MANY:
+                self._chats = {chat: until for chat, until in self._chats.items() if until > now}
+        return at
+
+    def hold(self, seconds: float, to: Conversation | None = None) -> None:
+        """Nobody's turn comes within that time, or nobody's of one chat."""
+        until = self._clock.monotonic() + seconds
+        if to is None:
+            self._next = max(self._next, until)
+        else:
+            self._chats[to.chat] = max(self._chats.get(to.chat, 0.0), until)

@@ -1,0 +1,202 @@
+"""Reception: what a channel heard becomes mail, a command, an answer, or a word about why not."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import OrderedDict
+from dataclasses import replace
+from pathlib import Path
+
+from hermes_agent.app.orders.orders import Orders, is_order, order_of
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.settings import ChatSettings, GatewaySettings
+from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import File, Image, Origin, Text
+from hermes_agent.gateway.access import Access, Refusal, harmless
+from hermes_agent.gateway.doors import Doors
+from hermes_agent.gateway.drafts import Drafts, Known
+from hermes_agent.gateway.heard import Heard, Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.line import Line
+from hermes_agent.gateway.media import taken_in
+
+log = logging.getLogger(__name__)
+
+ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
+TOPICS_KNOWN = 2000
+MINUTE = 60.0
+TOPIC = "topic"
+
+
+class Reception:
+    """Takes in what is heard on all lines. What `hear` returns is a word for whoever pressed a button."""
+
+    def __init__(
+        self, runtime: Runtime, settings: GatewaySettings, doors: Doors, orders: Orders, drafts: Drafts, workspace: Path
+    ) -> None:
+        self._runtime = runtime
+        self.settings = settings
+        self._doors = doors
+        self._orders = orders
+        self._drafts = drafts
+        self._workspace = workspace
+        self._topics: OrderedDict[str, str] = OrderedDict()
+        self._paces: dict[str, tuple[float, int]] = {}
+
+    async def hear(self, line: Line, heard: Heard) -> str:
+        """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
+        line.heard += 1
+        access = self._doors.access(line.kind.name)
+        match heard:
+            case Said():
+                await self._said(line, access, heard)
+            case Pressed():
+                return await self._pressed(line, access, heard)
+            case Withdrawn() | Removed():
+                log.info("%s: %s", line.kind.name, type(heard).__name__)
+        return ""
+
+    async def _said(self, line: Line, access: Access, said: Said) -> None:
+        standing = access.admits(said.sender, said.where, addressed=said.addressed or is_order(said.text))
+        if standing is Refusal.STRANGER:
+            await self._doors.people.meet(self._runtime.store)  # They may have been let in a moment ago.
+            access = self._doors.access(line.kind.name)
+            standing = access.admits(said.sender, said.where)
+        if isinstance(standing, Refusal):
+            await self._refuse(line, said, standing)
+            return
+        who = self._doors.principal(line.kind.name, said.sender, standing)
+        conversation = await self._conversation(access, said, standing)
+        inbound = self._inbound(line, said, who, conversation)
+        if not self._in_pace(who.key) or len(said.text) > self.settings.longest_message:
+            await self._orders.answer(inbound, self._too_much(said))
+        elif is_order(said.text) and not said.edited:
+            await self._order(access, inbound)
+        else:
+            await self._words(line, access, said, inbound)
+
+    async def _refuse(self, line: Line, said: Said, why: Refusal) -> None:
+        """A stranger who writes alone is given a code; everybody else gets no sign that anybody is there."""
+        if why is not Refusal.STRANGER or said.edited:
+            return
+        name = harmless(said.sender.name)
+        code = await self._runtime.store.pairing.ask(line.kind.name, said.sender.user, name)
+        if code:
+            text = (
+                f"I do not know you yet. If my owner runs `hermes pairing approve {code}` within an hour, "
+                "we can talk here."
+            )
+            nobody = Principal(platform=line.kind.name, user=said.sender.user)
+            await self._orders.answer(self._inbound(line, said, nobody, said.where), text)
+
+    async def _order(self, access: Access, inbound: Inbound) -> None:
+        name, is_command = order_of(inbound.text)
+        standing = inbound.principal.standing
+        if is_command and not access.may(standing, name):
+            await self._orders.answer(inbound, f"`/{name}` is not for you here.")
+        elif not is_command and standing is Standing.GUEST:
+            await self._orders.answer(inbound, f"There is no command `/{name}`. See `/help`.")
+        elif name == "stop":
+            await self._orders.stop(inbound)
+        else:
+            self._topics.pop(replace(inbound.conversation, topic="").key, None)
+            await self._orders.take(inbound)
+
+    async def _words(self, line: Line, access: Access, said: Said, inbound: Inbound) -> None:
+        """Words for the agent: mail of the conversation's session, or the answer to what its run asks."""
+        chat, hermes = access.chat(said.where.chat), self._runtime.hermes
+        record = await hermes.open_session(
+            inbound.conversation,
+            inbound.principal,
+            workspace=str(self._workspace),
+            model=chat.model or access.settings.model,
+        )
+        parts = await self._parts(said, inbound, chat)
+        busy = chat.busy or access.settings.busy
+        answers = "" if said.media else hermes.floor.question(record.id)
+        message = replace(inbound, parts=parts, busy=busy, answers=answers)
+        self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
+        try:
+            await hermes.submit(message, record.id)
+        except StoreError:
+            raise
+        except HermesError as error:
+            await self._orders.answer(inbound, str(error))
+
+    async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
+        origin = ORIGINS[inbound.principal.standing]
+        where = inbound.conversation
+        shared = where.chat_kind != "dm" and not where.participant
+        name = f"[{harmless(said.sender.name)}] " if shared else ""
+        changed = "(I changed an earlier message. It now says:) " if said.edited else ""
+        folder = self._workspace / "received"
+        files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
+        notes = (Text(text=f"({chat.hint})", origin=Origin.RUNTIME),) if chat.hint else ()
+        words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
+        return (*notes, *files, *words)
+
+    async def _pressed(self, line: Line, access: Access, pressed: Pressed) -> str:
+        """The answer that a button gives, from somebody who may give it."""
+        standing = access.admits(pressed.sender, pressed.where)
+        if isinstance(standing, Refusal):
+            return "This is not for you."
+        slot = await self._runtime.store.outbox.get(pressed.slot)
+        place = (pressed.where.platform, pressed.where.chat)
+        if slot is None or (slot.to.platform, slot.to.chat) != place:
+            return "This is not there any more."
+        content = slot.content
+        if not content.question or pressed.choice >= len(content.buttons):
+            return "That was answered already."
+        who = self._doors.principal(line.kind.name, pressed.sender, standing)
+        inbound = Inbound(
+            source=line.kind.name,
+            source_id=pressed.source_id,
+            principal=who,
+            conversation=slot.to,
+            parts=(Text(text=content.buttons[pressed.choice].value, origin=ORIGINS[standing]),),
+            received=pressed.at,
+            answers=content.question,
+        )
+        try:
+            await self._runtime.hermes.submit(inbound, slot.session)
+        except StoreError:
+            raise
+        except HermesError as error:
+            return str(error)
+        return content.buttons[pressed.choice].label
+
+    def _inbound(self, line: Line, said: Said, who: Principal, conversation: Conversation) -> Inbound:
+        # A new text of a message is another message; told twice, it is still one.
+        changed = f":{hashlib.sha256(said.text.encode()).hexdigest()[:12]}" if said.edited else ""
+        return Inbound(
+            source=line.kind.name,
+            source_id=f"{said.source_id}{changed}",
+            principal=who,
+            conversation=conversation,
+            parts=(Text(text=said.text, origin=ORIGINS[who.standing]),),
+            received=said.at,
+        )
+
+    async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:
+        base = access.conversation(said.where, said.sender, standing)
+        if base.key not in self._topics:
+            facts = await self._runtime.store.facts.of(base.key)
+            self._topics[base.key] = facts.get(TOPIC, "")
+            while len(self._topics) > TOPICS_KNOWN:
+                self._topics.popitem(last=False)
+        return replace(base, topic=self._topics[base.key])
+
+    def _in_pace(self, who: str) -> bool:
+        now = self._runtime.clock.monotonic()
+        since, count = self._paces.get(who, (now, 0))
+        if now - since > MINUTE:
+            since, count = now, 0
+            self._paces = {key: each for key, each in self._paces.items() if now - each[0] <= MINUTE}
+        self._paces[who] = (since, count + 1)
+        return count < self.settings.messages_per_minute
+
+    def _too_much(self, said: Said) -> str:
+        if len(said.text) > self.settings.longest_message:
+            return f"That is too long: {self.settings.longest_message:,} characters at most."
+        return "That was too much in one minute. Write it again a little later."

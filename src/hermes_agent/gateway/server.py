@@ -1,0 +1,169 @@
+"""The gateway: every channel listened to under supervision, everything heard taken in, everything due delivered."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from hermes_agent.app.orders.orders import Orders
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.core.errors import ConfigError, HermesError, LostLease, StoreError
+from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused
+from hermes_agent.gateway.delivery import Delivery
+from hermes_agent.gateway.doors import Doors
+from hermes_agent.gateway.drafts import Drafts
+from hermes_agent.gateway.heard import Heard
+from hermes_agent.gateway.line import Line, made
+from hermes_agent.gateway.reception import Reception
+from hermes_agent.host.http import Http
+from hermes_agent.host.tasks import spawn
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds before a channel that broke is tried again, doubling."""
+TAKEN_PAUSE = 5.0
+"""Seconds between two looks whether another process still listens with the same token."""
+
+
+class Gateway:
+    """One process's part of the gateway: `kinds` are its channels. One that breaks harms no other."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        settings: GatewaySettings,
+        doors: Doors,
+        kinds: Mapping[str, Kind],
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.runtime = runtime
+        self.settings = settings
+        self.doors = doors
+        self.lines: dict[str, Line] = {}
+        self.known: dict[str, Line] = {}
+        workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
+        workspace.mkdir(parents=True, exist_ok=True)
+        self.drafts = Drafts(runtime=runtime)
+        self.delivery = Delivery(runtime, self.lines, self.drafts)
+        self.orders = Orders(runtime, str(workspace), self.delivery.look)
+        self.reception = Reception(runtime, settings, doors, self.orders, self.drafts, workspace)
+        self._kinds = kinds
+        self._changed = changed
+        self._http = Http()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin to listen and to deliver."""
+        floor = self.runtime.hermes.floor
+        floor.bus.overhear(self.drafts.overhear)
+        floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
+        floor.heed(self.delivery.look)
+        self._tasks = [spawn(self.delivery.run(), name="delivery"), spawn(self._take_up(), name="orders")]
+        lines = [line for kind in self._kinds.values() if (line := self._line(kind)) is not None]
+        self._tasks += [spawn(self._serve(line), name=f"channel {line.kind.name}") for line in lines]
+
+    async def stop(self) -> None:
+        """Listen no more, let what runs end for a while, deliver what is due, and go."""
+        for task in self._tasks[1:]:
+            task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.drain_seconds):
+                await self.runtime.hermes.floor.rest()
+                await self.orders.drain()
+                await self.delivery.idle()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        for line in self.known.values():
+            await line.channel.close()
+        await self._http.close()
+
+    async def _take_up(self) -> None:
+        with suppress(StoreError):
+            await self.orders.take_up()
+
+    async def _serve(self, line: Line) -> None:
+        """Keep one channel going until cancelled."""
+        pause = FIRST_PAUSE
+        while True:
+            began = self.runtime.clock.monotonic()
+            # Boundary: one job.
+            try:
+                wait = await self._listen(line)
+            except TokenRefused as error:
+                self._tell(line, "stopped", str(error))
+                return
+            except (ChannelError, StoreError, LostLease) as error:
+                wait = error.retry_after if isinstance(error, NotNow) else None
+                self._tell(line, "waiting", str(error))
+            except Exception as error:
+                wait = None
+                log.exception("channel %s broke", line.kind.name)
+                self._tell(line, "waiting", f"{type(error).__name__}: {error}")
+            if self.runtime.clock.monotonic() - began > LONGEST_PAUSE:
+                pause = FIRST_PAUSE
+            await self.runtime.clock.sleep(wait or pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _listen(self, line: Line) -> float | None:
+        """Listen as the one process that has this token; seconds to wait where another one has it."""
+        keeping, kind = self.runtime.hermes.floor.keeping, line.kind
+        lease = await keeping.keep(f"channel {kind.name} {self._mark(kind)}")
+        if lease is None:
+            self._tell(line, "waiting", "Another process listens with the same token.")
+            return TAKEN_PAUSE
+
+        async def hear(heard: Heard) -> str:
+            self.runtime.store.workers.alive(lease)
+            return await self.reception.hear(line, heard)
+
+        try:
+            self.lines[kind.name] = line
+            self.delivery.look()
+            self._tell(line, "listening", "")
+            await line.channel.listen(hear)
+        finally:
+            self.lines.pop(kind.name, None)
+            await keeping.let_go(lease)
+        return None
+
+    def _line(self, kind: Kind) -> Line | None:
+        """The line of a channel; None where it cannot be made, which is told."""
+        given = self.settings.channels[kind.name].options if kind.name in self.settings.channels else {}
+        needs = Needs(
+            options={name: given.get(name, option.default) for name, option in kind.options.items()},
+            secret=self.runtime.secrets.get,
+            http=self._http,
+            clock=self.runtime.clock,
+            folder=self.runtime.home.root / "channels" / kind.name,
+        )
+        try:
+            if unknown := given.keys() - kind.options.keys():
+                raise ConfigError(f"gateway.channels.{kind.name}.options has no {', '.join(sorted(unknown))}.")
+            line = made(kind, kind.make(needs), self.runtime.clock)
+        except HermesError as error:
+            log.error("channel %s cannot begin: %s", kind.name, error)  # noqa: TRY400  a sentence for the owner
+            return None
+        self.known[kind.name] = line
+        return line
+
+    def _mark(self, kind: Kind) -> str:
+        token = self.runtime.secrets.get(kind.secrets[0]) if kind.secrets else ""
+        return hashlib.sha256(token.encode()).hexdigest()[:16]
+
+    def _tell(self, line: Line, state: str, ailment: str) -> None:
+        if (line.state, line.ailment) != (state, ailment):
+            line.state, line.ailment, line.since = state, ailment, self.runtime.clock.now()
+            log.log(logging.WARNING if ailment else logging.INFO, "channel %s: %s %s", line.kind.name, state, ailment)
+            self._changed()
+
+
+SAYING = frozenset({"run_ended", "asked", "answered", "notice"})
+"""Events in whose commits something may have been put into the outbox."""

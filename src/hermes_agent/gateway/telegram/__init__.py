@@ -1,0 +1,1 @@
+"""What the Bot API of Telegram says and is told."""

@@ -1,0 +1,128 @@
+"""Calls of the Bot API (core.telegram.org/bots/api): one address, one shape of answer, errors as what may be done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.outbound import Attachment
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.host.http import Http
+
+Plain = Any  # what JSON gives; parsed into values in this folder
+PATIENCE = 30.0
+"""Seconds for one answer, beside what a long poll waits."""
+HTTP_ERROR = 500
+
+
+class Unparsed(ChannelError):
+    """The formatting was not understood: the same words can be sent plain."""
+
+
+class Unchanged(ChannelError):
+    """The message has this content already."""
+
+
+REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
+    Unchanged: ("message is not modified",),
+    Unparsed: ("can't parse entities",),
+    MessageGone: ("message to edit not found", "message can't be edited", "message to delete not found"),
+}
+"""What a refused call says -> what that means; every other one is for good."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotApi:
+    """One bot, at `url`."""
+
+    url: str
+    token: str
+    http: Http
+
+    async def call(self, method: str, arguments: Mapping[str, Plain], *, waits: float = 0.0) -> Plain:
+        """The `result` of a method. `waits` is how long the server may hold the answer back. Raises `ChannelError`."""
+        address = f"{self.url}/bot{self.token}/{method}"
+        body = msgspec.json.encode(arguments)
+        headers = {"content-type": "application/json"}
+        try:
+            client = self.http.client(address)
+            response = await client.post(address, content=body, headers=headers, timeout=PATIENCE + waits)
+        except self.http.unsent as error:
+            raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
+        except self.http.failures as error:
+            raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
+        return _result(response.status_code, response.content)
+
+    async def upload(self, method: str, field: str, file: Attachment, arguments: Mapping[str, Plain]) -> Plain:
+        """Send a file with a method. Raises `ChannelError`; `NeverHere` where the file cannot be read."""
+        address = f"{self.url}/bot{self.token}/{method}"
+        data = {
+            name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            for name, value in arguments.items()
+        }
+        try:
+            content = await asyncio.to_thread(Path(file.path).read_bytes)
+            client = self.http.client(address)
+            files = {field: (file.name, content, file.media_type)}
+            response = await client.post(address, data=data, files=files, timeout=10 * PATIENCE)
+        except OSError as error:
+            raise NeverHere(f"The file {file.name} cannot be read: {error.strerror}.") from error
+        except self.http.unsent as error:
+            raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
+        except self.http.failures as error:
+            raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
+        return _result(response.status_code, response.content)
+
+    async def fetch(self, file_id: str) -> bytes:
+        """The bytes of a file that somebody sent. Raises `ChannelError`."""
+        found = await self.call("getFile", {"file_id": file_id})
+        address = f"{self.url}/file/bot{self.token}/{found['file_path']}"
+        try:
+            response = await self.http.client(address).get(address, timeout=10 * PATIENCE)
+        except self.http.failures as error:
+            raise NotNow(f"The file could not be fetched: {type(error).__name__}.") from error
+        if response.status_code >= 400:
+            raise NotNow(f"The file could not be fetched ({response.status_code}).")
+        content: bytes = response.content
+        return content
+
+
+def _result(status: int, body: bytes) -> Plain:
+    try:
+        answer = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise OutcomeUnknown(f"Telegram's answer is not JSON (HTTP {status}).") from error
+    if not isinstance(answer, dict):
+        raise OutcomeUnknown(f"Telegram's answer is not an object (HTTP {status}).")
+    if answer.get("ok"):
+        return answer.get("result")
+    raise _failure(int(answer.get("error_code", status)), str(answer.get("description", "")), answer)
+
+
+def _failure(code: int, words: str, answer: Mapping[str, Plain]) -> ChannelError:
+    parameters = answer.get("parameters") or {}
+    told = f"Telegram: {words}"
+    match code:
+        case 429:
+            return NotNow(told, retry_after=float(parameters.get("retry_after", 1)))
+        case 409:
+            return NotNow(f"{told}. Another program uses this token, or a webhook is set.", retry_after=10.0)
+        case 401 | 404:
+            return TokenRefused(f"{told}. Check TELEGRAM_BOT_TOKEN; @BotFather knows it.")
+        case _ if code >= HTTP_ERROR:
+            return NotNow(told)
+        case _:
+            return _refusal(told)
+
+
+def _refusal(told: str) -> ChannelError:
+    lower = told.lower()
+    for kind, signs in REFUSALS.items():
+        if any(sign in lower for sign in signs):
+            return kind(told)
+    return NeverHere(told)

@@ -1,0 +1,144 @@
+"""Updates of the Bot API as what was heard."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender
+
+Plain = Mapping[str, Any]  # one object of the Bot API
+Fetch = Callable[[str], Awaitable[bytes]]
+LISTENED = ("message", "edited_message", "callback_query", "my_chat_member")
+FILES = {"document": "", "audio": "audio/mpeg", "video": "video/mp4", "voice": "audio/ogg", "animation": "video/mp4"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """The bot itself."""
+
+    id: int
+    name: str
+
+
+def heard_in(update: Plain, me: Me, fetch: Fetch) -> Heard | None:
+    """What an update tells; None where that is nothing for us."""
+    if message := update.get("message"):
+        return _said(message, me, fetch, edited=False)
+    if message := update.get("edited_message"):
+        return _said(message, me, fetch, edited=True)
+    if query := update.get("callback_query"):
+        return _pressed(query)
+    if changed := update.get("my_chat_member"):
+        return _removed(changed)
+    return None
+
+
+def where_of(message: Plain) -> Conversation:
+    """The chat and topic of a message."""
+    chat = message["chat"]
+    thread = str(message.get("message_thread_id", "")) if message.get("is_topic_message") else ""
+    return Conversation(
+        platform="telegram",
+        chat_kind="dm" if chat["type"] == "private" else "group",
+        chat=str(chat["id"]),
+        thread=thread,
+    )
+
+
+def _said(message: Plain, me: Me, fetch: Fetch, *, edited: bool) -> Said | None:
+    if "from" not in message:
+        return None  # A channel's own post, or a service of Telegram.
+    text, named, for_others = _words(message, me)
+    media = _media(message, fetch)
+    if for_others or not (text or media):
+        return None
+    where = where_of(message)
+    answered = message.get("reply_to_message", {}).get("from", {}).get("id") == me.id
+    return Said(
+        source_id=f"{where.chat}:{message['message_id']}",
+        where=where,
+        sender=_sender(message["from"]),
+        text=text,
+        at=float(message.get("edit_date") or message["date"]),
+        media=media,
+        addressed=named or answered or where.chat_kind == "dm",
+        edited=edited,
+    )
+
+
+def _words(message: Plain, me: Me) -> tuple[str, bool, bool]:
+    """The words without the bot's own name; whether it was named; whether a command is for another bot."""
+    text = str(message.get("text") or message.get("caption") or "")
+    entities = message.get("entities") or message.get("caption_entities") or ()
+    units = text.encode("utf-16-le", "surrogatepass")
+    named = False
+    for entity in sorted(entities, key=lambda each: -int(each["offset"])):
+        start, end = 2 * entity["offset"], 2 * (entity["offset"] + entity["length"])
+        words = units[start:end].decode("utf-16-le", "surrogatepass")
+        command, _, bot = words.partition("@")
+        mine = bot.lower() == me.name.lower()
+        match entity["type"]:
+            case "mention" if mine:
+                named, units = True, units[:start] + units[end:]
+            case "text_mention" if entity.get("user", {}).get("id") == me.id:
+                named, units = True, units[:start] + units[end:]
+            case "bot_command" if bot and not mine:
+                return text, False, True
+            case "bot_command" if bot:
+                named, units = True, units[:start] + command.encode("utf-16-le") + units[end:]
+            case _:
+                pass
+    return units.decode("utf-16-le", "surrogatepass").strip(), named, False
+
+
+def _sender(user: Plain) -> Sender:
+    name = " ".join(filter(None, (user.get("first_name"), user.get("last_name")))) or str(user.get("username") or "")
+    return Sender(user=str(user["id"]), name=name, bot=bool(user.get("is_bot")))
+
+
+def _media(message: Plain, fetch: Fetch) -> tuple[Media, ...]:
+    found: list[Media] = []
+    if photos := message.get("photo"):
+        best = max(photos, key=lambda each: int(each.get("width", 0)))
+        found.append(_file(best, "photo.jpg", "image/jpeg", fetch))
+    for kind, media_type in FILES.items():
+        if (file := message.get(kind)) and not (kind == "document" and message.get("animation")):
+            name = str(file.get("file_name") or f"{kind}.{media_type.partition('/')[2] or 'bin'}")
+            found.append(_file(file, name, media_type or "application/octet-stream", fetch, voice=kind == "voice"))
+    return tuple(found)
+
+
+def _file(file: Plain, name: str, media_type: str, fetch: Fetch, *, voice: bool = False) -> Media:
+    return Media(
+        name=name,
+        media_type=str(file.get("mime_type") or media_type),
+        size=int(file.get("file_size") or 0),
+        fetch=partial(fetch, str(file["file_id"])),
+        voice=voice,
+    )
+
+
+def _pressed(query: Plain) -> Pressed | None:
+    message = query.get("message")
+    slot, _, choice = str(query.get("data") or "").partition(".")
+    if message is None or not (slot.isdecimal() and choice.isdecimal()):
+        return None
+    return Pressed(
+        source_id=f"press:{query['id']}",
+        where=where_of(message),
+        sender=_sender(query["from"]),
+        slot=int(slot),
+        choice=int(choice),
+        at=float(message.get("date") or 0),
+    )
+
+
+def _removed(changed: Plain) -> Removed | None:
+    status = changed.get("new_chat_member", {}).get("status")
+    if status not in ("left", "kicked"):
+        return None
+    return Removed(where=where_of({"chat": changed["chat"]}), reason=f"The bot was {status}.")

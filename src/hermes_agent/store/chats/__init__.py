@@ -1,0 +1,1 @@
+"""Tables of chats: who was let in, and what people set there."""

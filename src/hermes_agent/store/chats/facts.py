@@ -1,0 +1,41 @@
+"""Facts of chats: what people set there, by the key of the place and a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Engine, Row, Transaction
+
+GET = "SELECT name, value FROM chat_fact WHERE place = $1 ORDER BY name"
+SET = (
+    "INSERT INTO chat_fact (place, name, value) VALUES ($1, $2, $3) "
+    "ON CONFLICT (place, name) DO UPDATE SET value = excluded.value"
+)
+UNSET = "DELETE FROM chat_fact WHERE place = $1 AND name = $2"
+
+
+class Facts:
+    """A few short texts per chat."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def of(self, place: str) -> Mapping[str, str]:
+        """What is set there, by name."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(GET, place)
+
+        return {row[0]: row[1] for row in await self._engine.read(query)}
+
+    async def set(self, place: str, name: str, value: str) -> None:
+        """Set one; an empty value takes it away."""
+
+        async def change(tx: Transaction) -> None:
+            if value:
+                await tx.run(SET, place, name, storable(value))
+            else:
+                await tx.run(UNSET, place, name)
+
+        await self._engine.write(change)

@@ -1,0 +1,371 @@
+"""A double of Telegram's Bot API on loopback, written from core.telegram.org/bots/api."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from email import policy
+from email.parser import BytesParser
+from typing import Any
+from urllib.parse import parse_qsl
+
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.host.serve import Cut, Request, Response, Server, serve
+from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+
+TOKEN = "123456:" + "test-token"
+ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
+LONGEST = 4096
+LONGEST_DATA = 64
+RESERVED = "_*[]()~`>#+-=|{}.!"
+CALLS = {
+    "sendMessage": "send",
+    "sendDocument": "send",
+    "sendPhoto": "send",
+    "editMessageText": "edit",
+    "deleteMessage": "delete",
+    "sendChatAction": "typing",
+    "setMessageReaction": "react",
+    "getUpdates": "listen",
+}
+Arguments = dict[str, Any]  # what a call was given
+
+
+class Refused(Exception):
+    """What the Bot API answers to a call that it does not do."""
+
+    def __init__(self, code: int, words: str, **parameters: int) -> None:
+        super().__init__(words)
+        self.code = code
+        self.words = words
+        self.parameters = parameters
+
+
+class TelegramDouble:
+    """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them."""
+
+    def __init__(self) -> None:
+        self.chats = Chats()
+        self.answered: list[tuple[str, str]] = []
+        self.files: dict[str, bytes] = {}
+        self.server: Server | None = None
+        self._updates: list[Arguments] = []
+        self._confirmed = 0
+        self._next_update = 1
+        self._next_message = 0
+        self._came = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def url(self) -> str:
+        """The address for `api_url`."""
+        assert self.server is not None
+        return self.server.url
+
+    # What people do
+
+    async def say(
+        self,
+        text: str,
+        *,
+        chat: str = "1",
+        user: str = "7",
+        name: str = "Ann",
+        group: bool = False,
+        thread: str = "",
+        **more: Any,  # noqa: ANN401  other fields of a message, as the Bot API has them
+    ) -> str:
+        self._next_message += 1
+        kind = {"type": "supergroup", "title": "All"} if group else {"type": "private", "first_name": name}
+        message = {
+            "message_id": self._next_message,
+            "from": {"id": int(user), "is_bot": False, "first_name": name},
+            "chat": {"id": int(chat), **kind},
+            "date": int(SystemClock().now()),
+            **({"text": text} if text else {}),
+            **({"message_thread_id": int(thread), "is_topic_message": True} if thread else {}),
+            **more,
+        }
+        self.tell(message=message)
+        return f"{chat}:{self._next_message}"
+
+    async def again(self) -> None:
+        last = {key: value for key, value in self._updates[-1].items() if key != "update_id"}
+        self.tell(**last)
+
+    async def press(self, message: str, choice: int, *, user: str = "7") -> None:
+        shown = self.chats.messages[message]
+        chat = {"id": int(shown.chat), "type": "private" if int(shown.chat) > 0 else "supergroup"}
+        data = json.loads(shown.written)["reply_markup"]["inline_keyboard"]
+        keys = [key for row in data for key in row]
+        self.tell(
+            callback_query={
+                "id": self.chats.next_id(),
+                "from": {"id": int(user), "is_bot": False, "first_name": "Ann"},
+                "chat_instance": "1",
+                "message": {"message_id": int(message), "chat": chat, "date": 1_700_000_000, "from": ME},
+                "data": keys[choice]["callback_data"],
+            }
+        )
+
+    def tell(self, **update: Any) -> None:  # noqa: ANN401  an update, as the Bot API has it
+        """Have an update for the bot."""
+        self._updates.append({"update_id": self._next_update, **update})
+        self._next_update += 1
+        if self._loop is None:
+            self._came.set()
+        else:
+            self._loop.call_soon_threadsafe(self._came.set)  # It may be served in another thread.
+
+    def told(self) -> int:
+        return self._confirmed
+
+    # What the bot does
+
+    async def handle(self, request: Request) -> Response:
+        """Answer one call."""
+        self._loop = asyncio.get_running_loop()
+        if request.path.startswith("/file/"):
+            return self._file(request.path)
+        _, bot, method = [*request.path.split("/"), "", ""][:3]
+        if bot != f"bot{TOKEN}":
+            return _answer(401, {"ok": False, "error_code": 401, "description": "Unauthorized"})
+        trouble = self.chats.trouble(CALLS.get(method, method))
+        try:
+            _strike(trouble, method, self.chats.retry_after)
+            result = await self._call(method, _arguments(request))
+        except Refused as refused:
+            body = {"ok": False, "error_code": refused.code, "description": refused.words}
+            return _answer(refused.code, body | ({"parameters": refused.parameters} if refused.parameters else {}))
+        if trouble is Trouble.DEAF:
+            raise Cut(reset=True)
+        if trouble is Trouble.GARBLED:
+            return Response(status=200, body=b"<html>")
+        return _answer(200, {"ok": True, "result": result})
+
+    async def _call(self, method: str, given: Arguments) -> object:
+        if method == "getUpdates":
+            return await self._listened(given)
+        does: dict[str, Callable[[Arguments], object]] = {
+            "getMe": lambda _: ME,
+            "sendMessage": lambda given: self._sent(given, given.get("text", "")),
+            "sendDocument": lambda given: self._sent(given, given.get("caption", ""), str(given["document"])),
+            "sendPhoto": lambda given: self._sent(given, given.get("caption", ""), str(given["photo"])),
+            "editMessageText": self._edited,
+            "deleteMessage": self._deleted,
+            "answerCallbackQuery": self._acknowledged,
+            "sendChatAction": self._typed,
+            "setMessageReaction": self._reacted,
+            "getFile": lambda given: {**given, "file_unique_id": "u", "file_path": f"f/{given['file_id']}"},
+            "deleteWebhook": lambda _: True,
+        }
+        if method not in does:
+            raise Refused(404, "Not Found")
+        return does[method](given)
+
+    def _deleted(self, given: Arguments) -> bool:
+        if self.chats.messages.pop(str(given["message_id"]), None) is None:
+            raise Refused(400, "Bad Request: message to delete not found")
+        return True
+
+    def _acknowledged(self, given: Arguments) -> bool:
+        self.answered.append((given["callback_query_id"], given.get("text", "")))
+        return True
+
+    def _typed(self, given: Arguments) -> bool:
+        self.chats.typing.append(str(given["chat_id"]))
+        return True
+
+    def _reacted(self, given: Arguments) -> bool:
+        self.chats.reactions.append((str(given["message_id"]), str(given["reaction"])))
+        return True
+
+    async def _listened(self, given: Arguments) -> list[Arguments]:
+        offset = int(given.get("offset") or 0)
+        self._confirmed = max(self._confirmed, offset - 1)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(float(given.get("timeout") or 0)):
+                while not self._new(offset):
+                    self._came.clear()
+                    await self._came.wait()
+        return self._new(offset)[:100]
+
+    def _new(self, offset: int) -> list[Arguments]:
+        return [update for update in self._updates if update["update_id"] >= max(offset, self._confirmed + 1)]
+
+    def _sent(self, given: Arguments, text: str, file: str = "") -> Arguments:
+        words = _understood(given, text)
+        if not words.strip() and not file:
+            raise Refused(400, "Bad Request: message text is empty")
+        reply = given.get("reply_parameters") or {}
+        shown = self.chats.show(
+            Shown(
+                id=self.chats.next_id(),
+                chat=str(given["chat_id"]),
+                text=words,
+                thread=str(given.get("message_thread_id", "")),
+                buttons=_labels(given),
+                file=file,
+                answers=f"{given['chat_id']}:{reply['message_id']}" if reply else "",
+                written=json.dumps(given, default=str),
+            )
+        )
+        return _message(shown)
+
+    def _edited(self, given: Arguments) -> Arguments:
+        id_, words = str(given["message_id"]), _understood(given, given.get("text", ""))
+        shown = self.chats.messages.get(id_)
+        if shown is None:
+            raise Refused(400, "Bad Request: message to edit not found")
+        if (shown.text, shown.buttons) == (words, _labels(given)):
+            raise Refused(400, "Bad Request: message is not modified: specified new message content is the same")
+        self.chats.change(id_, words, _labels(given), json.dumps(given, default=str))
+        return _message(self.chats.messages[id_])
+
+    def _file(self, path: str) -> Response:
+        content = self.files.get(path.rsplit("/", 1)[-1])
+        return Response(status=404) if content is None else Response(body=content)
+
+
+@contextlib.asynccontextmanager
+async def telegram() -> AsyncIterator[TelegramDouble]:
+    """A double that listens on loopback until the block ends."""
+    double = TelegramDouble()
+    async with serve(double.handle) as server:
+        double.server = server
+        yield double
+
+
+def _strike(trouble: Trouble | None, method: str, retry_after: int) -> None:
+    match trouble:
+        case Trouble.BUSY:
+            raise Refused(429, f"Too Many Requests: retry after {retry_after}", retry_after=retry_after)
+        case Trouble.BROKEN:
+            raise Refused(500, "Internal Server Error")
+        case Trouble.CUT:
+            raise Cut(reset=True)
+        case Trouble.GONE if method in ("editMessageText", "deleteMessage"):
+            raise Refused(400, "Bad Request: message to edit not found")
+        case Trouble.GONE:
+            raise Refused(400, "Bad Request: chat not found")
+        case _:
+            pass
+
+
+def _message(shown: Shown) -> Arguments:
+    kind = {"type": "private", "first_name": "Ann"} if not shown.chat.startswith("-") else {"type": "supergroup"}
+    return {
+        "message_id": int(shown.id),
+        "date": 1_700_000_000,
+        "chat": {"id": int(shown.chat), **kind},
+        "from": ME,
+        "text": shown.text,
+    }
+
+
+def _labels(given: Arguments) -> tuple[str, ...]:
+    rows = (given.get("reply_markup") or {}).get("inline_keyboard", [])
+    keys = [key for row in rows for key in row]
+    if any(len(key["callback_data"].encode()) > LONGEST_DATA for key in keys):
+        raise Refused(400, "Bad Request: BUTTON_DATA_INVALID")
+    return tuple(key["text"] for key in keys)
+
+
+def _understood(given: Arguments, text: str) -> str:
+    """The words that people see. Refuses what the Bot API refuses."""
+    words = unformatted(text) if given.get("parse_mode") == "MarkdownV2" else text
+    if len(words.encode("utf-16-le", "surrogatepass")) // 2 > LONGEST:
+        raise Refused(400, "Bad Request: message is too long")
+    return words
+
+
+def unformatted(text: str) -> str:
+    """MarkdownV2 without its formatting; a reserved sign that is neither escaped nor paired is refused."""
+    done: list[str] = []
+    opened: list[str] = []
+    at = 0
+    while at < len(text):
+        sign = text[at]
+        if sign == "\\" and at + 1 < len(text):
+            done.append(text[at + 1])
+            at += 2
+        elif text.startswith("```", at) or sign == "`":
+            words, at = _code(text, at)
+            done.append(words)
+        elif sign == "[":
+            opened.append("[")
+            at += 1
+        elif sign == "]" and "[" in opened and text.startswith("](", at):
+            opened.remove("[")
+            at = _closing(text, at + 2) + 1
+        elif sign in "*_~":
+            opened.remove(sign) if sign in opened else opened.append(sign)
+            at += 1
+        elif sign == ">" and (at == 0 or text[at - 1] == "\n"):
+            at += 1
+        elif sign in RESERVED:
+            raise Refused(400, f"Bad Request: can't parse entities: character '{sign}' is reserved")
+        else:
+            done.append(sign)
+            at += 1
+    if opened:
+        raise Refused(400, f"Bad Request: can't parse entities: can't find end of the entity {opened[-1]}")
+    return "".join(done)
+
+
+def _code(text: str, at: int) -> tuple[str, int]:
+    mark = "```" if text.startswith("```", at) else "`"
+    end = at + len(mark)
+    inside: list[str] = []
+    while not text.startswith(mark, end):
+        if end >= len(text):
+            raise Refused(400, "Bad Request: can't parse entities: can't find end of code entity")
+        if text[end] == "\\":
+            end += 1
+        inside.append(text[end])
+        end += 1
+    words = "".join(inside)
+    return (words.partition("\n")[2].removesuffix("\n") if mark == "```" else words), end + len(mark)
+
+
+def _closing(text: str, at: int) -> int:
+    while at < len(text) and text[at] != ")":
+        at += 2 if text[at] == "\\" else 1
+    if at >= len(text):
+        raise Refused(400, "Bad Request: can't parse entities: can't find end of a URL")
+    return at
+
+
+def _arguments(request: Request) -> Arguments:
+    kind = request.headers.get("content-type", "")
+    if kind.startswith("application/json"):
+        given: Arguments = json.loads(request.body or b"{}")
+        return given
+    if kind.startswith("multipart/"):
+        return _parts(kind, request.body)
+    return {name: _plain(value) for name, value in parse_qsl(request.body.decode(), keep_blank_values=True)}
+
+
+def _parts(kind: str, body: bytes) -> Arguments:
+    head = f"Content-Type: {kind}\r\n\r\n".encode()
+    given: Arguments = {}
+    for part in BytesParser(policy=policy.HTTP).parsebytes(head + body).iter_parts():
+        name = str(part.get_param("name", header="content-disposition"))
+        content = part.get_payload(decode=True)
+        assert isinstance(content, bytes)
+        given[name] = part.get_filename() or _plain(content.decode())
+    return given
+
+
+def _plain(value: str) -> object:
+    """What a form's field stands for: JSON where it is an object, a list or a truth."""
+    if value[:1] in ("{", "[") or value in ("true", "false"):
+        with contextlib.suppress(ValueError):
+            return json.loads(value)
+    return value
+
+
+def _answer(status: int, body: Mapping[str, object]) -> Response:
+    return Response(status=status, headers={"content-type": "application/json"}, body=json.dumps(body).encode())

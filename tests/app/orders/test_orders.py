@@ -1,0 +1,99 @@
+"""Commands of chats are durable, done in their order and once, and a defect in one is told."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.orders.orders import APOLOGY, COMMANDS, Orders, is_order, order_of
+from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.messages import Text
+from tests.app.place import Place, place
+
+CHAT = Conversation(platform="telegram", chat="1")
+
+
+def line(here: Place, text: str, source_id: str = "1") -> Inbound:
+    return Inbound(
+        source="telegram",
+        source_id=source_id,
+        principal=here.runtime.owner,
+        conversation=CHAT,
+        parts=(Text(text=text),),
+        received=1.0,
+    )
+
+
+def made(here: Place) -> Orders:
+    return Orders(here.runtime, str(here.runtime.home.root), lambda: None)
+
+
+async def answers(here: Place) -> list[str]:
+    return [slot.content.text for slot in await here.runtime.store.outbox.claim(("telegram",))]
+
+
+@pytest.mark.parametrize(
+    ("text", "order"), [("/new", True), ("/no-such", True), ("/etc/hosts", False), ("hello /new", False)]
+)
+def test_a_line_is_an_order_where_it_begins_like_one(text: str, order: bool):
+    assert is_order(text) is order
+
+
+def test_what_an_order_is_called():
+    assert order_of("/new title") == ("new", True)
+    assert order_of("/my-skill words") == ("my-skill", False)
+
+
+async def test_an_order_that_a_crash_left_is_done(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await here.runtime.store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)
+
+        await made(here).take_up()
+
+        assert await answers(here) == ["Titled “Mine”."]
+        mail = await here.runtime.store.inbox.find("telegram", "1")
+        assert mail is not None
+        assert mail.state == "answered"
+
+
+async def test_orders_of_one_chat_are_done_in_their_order(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders = made(here)
+        for number in range(4):
+            await orders.take(line(here, f"/title Number {number}", str(number)))
+        await orders.drain()
+
+        record = await here.runtime.store.sessions.current(CHAT.key)
+        assert record is not None
+        assert record.title == "Number 3"
+
+
+async def test_a_defect_in_a_command_is_told_with_an_apology(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders = made(here)
+
+        async def broken(_: Inbound) -> str:
+            raise ZeroDivisionError
+
+        orders._performed = broken
+        await orders.take(line(here, "/new"))
+        await orders.drain()
+
+        assert await answers(here) == [APOLOGY]
+
+
+async def test_a_failure_is_told_in_its_words(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders = made(here)
+        await orders.take(line(here, "/approve"))
+        await orders.drain()
+
+        assert await answers(here) == ["Nothing waits for an approval here."]
+
+
+async def test_what_says_nothing_is_answered_with_nothing(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders = made(here)
+        await orders.take(line(here, "/etc/hosts"))
+        await orders.drain()
+
+        assert await answers(here) == []

@@ -1,0 +1,97 @@
+"""The floor of a process that serves everybody: at most so many runs, what is kept, who is told of a ring."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from hermes_agent.app.floor import Service
+from hermes_agent.core.events import RunEnded, Seen
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.tool import CallContext, Question
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.store.database import open_store
+from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import OWNER, House, Piece
+from tests.app.service.test_posting import served
+
+
+async def eventually(ready: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not ready():
+            await asyncio.sleep(0.005)
+
+
+async def more_sessions(house: House, count: int) -> list[str]:
+    """Sessions with a message each."""
+    made = []
+    for number in range(count):
+        where = Conversation(platform="telegram", chat=f"more {number}")
+        record = await house.hermes.open_session(where, OWNER, workspace=str(house.path))
+        await house.hermes.submit(house.inbound("Hi", message_id=f"m{number}"), record.id)
+        made.append(record.id)
+    return made
+
+
+async def test_no_more_runs_than_allowed_are_under_way(tmp_path: Path):
+    async with served(House(tmp_path, ScriptedModel([Hang()]))) as house:
+        sessions = await more_sessions(house, 6)
+        floor = house.hermes.floor
+        await eventually(lambda: len(floor._running) == 4)
+        await asyncio.sleep(0.1)
+        assert len(floor._running) == 4
+
+        first = next(session for session in sessions if floor.runs(session))
+        await house.hermes.stop(first)
+
+        await eventually(lambda: not floor.runs(first) and len(floor._running) == 4)
+
+
+async def test_a_run_that_waits_for_a_person_keeps_nobody_out(tmp_path: Path):
+    async def ask(_: object, context: CallContext) -> str:
+        return await context.ask(Question(text="Which?"))
+
+    script = ScriptedModel(lambda heard: Call("ask", {}) if heard.messages[-1].text else Say("Done."))
+    async with served(House(tmp_path, script, (Piece("ask", ask),))) as house:
+        sessions = await more_sessions(house, 7)
+
+        await eventually(lambda: all(house.hermes.floor.question(session) for session in sessions))
+
+
+async def test_everything_that_happens_here_is_overheard(tmp_path: Path):
+    async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
+        heard: list[Seen] = []
+        house.hermes.floor.bus.overhear(heard.append)
+
+        await house.say("Hi")
+
+        assert isinstance(heard[-1].event, RunEnded)
+
+
+async def test_a_ring_from_another_process_is_heeded(tmp_path: Path):
+    async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
+        rung = asyncio.Event()
+        house.hermes.floor.heed(rung.set)
+        await asyncio.sleep(0.1)  # It is listening by then.
+        other = await open_store(str(tmp_path / "hermes.db"))
+        await other.inbox.accept(house.inbound("Hi"), house.session, "cli")
+
+        async with asyncio.timeout(10):
+            await rung.wait()
+        await other.close()
+
+
+async def test_who_serves_everybody_goes_on_after_a_failure_of_the_store(tmp_path: Path, caplog):
+    async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
+        engine = house.store._engine
+        await asyncio.sleep(0.05)
+        engine._closed = True
+        house.hermes.floor.look()
+        await eventually(lambda: "the store failed" in caplog.text)
+        engine._closed = False
+
+        assert (await house.say("Hi")).text == "Hello."
+
+
+def test_without_more_words_a_service_has_no_limit():
+    assert Service().most is None

@@ -1,0 +1,146 @@
+"""What runs say through the outbox, in the commit that makes it so."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.app.decks.deck import Playing
+from hermes_agent.app.floor import Service
+from hermes_agent.app.front import Hermes
+from hermes_agent.app.service.posting import Posting, asking, reply_key, said_by
+from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.messages import said
+from hermes_agent.core.outbound import Button
+from hermes_agent.core.tool import CallContext, Question
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.store.database import open_store
+from hermes_agent.testing.scripted import ScriptedModel
+from tests.agent.house import OWNER, House, Piece
+
+CHAT = Conversation(platform="telegram", chat="42", topic="work")
+
+
+@asynccontextmanager
+async def served(house: House, *, here: bool = True) -> AsyncIterator[House]:
+    """The house as a gateway: every lane of its queue, and the outbox for what telegram's sessions say."""
+    house.store = store = await open_store(str(house.path / "hermes.db"))
+    posting = Posting(outbox=store.outbox, delivers=lambda name: name == "telegram", here=lambda _: here)
+    house.hermes = Hermes(
+        store=store,
+        build=house.agent,
+        deck=Playing(house.clock, house.ids),
+        own_only=False,
+        service=Service(most=4, posting=posting),
+    )
+    record = await house.hermes.open_session(CHAT, OWNER, workspace=str(house.path))
+    house.session = record.id
+    try:
+        yield house
+    finally:
+        await house.hermes.close()
+
+
+def entry(event: object, number: int = 3) -> Entry:
+    return Entry(number=number, run="r", at=1.0, event=event)
+
+
+def ended(text: str, outcome: Outcome = Outcome.ANSWERED, reason: str = "") -> RunEnded:
+    return RunEnded(outcome=outcome, text=text, turns=1, reason=reason)
+
+
+@pytest.mark.parametrize("here", [True, False])
+async def test_a_reply_is_in_the_outbox_with_the_end_of_its_run(tmp_path: Path, here: bool):
+    async with served(House(tmp_path, ScriptedModel([Say("Hello.")])), here=here) as house:
+        await house.say("Hi", message_id="42:7")
+
+        (slot,) = await house.store.outbox.claim(("telegram",))
+
+        assert (slot.content.text, slot.to, slot.session) == ("Hello.", CHAT.place, house.session)
+        assert slot.answers == "42:7"
+        run = (await house.store.history.entries(house.session))[-1].run
+        assert slot.key == reply_key(house.session, run)
+
+
+async def test_a_session_that_is_listened_to_says_nothing_there(tmp_path: Path):
+    async with House(tmp_path, ScriptedModel([Say("Hello.")])).open() as house:
+        await house.say("Hi")
+
+        assert (await house.store.outbox.tally()).states == {}
+
+
+async def test_a_question_goes_out_with_buttons_and_shows_its_answer(tmp_path: Path):
+    async def ask(_: object, context: CallContext) -> str:
+        return await context.ask(Question(text="Which?", choices=("red", "blue")))
+
+    house = House(tmp_path, ScriptedModel([Call("ask", {}), Say("Done.")]), (Piece("ask", ask),))
+    async with served(house) as house:
+        await house.tell("Hi")
+        await house.until(Asked)
+        (slot,) = await house.store.outbox.claim(("telegram",))
+        assert [button.value for button in slot.content.buttons] == ["red", "blue"]
+        assert house.hermes.floor.question(house.session) == slot.content.question
+        await house.store.outbox.give_back()
+
+        await house.tell("blue", answers=slot.content.question)
+        await house.rest()
+
+        found = await house.store.outbox.find(slot.key)
+        assert found is not None
+        assert found.content.text.endswith("→ blue")
+        assert not found.content.buttons
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (ended("Fine."), "Fine."),
+        (ended(" "), " "),
+        (ended(""), "(The reply is empty.)"),
+        (ended("Stopped.", Outcome.STOPPED, "stopped"), "Stopped."),
+        (ended("Stopped.", Outcome.STOPPED, NEW_MESSAGE), "Interrupted by your new message."),
+        (Notice(text="The budget is nearly used up.", level="warning"), "The budget is nearly used up."),
+    ],
+)
+def test_what_people_should_know_is_said(event: object, text: str):
+    told = said_by("s", entry(event))
+
+    assert told is not None
+    assert told[1].text == text
+
+
+@pytest.mark.parametrize("event", [ended("[SILENT]"), Notice(text="It goes on."), MessageTaken(message=said("Hi"))])
+def test_what_is_nobodys_business_is_not_said(event: object):
+    assert said_by("s", entry(event)) is None
+
+
+def test_a_decision_says_how_to_give_it_in_words():
+    asked = Asked(question="q", text="Run `rm`?", choices=("once", "deny"), purpose="approval")
+
+    content = asking(asked)
+
+    assert "/approve" in content.text
+    assert content.buttons == (Button(label="Once", value="once"), Button(label="No", value="deny"))
+    assert content.question == "q"
+
+
+def test_a_fact_has_its_choices_numbered():
+    asked = Asked(question="q", text="Which?", choices=("red", "blue"), purpose="clarify")
+
+    assert asking(asked).text == "Which?\n1. red\n2. blue"
+
+
+async def test_mail_for_a_session_that_never_was_is_refused_once(tmp_path: Path):
+    async with served(House(tmp_path, ScriptedModel([]))) as house:
+        await house.store.inbox.accept(house.inbound("Hi", message_id="1"), "20260101_000000_000000", "cli")
+        house.hermes.floor.look()
+
+        while (mail := await house.store.inbox.find("test", "1")) is None or mail.state == "new":
+            await asyncio.sleep(0.01)
+
+        assert mail.state == "refused"
+        assert "no session" in mail.reason

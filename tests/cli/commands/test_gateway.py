@@ -1,0 +1,117 @@
+"""`hermes gateway` and `send` as a person uses them, against the double of a platform."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.cli.commands.send import place_of
+from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.host.serve import serve_in_thread
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
+from hermes_agent.testing.model_servers import openai_model, serving_in_thread
+from tests.cli.shell import PROGRAM, ROOT, typed
+from tests.gateway.house import eventually
+
+ENV = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "TELEGRAM_BOT_TOKEN": TOKEN, "HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def double() -> Iterator[TelegramDouble]:
+    made = TelegramDouble()
+    with serve_in_thread(made.handle) as server:
+        made.server = server
+        yield made
+
+
+@pytest.fixture
+def running(tmp_path: Path, double: TelegramDouble) -> Iterator[subprocess.Popen[str]]:
+    """A real gateway process on a home whose channel is the double."""
+    with serving_in_thread(openai_model([Say("Hello.")], keys=())) as model:
+        (tmp_path / "config.yaml").write_text(
+            f"model:\n  default: custom/m\n  base_url: {model.url}\ngateway:\n  channels:\n    telegram:\n"
+            f"      enabled: true\n      options:\n        api_url: {double.url}\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, "gateway", "run"],
+            env={**ENV, "HERMES_HOME": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert "telegram" in process.stdout.readline()
+        yield process
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+async def type_(home: Path, *words: str) -> str:
+    """What a command says, beside the loop of the test."""
+    said = await asyncio.to_thread(typed, home, *words)
+    return said.out + said.err
+
+
+@pytest.mark.slow
+async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked(
+    tmp_path: Path, double: TelegramDouble, running: subprocess.Popen[str]
+):
+    await double.say("Hi", chat="7", user="7")
+    await eventually(lambda: bool(double.chats.of("7")))
+    code = double.chats.of("7")[0].text.split("approve ")[1].split(" ")[0]
+    assert "Ann" in await type_(tmp_path, "pairing", "list")
+    assert "is let in" in await type_(tmp_path, "pairing", "approve", code)
+    await double.say("Hi again", chat="7", user="7")
+    await eventually(lambda: len(double.chats.of("7")) == 2)
+    assert double.chats.of("7")[1].text == "Hello."
+
+    assert await type_(tmp_path, "send", "-t", "telegram:8", "News!") == "Sent.\n"
+    assert double.chats.of("8")[0].text == "News!"
+    status = json.loads(await type_(tmp_path, "gateway", "status", "--json"))
+    assert status["gateway"]["channels"]["telegram"]["state"] == "listening"
+    assert "listening" in await type_(tmp_path, "gateway", "status")
+    assert status["outbox"] == {"sent": 3}
+
+    assert "asked to end" in await type_(tmp_path, "gateway", "stop")
+    assert await asyncio.to_thread(running.wait, 30) == 0
+    assert "No gateway runs" in await type_(tmp_path, "gateway", "status")
+
+
+def test_without_a_gateway_a_message_waits(tmp_path: Path):
+    (tmp_path / "a.txt").write_text("content")
+
+    said = typed(tmp_path, "send", "-t", "telegram:-8:3", "--file", str(tmp_path / "a.txt"), stdin="From a pipe")
+
+    assert "no gateway runs now" in said.err
+    assert "1 pending" in typed(tmp_path, "gateway", "status").out
+    with pytest.raises(HermesError, match="No gateway runs"):
+        typed(tmp_path, "gateway", "stop")
+
+
+def test_nothing_is_not_sent(tmp_path: Path):
+    with pytest.raises(ConfigError, match="nothing to send"):
+        typed(tmp_path, "send", "-t", "telegram:1", stdin=" ")
+
+
+@pytest.mark.parametrize("target", ["telegram", "irc:1", "telegram:"])
+def test_a_target_names_a_chat(target: str):
+    with pytest.raises(ConfigError, match="names no chat"):
+        place_of(target)
+
+
+def test_a_channel_says_how_it_is_set_up(tmp_path: Path):
+    assert "telegram" in typed(tmp_path, "gateway", "setup").out
+    assert "@BotFather" in typed(tmp_path, "gateway", "setup", "telegram").out
+    with pytest.raises(ConfigError, match="no channel"):
+        typed(tmp_path, "gateway", "setup", "carrier-pigeon")
+
+
+def test_a_unit_for_systemd_names_the_home(tmp_path: Path):
+    assert f"HERMES_HOME={tmp_path}" in typed(tmp_path, "gateway", "install").out

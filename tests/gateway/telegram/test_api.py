@@ -1,0 +1,120 @@
+"""What the Bot API answers says what may be done about it. (What a channel makes of it is the contract of channels.)"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment
+from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channels.telegram import CHANNEL, Telegram
+from hermes_agent.gateway.heard import Heard
+from hermes_agent.gateway.telegram.api import BotApi
+from hermes_agent.host.http import Http
+from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
+from tests.contracts.channels import needs
+
+CHAT = Conversation(platform="telegram", chat="1")
+
+
+@pytest.fixture
+async def double() -> AsyncIterator[TelegramDouble]:
+    async with telegram() as made:
+        yield made
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[Http]:
+    http = Http()
+    yield http
+    await http.close()
+
+
+def bot(double: TelegramDouble, http: Http, token: str = TOKEN) -> Telegram:
+    return Telegram(BotApi(url=double.url, token=token, http=http), poll_seconds=0.1)
+
+
+async def hear(_: Heard) -> str:
+    return ""
+
+
+async def test_a_wrong_token_is_said(double: TelegramDouble, http: Http):
+    channel = bot(double, http, "1:wrong")
+
+    assert "TELEGRAM_BOT_TOKEN" in await channel.health()
+    with pytest.raises(TokenRefused):
+        await channel.listen(hear)
+
+
+async def test_who_cannot_be_reached_was_not_told_anything(http: Http):
+    channel = Telegram(BotApi(url="http://127.0.0.1:1", token=TOKEN, http=http))
+
+    with pytest.raises(NotNow, match="cannot be reached"):
+        await channel.send(CHAT, Part(text="Hi"), "k")
+
+
+@pytest.mark.parametrize("trouble", [Trouble.CUT, Trouble.GARBLED])
+async def test_an_answer_that_is_none_leaves_the_outcome_open(double: TelegramDouble, http: Http, trouble: Trouble):
+    double.chats.order(trouble, "send")
+
+    with pytest.raises(OutcomeUnknown):
+        await bot(double, http).send(CHAT, Part(text="Hi"), "k")
+
+
+async def test_a_poll_that_breaks_is_made_again(double: TelegramDouble, http: Http):
+    double.chats.order(Trouble.GARBLED, "listen")
+
+    with pytest.raises(NotNow):
+        await bot(double, http).listen(hear)
+
+
+async def test_a_format_that_is_not_understood_is_sent_plain(double: TelegramDouble, http: Http):
+    channel = bot(double, http)
+    real = channel._api.call
+    calls: list[str] = []
+
+    async def call(method: str, arguments: dict[str, object], **more: float) -> object:
+        calls.append(str(arguments.get("parse_mode")))
+        broken = {"text": "un_closed *"} if "parse_mode" in arguments else {}
+        return await real(method, {**arguments, **broken}, **more)
+
+    channel._api = Recorded(call)
+    await channel.send(CHAT, Part(text="*as it is"), "k")
+
+    assert calls == ["MarkdownV2", "None"]
+    assert double.chats.of("1")[0].text == "*as it is"
+
+
+class Recorded:
+    def __init__(self, call: object) -> None:
+        self.call = call
+
+
+async def test_a_photo_is_sent_as_one_and_a_missing_file_never(double: TelegramDouble, http: Http, tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(b"png")
+    channel = bot(double, http)
+
+    await channel.send(
+        CHAT, Part(text="", file=Attachment(path=str(tmp_path / "a.png"), name="a.png", media_type="image/png")), "k"
+    )
+    assert double.chats.calls["send"] == 1
+
+    with pytest.raises(NeverHere, match="cannot be read"):
+        await channel.send(CHAT, Part(text="", file=Attachment(path=str(tmp_path / "no"), name="no")), "k")
+
+
+async def test_a_file_is_fetched(double: TelegramDouble, http: Http):
+    double.files["f1"] = b"content"
+    api = BotApi(url=double.url, token=TOKEN, http=http)
+
+    assert await api.fetch("f1") == b"content"
+    with pytest.raises(NotNow):
+        await api.fetch("gone")
+
+
+def test_without_a_token_there_is_no_channel(tmp_path: Path):
+    with pytest.raises(ConfigError, match="TELEGRAM_BOT_TOKEN"):
+        CHANNEL.make(needs(tmp_path, secret=""))

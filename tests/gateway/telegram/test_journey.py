@@ -1,0 +1,85 @@
+"""A person writes to a bot, and the gateway answers: real HTTP to the double of Telegram and to a model server."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hermes_agent.core.messages import Image
+from hermes_agent.gateway.opening import open_gateway
+from hermes_agent.gateway.server import Gateway
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
+from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
+from hermes_agent.testing.scripted import Script
+from tests.app.place import settle_home
+from tests.gateway.house import eventually
+
+
+@asynccontextmanager
+async def at_work(path: Path, script: Script) -> AsyncIterator[tuple[TelegramDouble, ModelServer, Gateway]]:
+    async with telegram() as double, serving(openai_model(script, keys=())) as model:
+        home = Home(root=path / "home", base=path / "home")
+        settle_home(home.root, model.url)
+        home.env_file.write_text(f"TELEGRAM_BOT_TOKEN={TOKEN}\n")
+        home.env_file.chmod(0o600)
+        lines = (
+            "gateway:\n  channels:\n    telegram:\n      enabled: true\n      owners: ['7']\n      groups: ['-9']\n"
+            f"      options:\n        api_url: {double.url}\n"
+        )
+        with home.config_file.open("a") as file:
+            file.write(lines)
+        async with open_gateway(home) as gateway:
+            yield double, model, gateway
+
+
+async def test_a_reply_is_formatted_and_told_once(tmp_path: Path):
+    async with at_work(tmp_path, [Say("**Hello**, Ann! 1. It works.")]) as (double, _, _gateway):
+        await double.say("Hi", chat="7", user="7")
+        await double.again()
+        await eventually(lambda: bool(double.chats.of("7")))
+        await eventually(lambda: double.told() == 2)
+
+        assert [shown.text for shown in double.chats.of("7")] == ["Hello, Ann! 1. It works."]
+
+
+async def test_a_question_is_answered_with_a_button_in_a_topic(tmp_path: Path):
+    script = [Call("clarify", {"question": "Which?", "choices": ["red", "blue"]}), Say("Blue it is.")]
+    async with at_work(tmp_path, script) as (double, _, _gateway):
+        mention = [{"type": "mention", "offset": 0, "length": 11}]
+        await double.say("@hermes_bot paint", chat="-9", user="7", group=True, thread="4", entities=mention)
+        await eventually(lambda: bool(double.chats.of("-9")))
+        question = double.chats.of("-9")[0]
+        assert (question.thread, question.buttons) == ("4", ("red", "blue"))
+
+        await double.press(question.id, 1, user="8")
+        await double.press(question.id, 1, user="7")
+        await eventually(lambda: len(double.chats.of("-9")) == 2)
+        await eventually(lambda: len(double.answered) == 2)
+
+        assert [word for _, word in double.answered] == ["This is not for you.", "blue"]
+        await eventually(lambda: double.chats.of("-9")[0].buttons == ())
+        assert double.chats.of("-9")[1].text == "Blue it is."
+
+
+async def test_a_picture_reaches_the_model(tmp_path: Path):
+    async with at_work(tmp_path, [Say("A cat.")]) as (double, model, _gateway):
+        double.files["p1"] = b"png"
+        await double.say("", chat="7", caption="What is it?", photo=[{"file_id": "p1", "width": 9, "file_size": 3}])
+        await eventually(lambda: bool(double.chats.of("7")))
+
+        pictures = [part for part in model.asked[0].messages[-1].parts if isinstance(part, Image)]
+        assert base64.b64decode(pictures[0].data) == b"png"
+
+
+async def test_a_long_reply_with_code_keeps_its_blocks(tmp_path: Path):
+    code = "\n".join(f"print({number!r})  # a line of a long program" for number in range(200))
+    async with at_work(tmp_path, [Say(f"Here:\n```python\n{code}\n```\nDone.")]) as (double, _, gateway):
+        await double.say("Write", chat="7")
+        await eventually(lambda: len(double.chats.of("7")) >= 2)
+        await gateway.delivery.idle()
+
+        shown = [each.text for each in double.chats.of("7")]
+        assert sum(text.count("print(") for text in shown) == 200
+        assert all(len(text) <= 4096 for text in shown)

@@ -1,0 +1,38 @@
+"""Markdown becomes what Telegram understands, and shows the same words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_agent.gateway.telegram.markdown import UNMEANT, formatted
+from hermes_agent.testing.doubles.telegram import unformatted
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1. Done!", r"1\. Done\!"),
+        ("**bold** and *it* and _it_ and ~~gone~~", "*bold* and _it_ and _it_ and ~gone~"),
+        ("__heavy__", "*heavy*"),
+        ("# A **title**", "*A title*"),
+        ("- one\n  - two", "• one\n  • two"),
+        ("> said.", r">said\."),
+        ("`a_b` and ``c`d``", r"`a_b` and `c\`d`"),
+        ("[the *manual*](https://e.org/a_(b))", r"[the _manual_](https://e.org/a_(b\))"),
+        ("[no address]()", "no address"),
+        ("```python\nx = `1`\n```", "```python\nx = \\`1\\`\n```"),
+        ("```\nnever closed", "```\nnever closed\n```"),
+        ("**a *b* c**", "*a _b_ c*"),
+        ("2 * 3 * 4 and snake_case_name", r"2 \* 3 \* 4 and snake\_case\_name"),
+        ("ask @everybody or a@b.org", rf"ask {UNMEANT}everybody or a@b\.org"),
+    ],
+)
+def test_formatting_is_kept_and_every_other_sign_escaped(text: str, expected: str):
+    assert formatted(text) == expected
+
+
+@given(st.text(alphabet=st.sampled_from("ab _*[]()~`>#+-=|{}.!\\\n@1"), max_size=80))
+def test_whatever_is_written_is_understood(text: str):
+    shown = unformatted(formatted(text))
+
+    assert shown.count("a") + shown.count("b") <= text.count("a") + text.count("b") + 8

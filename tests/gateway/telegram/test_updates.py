@@ -1,0 +1,124 @@
+"""What the Bot API tells is heard as what people did."""
+
+from typing import Any
+
+import pytest
+
+from hermes_agent.gateway.heard import Pressed, Removed, Said
+from hermes_agent.gateway.telegram.updates import Me, heard_in
+
+ME = Me(id=42, name="hermes_bot")
+PRIVATE = {"id": 7, "type": "private"}
+GROUP = {"id": -9, "type": "supergroup"}
+
+
+async def fetch(file_id: str) -> bytes:
+    return file_id.encode()
+
+
+def said(**fields: object) -> Said | None:
+    ann = {"id": 7, "first_name": "Ann", "last_name": "B"}
+    message = {"message_id": 5, "date": 100, "chat": PRIVATE, "from": ann, **fields}
+    found = heard_in({"update_id": 1, "message": message}, ME, fetch)
+    assert found is None or isinstance(found, Said)
+    return found
+
+
+def entity(kind: str, offset: int, length: int, **more: object) -> dict[str, Any]:
+    return {"type": kind, "offset": offset, "length": length, **more}
+
+
+def test_words_in_a_private_chat_are_for_the_bot():
+    found = said(text="Hi")
+
+    assert found is not None
+    assert (found.text, found.source_id, found.addressed, found.sender.name) == ("Hi", "7:5", True, "Ann B")
+
+
+@pytest.mark.parametrize(
+    ("fields", "text", "addressed"),
+    [
+        ({"text": "hi all"}, "hi all", False),
+        ({"text": "👍 @hermes_bot hi", "entities": [entity("mention", 3, 11)]}, "👍  hi", True),
+        ({"text": "@other hi", "entities": [entity("mention", 0, 6)]}, "@other hi", False),
+        ({"text": "You hi", "entities": [entity("text_mention", 0, 3, user={"id": 42})]}, "hi", True),
+        ({"text": "/new@Hermes_bot x", "entities": [entity("bot_command", 0, 15)]}, "/new x", True),
+        ({"text": "/new x", "entities": [entity("bot_command", 0, 4)]}, "/new x", False),
+        ({"text": "yes", "reply_to_message": {"from": {"id": 42}}}, "yes", True),
+    ],
+)
+def test_a_group_names_the_bot(fields: dict[str, Any], text: str, addressed: bool):
+    found = said(chat=GROUP, **fields)
+
+    assert found is not None
+    assert (found.text, found.addressed, found.where.chat_kind) == (text, addressed, "group")
+
+
+def test_a_command_for_another_bot_is_not_heard():
+    assert said(chat=GROUP, text="/new@other_bot", entities=[entity("bot_command", 0, 14)]) is None
+
+
+@pytest.mark.parametrize("fields", [{"new_chat_title": "x"}, {"text": ""}])
+def test_what_says_nothing_is_not_heard(fields: dict[str, Any]):
+    assert said(**fields) is None
+
+
+def test_a_post_of_nobody_is_not_heard():
+    assert heard_in({"message": {"message_id": 1, "date": 1, "chat": GROUP, "text": "x"}}, ME, fetch) is None
+    assert heard_in({"poll": {}}, ME, fetch) is None
+
+
+def test_a_topic_is_a_thread():
+    found = said(chat=GROUP, text="hi", message_thread_id=3, is_topic_message=True)
+    other = said(chat=GROUP, text="hi", message_thread_id=3)
+
+    assert found is not None
+    assert other is not None
+    assert (found.where.thread, other.where.thread) == ("3", "")
+
+
+async def test_files_come_with_their_facts_and_are_fetched_when_asked_for():
+    found = said(
+        caption="look",
+        photo=[{"file_id": "small", "width": 1}, {"file_id": "large", "width": 9, "file_size": 5}],
+        document={"file_id": "d", "file_name": "a.pdf", "mime_type": "application/pdf"},
+        voice={"file_id": "v"},
+    )
+
+    assert found is not None
+    assert [(media.name, media.media_type, media.voice) for media in found.media] == [
+        ("photo.jpg", "image/jpeg", False),
+        ("a.pdf", "application/pdf", False),
+        ("voice.ogg", "audio/ogg", True),
+    ]
+    assert await found.media[0].fetch() == b"large"
+
+
+def test_an_edit_is_told_under_the_same_identity():
+    message = {"message_id": 5, "date": 100, "edit_date": 200, "chat": PRIVATE, "from": {"id": 7}, "text": "new"}
+    found = heard_in({"edited_message": message}, ME, fetch)
+
+    assert isinstance(found, Said)
+    assert (found.edited, found.source_id, found.at) == (True, "7:5", 200.0)
+
+
+@pytest.mark.parametrize("data", ["", "x.1", "5", "5.y"])
+def test_a_button_of_another_program_is_not_heard(data: str):
+    query = {"id": "1", "from": {"id": 7}, "data": data, "message": {"message_id": 5, "chat": PRIVATE, "date": 1}}
+
+    assert heard_in({"callback_query": query}, ME, fetch) is None
+
+
+def test_a_button_is_heard():
+    query = {"id": "1", "from": {"id": 7}, "data": "5.1", "message": {"message_id": 5, "chat": PRIVATE, "date": 1}}
+    found = heard_in({"callback_query": query}, ME, fetch)
+
+    assert isinstance(found, Pressed)
+    assert (found.slot, found.choice) == (5, 1)
+
+
+@pytest.mark.parametrize(("status", "heard"), [("kicked", True), ("member", False)])
+def test_who_puts_the_bot_out_is_heard(status: str, heard: bool):
+    changed = {"chat": GROUP, "new_chat_member": {"status": status}}
+
+    assert isinstance(heard_in({"my_chat_member": changed}, ME, fetch), Removed) is heard

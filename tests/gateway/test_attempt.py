@@ -1,0 +1,175 @@
+"""One attempt to show a slot leaves behind what is certainly shown."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Content, Piece, Slot, SlotState
+from hermes_agent.gateway.attempt import Attempt
+from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUnknown
+from hermes_agent.gateway.line import REPEAT, Line, made
+from hermes_agent.testing.channel import FakePlatform
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.testing.doubles.platform import Trouble
+
+TO = Conversation(platform="fake", chat="1")
+ROOM = len(REPEAT) + 20
+
+
+class Stage:
+    """A line to a platform in memory, and what was noted before each message."""
+
+    def __init__(self, **abilities: object) -> None:
+        self.platform = FakePlatform(Abilities(longest_message=ROOM, **abilities))
+        self.line: Line = made(self.platform.kind(), self.platform.made(None), FakeClock())
+        self.begun: list[tuple[int, int]] = []
+
+    async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
+        self.begun.append((len(pieces), repeats))
+
+    def attempt(self, text: str, **facts: object) -> Attempt:
+        slot = {
+            "id": 1,
+            "key": "s:r",
+            "to": TO,
+            "content": Content(text=text),
+            "session": "s",
+            "version": 1,
+            "state": SlotState.PENDING,
+            "pieces": (),
+            "epoch": 1,
+            "attempts": 0,
+            "repeats": 0,
+            "answers": "",
+            "error": "",
+            "at": 0.0,
+        }  # fmt: skip - one field a line would hide the test
+        return Attempt(self.line, Slot(**{**slot, **facts}), self.begin, patience=0.5)
+
+    def texts(self) -> list[str]:
+        return [shown.text for shown in self.platform.chats.of("1")]
+
+
+async def test_each_piece_is_noted_before_it_is_sent():
+    stage = Stage()
+    attempt = stage.attempt("one one one one\n\ntwo two two two")
+
+    await attempt.show()
+
+    assert stage.begun == [(0, 0), (1, 0)]
+    assert [piece.version for piece in attempt.pieces] == [1, 1]
+
+
+async def test_what_was_shown_before_a_failure_is_not_shown_again():
+    stage = Stage()
+    first = stage.attempt("one one one one\n\ntwo two two two")
+    stage.platform.chats.troubles.extend([("nothing", Trouble.BUSY)])
+    await first._add(first._line.parts(Content(text="one one one one"), slot=1, to=TO)[0])
+
+    again = stage.attempt("one one one one\n\ntwo two two two", pieces=tuple(first.pieces))
+    await again.show()
+
+    assert stage.texts() == ["one one one one", "two two two two"]
+
+
+async def test_a_new_version_changes_adds_and_takes_away():
+    stage = Stage(edit=True, delete=True)
+    first = stage.attempt("one one one one\n\ntwo two two two")
+    await first.show()
+
+    shorter = stage.attempt("other", version=2, pieces=tuple(first.pieces))
+    await shorter.show()
+    assert stage.texts() == ["other"]
+
+    longer = stage.attempt("three three three\n\nfour four four", version=3, pieces=tuple(shorter.pieces))
+    await longer.show()
+    assert stage.texts() == ["three three three", "four four four"]
+
+
+async def test_where_nothing_can_be_changed_what_is_shown_stays():
+    stage = Stage()
+    first = stage.attempt("one")
+    await first.show()
+
+    await stage.attempt("other", version=2, pieces=tuple(first.pieces)).show()
+
+    assert stage.texts() == ["one"]
+
+
+async def test_a_message_that_somebody_took_away_is_sent_anew_where_nothing_follows():
+    stage = Stage(edit=True, delete=True)
+    first = stage.attempt("one one one one\n\ntwo two two two")
+    await first.show()
+    for piece in first.pieces:
+        await stage.line.channel.delete(TO, piece.receipt)
+
+    again = stage.attempt("three three three\n\nfour four four", version=2, pieces=tuple(first.pieces))
+    await again.show()
+    assert stage.texts() == ["four four four"]
+
+    gone = stage.attempt("x", version=3, pieces=(Piece(receipt="404", version=1), Piece(receipt="405", version=1)))
+    await gone.show()
+    assert len(gone.pieces) == 1
+
+
+async def test_a_change_may_be_made_twice_so_a_lost_answer_is_a_failure():
+    stage = Stage(edit=True)
+    stage.platform.chats.order(Trouble.DEAF, "edit")
+    first = stage.attempt("one")
+    await first.show()
+
+    with pytest.raises(NotNow):
+        await stage.attempt("two", version=2, pieces=tuple(first.pieces)).show()
+
+
+async def test_what_may_be_there_is_looked_for_where_it_can_be():
+    stage = Stage(read_back=True)
+    stage.platform.chats.order(Trouble.DEAF, "send")
+    with pytest.raises(OutcomeUnknown):
+        await stage.attempt("one").show()
+
+    again = stage.attempt("one", state=SlotState.UNSURE)
+    await again.show()
+    assert (stage.texts(), again.repeats) == (["one"], 0)
+
+    other = stage.attempt("a newer text", state=SlotState.UNSURE, version=2)
+    await other.show()
+    assert stage.texts()[-1].startswith(REPEAT.strip())
+    assert other.repeats == 1
+
+
+async def test_a_key_that_was_used_by_an_earlier_version_is_changed():
+    stage = Stage(keyed=True, edit=True)
+    stage.platform.chats.order(Trouble.DEAF, "send")
+    with pytest.raises(OutcomeUnknown):
+        await stage.attempt("one").show()
+
+    await stage.attempt("two", state=SlotState.UNSURE, version=2).show()
+
+    assert stage.texts() == ["two"]
+    assert stage.begun == []
+
+
+async def test_a_platform_that_never_answers_leaves_the_outcome_open():
+    stage = Stage(edit=True)
+
+    async def hang(*_: object) -> str:
+        await stage.platform.waiting.get()
+        return ""
+
+    stage.line.channel.send = hang
+    with pytest.raises(OutcomeUnknown, match="No answer"):
+        await stage.attempt("one").show()
+
+    stage.line.channel.edit = hang
+    with pytest.raises(NotNow, match="No answer"):
+        await stage.attempt("two", version=2, pieces=(Piece(receipt="1", version=1),)).show()
+
+
+async def test_a_chat_that_is_gone_ends_it():
+    stage = Stage()
+    stage.platform.chats.order(Trouble.GONE, "send")
+
+    with pytest.raises(NeverHere):
+        await stage.attempt("one").show()

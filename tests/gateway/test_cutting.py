@@ -1,0 +1,88 @@
+"""Nothing is cut that must not be, and nothing is lost by cutting."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes_agent.gateway.channel import Unit
+from hermes_agent.gateway.cutting import FENCE, cut, size_in
+
+LINK = "[the manual](https://example.org/manual)"
+FAMILY = "👩‍👩‍👧‍👦"
+
+
+def test_a_short_text_is_one_piece():
+    assert cut("Hello", 100) == ["Hello"]
+    assert cut("\n \n", 100) == []
+
+
+def test_a_text_is_cut_between_paragraphs_where_that_leaves_it_half_full():
+    assert cut("aaaa aaaa\n\nbbbb bbbb\ncccc", 18) == ["aaaa aaaa", "bbbb bbbb\ncccc"]
+
+
+def test_a_line_is_cut_between_words():
+    assert cut("one two three four", 9) == ["one two", "three", "four"]
+
+
+def test_a_word_that_is_too_long_is_cut_all_the_same():
+    assert cut("x" * 25, 10) == ["x" * 10, "x" * 10, "x" * 5]
+
+
+def test_a_code_block_goes_on_in_the_next_piece():
+    text = "See:\n```python\n" + "\n".join(f"line_{number} = {number}" for number in range(10)) + "\n```\nDone."
+
+    pieces = cut(text, 80)
+
+    assert len(pieces) > 1
+    for piece in pieces:
+        assert len(FENCE.findall(piece)) % 2 == 0
+        assert len(piece) <= 80
+    joined = "\n".join(pieces)
+    assert all(f"line_{number} = {number}" in joined for number in range(10))
+    assert all(piece.startswith("```python") for piece in pieces[1:-1])
+
+
+@pytest.mark.parametrize("whole", [LINK, "https://example.org/a/very/long/path?x=1", "`some code`", "**bold words**"])
+@pytest.mark.parametrize("before", range(0, 40, 3))
+def test_what_belongs_together_stays_together(whole: str, before: int):
+    pieces = cut(f"{'w' * before} {whole} and more words after it", 48)
+
+    assert any(whole in piece for piece in pieces)
+
+
+@pytest.mark.parametrize("sign", [FAMILY, "e\N{COMBINING ACUTE ACCENT}", "👍🏽", "🇩🇪", "❤\N{VARIATION SELECTOR-16}"])
+@pytest.mark.parametrize("shift", range(4))
+def test_a_visible_character_is_never_cut(sign: str, shift: int):
+    text = "x" * shift + sign * 30
+
+    pieces = cut(text, 26)
+
+    assert "".join(pieces) == text
+    body = re.escape(sign)
+    assert all(re.fullmatch(f"x*(?:{body})*", piece) for piece in pieces)
+
+
+def test_a_tower_of_marks_is_cut_somewhere():
+    text = "z" + "\N{COMBINING ACUTE ACCENT}" * 500
+
+    assert "".join(cut(text, 100)) == text
+
+
+def test_a_platform_counts_in_its_own_unit():
+    assert size_in(Unit.UTF16)("a👍") == 3
+    assert size_in(Unit.BYTES)("aé") == 3
+    assert size_in(Unit.CHARACTERS)("a👍") == 2
+    assert all(size_in(Unit.UTF16)(piece) <= 10 for piece in cut("👍" * 40, 10, size_in(Unit.UTF16)))
+
+
+@given(st.text(alphabet=st.sampled_from("ab `\n[](*x👍é~"), max_size=300), st.integers(20, 60))
+def test_every_piece_fits_and_every_letter_stays(text: str, longest: int):
+    size = size_in(Unit.UTF16)
+
+    pieces = cut(text, longest, size)
+
+    assert all(piece.strip() for piece in pieces)
+    assert all(size(piece) <= longest for piece in pieces)
+    assert "".join(pieces).count("a") == text.count("a")

@@ -1,0 +1,49 @@
+"""What a line makes of a content: as many messages as the platform needs."""
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Button, Content
+from hermes_agent.gateway.channel import Abilities
+from hermes_agent.gateway.line import REPEAT, Line, made
+from hermes_agent.testing.channel import FakePlatform
+from hermes_agent.testing.clock import FakeClock
+
+DM = Conversation(platform="fake", chat="1")
+GROUP = Conversation(platform="fake", chat_kind="group", chat="1")
+FILE = Attachment(path="/a", name="a.txt", caption="See")
+
+
+def line(**abilities: object) -> Line:
+    platform = FakePlatform(Abilities(longest_message=len(REPEAT) + 40, **abilities))
+    return made(platform.kind(), platform.made(None), FakeClock())
+
+
+def test_buttons_stand_under_the_last_piece_as_many_as_there_may_be():
+    content = Content(text="a" * 30 + "\n\n" + "b" * 30, buttons=tuple(Button(label=x, value=x) for x in "xyz"))
+
+    parts = line(buttons=2).parts(content, slot=5, to=DM)
+
+    assert [len(part.buttons) for part in parts] == [0, 2]
+    assert all(part.slot == 5 for part in parts)
+    assert not line().parts(content, slot=5, to=DM)[-1].buttons
+
+
+def test_a_reply_names_what_it_answers_where_others_write_too():
+    content = Content(text="a" * 30 + "\n\n" + "b" * 30)
+
+    assert [part.answers for part in line().parts(content, slot=1, to=GROUP, answers="1:7")] == ["1:7", ""]
+    assert [part.answers for part in line().parts(content, slot=1, to=DM, answers="1:7")] == ["", ""]
+
+
+def test_files_follow_the_words_where_they_can():
+    content = Content(text="Here:", files=(FILE,))
+
+    assert [part.file for part in line(largest_file=9).parts(content, slot=1, to=DM)] == [None, FILE]
+    assert line().parts(content, slot=1, to=DM)[1].text == "(The file a.txt cannot be sent here.)"
+
+
+def test_a_draft_is_one_message():
+    assert line().draft("Hello", "") == "Hello"
+    assert line().draft("", "terminal: ls") == "⚙ terminal: ls"
+    assert line().draft("Hello", "terminal: ls") == "Hello\n\n⚙ terminal: ls"
+    assert line().draft("word " * 30, "").endswith(" …")
+    assert len(line().draft("word " * 30, "x" * 10)) <= len(REPEAT) + 40
