@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
@@ -18,9 +19,7 @@ from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
-from hermes_agent.store.learning.jobs import Learning
 from hermes_agent.store.learning.pace import Pace
-from hermes_agent.store.learning.proposals import Proposals
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.prefixes import Prefixes
@@ -31,6 +30,8 @@ from hermes_agent.store.versions import Versions
 from hermes_agent.store.workers import Timings, Workers
 
 if TYPE_CHECKING:
+    from hermes_agent.store.learning.jobs import Learning
+    from hermes_agent.store.learning.proposals import Proposals
     from hermes_agent.store.search import Search
 
 T = TypeVar("T")
@@ -41,6 +42,8 @@ DIALECTS = {
 }
 
 SEARCH = "hermes_agent.store.search:Search"
+LEARNING = "hermes_agent.store.learning.jobs:Learning"
+PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 
 
 class Store:
@@ -59,8 +62,6 @@ class Store:
         self.usage = Ledger(engine)
         self.versions = Versions(engine)
         self.pace = Pace(engine)
-        self.learning = Learning(engine, clock, self.workers, self.pace)
-        self.proposals = Proposals(engine)
         self.cool_downs = CoolDowns(engine)
         self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)
@@ -73,6 +74,18 @@ class Store:
     def dialect(self) -> Dialect:
         """Which database this is."""
         return self._engine.dialect
+
+    @cached_property
+    def learning(self) -> Learning:
+        """The jobs of learning."""
+        made: Learning = late(LEARNING)(self._engine, self._clock, self.workers, self.pace)
+        return made
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        """What would be learned and waits."""
+        made: Proposals = late(PROPOSALS)(self._engine)
+        return made
 
     @property
     def search(self) -> Search:

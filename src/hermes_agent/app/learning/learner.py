@@ -23,7 +23,6 @@ from hermes_agent.host.late import late
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning.jobs import Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
 
@@ -40,9 +39,11 @@ if TYPE_CHECKING:
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.learning.undoing import Undoing
     from hermes_agent.providers.broker import Ledger
+    from hermes_agent.store.learning.jobs import Job
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.triggers:Triggers"
+KINDS = "hermes_agent.store.learning.jobs:JobKind"
 JOBS = "hermes_agent.learning.jobs:Jobs"
 REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
 RETRACTING = "hermes_agent.learning.retracting:Retracting"
@@ -126,7 +127,8 @@ class Learner:
             effort=self.settings.model.reasoning_effort,
         )
         retracting = late(RETRACTING)(store=self.store, undoing=self.undoing, proposing=self.proposing)
-        made: Jobs = late(JOBS)(self.store, {JobKind.REVIEW: reviewer, JobKind.RETRACT: retracting}, self._tell)
+        kinds = late(KINDS)
+        made: Jobs = late(JOBS)(self.store, {kinds.REVIEW: reviewer, kinds.RETRACT: retracting}, self._tell)
         return made
 
     @cached_property
