@@ -9,13 +9,17 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
+from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
+from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakePlatform
+from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Double
+from hermes_agent.testing.doubles.slack import slack_platform
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 
 
@@ -68,6 +72,23 @@ async def email(folder: Path) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
+async def slack(folder: Path) -> AsyncIterator[Stage]:
+    async with slack_platform() as platform:
+        given = needs(folder, {"api": f"{platform.url}/api"})
+        made = SLACK.make(given)
+        yield Stage(kind=SLACK, channel=made, double=platform, chat="D1", group="C9", thread="1700000000.000004")
+        await given.http.close()
+
+
+@asynccontextmanager
+async def discord(folder: Path) -> AsyncIterator[Stage]:
+    async with discord_platform() as platform:
+        given = needs(folder, {"api": f"{platform.url}/api/v10"})
+        yield Stage(kind=DISCORD, channel=DISCORD.make(given), double=platform)
+        await given.http.close()
+
+
+@asynccontextmanager
 async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
     async with telegram() as double:
         made = needs(folder, {"api_url": double.url}, TOKEN)
@@ -76,8 +97,10 @@ async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
 
 
 MAKERS: dict[str, Maker] = {
+    "discord": discord,
     "telegram": on_telegram,
     "email": email,
+    "slack": slack,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),

@@ -7,9 +7,10 @@ import dataclasses
 import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 CHANNELS: dict[str, str] = {
+    "discord": "hermes_agent.gateway.channels.discord:CHANNEL",
     "email": "hermes_agent.gateway.channels.email:CHANNEL",
+    "slack": "hermes_agent.gateway.channels.slack:CHANNEL",
     "telegram": "hermes_agent.gateway.channels.telegram:CHANNEL",
 }
 """Name of a channel -> its `channel.py` `Kind`."""

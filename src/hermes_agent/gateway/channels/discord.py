@@ -1,0 +1,211 @@
+"""Discord: its gateway in, its REST interface out."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import (
+    Abilities,
+    Channel,
+    ChannelError,
+    Kind,
+    MessageGone,
+    Needs,
+    NeverHere,
+    Option,
+    Pace,
+    Part,
+    Unit,
+)
+from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Reader
+from hermes_agent.gateway.discord.rest import Rest
+from hermes_agent.gateway.discord.stream import Stream
+from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.websocket import require
+from hermes_agent.version import VERSION
+
+API = "https://discord.com/api/v10"
+AGENT = f"DiscordBot (hermes, {VERSION})"
+"""How Discord wants programs to name themselves."""
+ROW = 5
+"""Buttons in one row."""
+CHANNELS_KNOWN = 5000
+THREADS = frozenset({10, 11, 12})
+"""Kinds of channels that are threads."""
+HIDDEN = 1 << 6
+"""Only for the one who pressed."""
+NO_PREVIEWS = 1 << 2
+ANSWER, NOTED = 4, 6
+
+
+class DiscordChannel:
+    """A `Channel` to all servers and chats of one bot."""
+
+    def __init__(self, needs: Needs, base: str, token: str) -> None:
+        headers = {"Authorization": f"Bot {token}", "User-Agent": AGENT}
+        self._rest = Rest(Service(title="Discord", http=needs.http, headers=headers), base)
+        self._files = Service(title="Discord", http=needs.http, headers={"User-Agent": AGENT})
+        mark = hashlib.sha256(token.encode()).hexdigest()[:16]
+        self._stream = Stream(needs.http, token, needs.folder / f"session-{mark}.json")
+        self._now = needs.clock.now
+        self._parents: OrderedDict[str, str] = OrderedDict()
+
+    async def listen(self, hear: Hear) -> None:
+        me = await self._rest.call("GET", "users/@me", reads=True)
+        reader = Reader(own=str(me.get("id", "")), parent=self._parent, fetch=self._fetch, now=self._now)
+
+        async def take(name: str, data: Mapping[str, Any]) -> bool:
+            heard = await reader.heard(name, data)
+            if heard is None:
+                return False
+            word = await hear(heard)
+            if isinstance(heard, Pressed):
+                await self._note(data, word)
+            return True
+
+        while True:
+            place = await self._rest.call("GET", "gateway/bot", reads=True)
+            await self._stream.follow(str(place.get("url", "")), take)
+
+    async def _note(self, interaction: Mapping[str, Any], word: str) -> None:
+        """Tell Discord that a press arrived, and the one who pressed what came of it."""
+        path = f"interactions/{interaction.get('id')}/{interaction.get('token')}/callback"
+        said = {"type": ANSWER, "data": {"content": word, "flags": HIDDEN, **QUIET}}
+        with suppress(ChannelError):
+            await self._rest.call("POST", path, said if word else {"type": NOTED})
+
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        content = {
+            **_content(part),
+            "nonce": hashlib.sha256(key.encode()).hexdigest()[:25],
+            "enforce_nonce": True,
+        }
+        if part.answers:
+            content["message_reference"] = {"message_id": part.answers, "fail_if_not_exists": False}
+        path = f"channels/{to.thread or to.chat}/messages"
+        try:
+            sent = await self._sent(path, content, part)
+        except MessageGone as error:
+            raise NeverHere(str(error)) from error
+        return str(sent["id"])
+
+    async def _sent(self, path: str, content: Mapping[str, Any], part: Part) -> dict[str, Any]:
+        if part.file is None:
+            return await self._rest.call("POST", path, content)
+        try:
+            file = await asyncio.to_thread(Path(part.file.path).read_bytes)
+        except OSError as error:
+            raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
+        return await self._rest.post_file(path, content, part.file.name, file)
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
+        await self._rest.call("PATCH", _message(to, receipt), _content(part))
+
+    async def delete(self, to: Conversation, receipt: str) -> None:
+        await self._rest.call("DELETE", _message(to, receipt))
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
+        return None
+
+    async def typing(self, to: Conversation) -> None:
+        await self._rest.call("POST", f"channels/{to.thread or to.chat}/typing", reads=True)
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
+        await self._rest.call("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
+
+    async def health(self) -> str:
+        try:
+            await self._rest.call("GET", "users/@me", reads=True)
+        except ChannelError as error:
+            return str(error)
+        return ""
+
+    async def close(self) -> None:
+        self._parents.clear()
+
+    async def _parent(self, channel: str) -> str:
+        """The channel that a thread belongs to; empty where it is a channel itself, or hidden from the agent."""
+        if channel not in self._parents:
+            try:
+                found = await self._rest.call("GET", f"channels/{channel}", reads=True)
+            except NeverHere:
+                found = {}
+            self._parents[channel] = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
+            while len(self._parents) > CHANNELS_KNOWN:
+                self._parents.popitem(last=False)
+        return self._parents[channel]
+
+    async def _fetch(self, url: str) -> bytes:
+        """A file. Its address is signed: it needs no token, and gets none."""
+        answer = await self._files.call("GET", url, reads=True)
+        if answer.status != 200:
+            raise NeverHere(f"Discord does not give the file out ({answer.status}).")
+        return answer.body
+
+
+QUIET: dict[str, Any] = {"allowed_mentions": {"parse": []}}
+"""Nobody is notified by what a text mentions."""
+
+
+def _message(to: Conversation, id_: str) -> str:
+    return f"channels/{to.thread or to.chat}/messages/{id_}"
+
+
+def _content(part: Part) -> dict[str, Any]:
+    buttons = [
+        {"type": 2, "style": 2, "label": button.label[:80], "custom_id": f"{BUTTON}:{part.slot}:{number}"}
+        for number, button in enumerate(part.buttons)
+    ]
+    rows = [{"type": 1, "components": buttons[at : at + ROW]} for at in range(0, len(buttons), ROW)]
+    return {"content": part.text, "components": rows, "flags": NO_PREVIEWS, **QUIET}
+
+
+def make(needs: Needs) -> Channel:
+    """The channel of a bot. Raises `ConfigError`."""
+    require(PLATFORM)
+    token = needs.secret("DISCORD_BOT_TOKEN")
+    if not token:
+        raise ConfigError("DISCORD_BOT_TOKEN is missing: the token of your bot.")
+    return DiscordChannel(needs, (needs.options.get("api") or API).rstrip("/"), token.removeprefix("Bot "))
+
+
+CHANNEL = Kind(
+    name=PLATFORM,
+    title="Discord",
+    abilities=Abilities(
+        longest_message=2000,
+        unit=Unit.UTF16,
+        edit=True,
+        delete=True,
+        threads=True,
+        buttons=25,
+        reactions=True,
+        typing=10.0,
+        largest_file=10_000_000,
+        mentions=True,
+        keyed=True,
+        hears_edits=True,
+    ),
+    pace=Pace(every=0.03, chat=1.0, group=1.0, edit=1.2),
+    secrets=("DISCORD_BOT_TOKEN",),
+    setup=(
+        "Make an application with a bot at https://discord.com/developers/applications; its token is "
+        "DISCORD_BOT_TOKEN.",
+        "Switch on the Message Content Intent at the bot's page.",
+        "Invite it with the scope bot and the permissions View Channels, Send Messages, Send Messages in Threads, "
+        "Attach Files, Add Reactions, Read Message History.",
+        "Put your user id (a number: Developer Mode, Copy User ID) into gateway.channels.discord.owners.",
+    ),
+    make=make,
+    options={"api": Option(doc="Where Discord's REST interface is.", default=API)},
+)

@@ -1,0 +1,297 @@
+"""Slack: Socket Mode in, the Web API out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import (
+    Abilities,
+    Channel,
+    ChannelError,
+    Kind,
+    Needs,
+    NeverHere,
+    NotNow,
+    Option,
+    Pace,
+    Part,
+    TokenRefused,
+)
+from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader
+from hermes_agent.gateway.slack.mrkdwn import mrkdwn
+from hermes_agent.gateway.slack.web import Web
+from hermes_agent.gateway.websocket import Socket, require, websocket
+from hermes_agent.host.http import Http
+
+log = logging.getLogger(__name__)
+
+API = "https://slack.com/api"
+SECTION = 3000
+"""Characters of one section block."""
+NAMES_KNOWN = 2000
+PAGES = 5
+"""Pages of a history that are looked through for what may have been sent."""
+EVENT = "hermes_slot"
+SIGNS = {
+    "👀": "eyes",
+    "✅": "white_check_mark",
+    "❌": "x",
+    "👍": "thumbsup",
+    "⏳": "hourglass_flowing_sand",
+    "⚠️": "warning",
+}
+SILENT_SECONDS = 60.0
+"""After so long without a word the first one of a connection (`hello`) is not awaited any longer."""
+
+
+class SlackChannel:
+    """A `Channel` to one workspace."""
+
+    def __init__(self, needs: Needs, base: str, *, threads: bool) -> None:
+        self._http: Http = needs.http
+        self._bot = Web(_service(needs, "SLACK_BOT_TOKEN"), base)
+        self._app = Web(_service(needs, "SLACK_APP_TOKEN"), base)
+        self._host = urlsplit(base).netloc
+        self._threads = threads
+        self._now: Callable[[], float] = needs.clock.now
+        self._own = ""
+        self._names: OrderedDict[str, str] = OrderedDict()
+
+    async def listen(self, hear: Hear) -> None:
+        me = await self._bot.call("auth.test", reads=True)
+        self._own = str(me.get("user_id", ""))
+        own = Own(user=self._own, bot=str(me.get("bot_id", "")), threads=self._threads)
+        reader = Reader(own=own, name=self._name, fetch=self._fetch, now=self._now)
+        while True:
+            opened = await self._app.call("apps.connections.open", reads=True)
+            async with websocket(self._http, str(opened.get("url", ""))) as socket:
+                await self._converse(socket, reader, hear)
+
+    async def _converse(self, socket: Socket, reader: Reader, hear: Hear) -> None:
+        """Take in what comes until Slack wants another connection. What was not acknowledged comes again there."""
+        try:
+            async with asyncio.timeout(SILENT_SECONDS):
+                message = await socket.receive()
+        except TimeoutError as error:
+            raise NotNow("Slack opened a connection and said nothing.") from error
+        while message.get("type") != "disconnect":
+            if envelope := message.get("envelope_id"):
+                payload = message.get("payload") or {}
+                heard = await reader.heard(str(message.get("type")), payload)
+                word = await hear(heard) if heard is not None else ""
+                await socket.send({"envelope_id": envelope})
+                if isinstance(heard, Pressed) and word:
+                    await self._whisper(heard, word)
+            message = await socket.receive()
+        if message.get("reason") == "link_disabled":
+            raise TokenRefused("Socket Mode is switched off for this Slack app.")
+
+    async def _whisper(self, pressed: Pressed, word: str) -> None:
+        """Tell the one who pressed a button, and nobody else."""
+        thread = pressed.where.thread or None
+        with suppress(ChannelError):
+            await self._bot.call(
+                "chat.postEphemeral", channel=pressed.where.chat, user=pressed.sender.user, text=word, thread_ts=thread
+            )
+
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        thread = to.thread or part.answers.partition(":")[2] or None
+        if part.file is not None:
+            return await self._send_file(to, part, thread)
+        sent = await self._bot.call(
+            "chat.postMessage",
+            channel=to.chat,
+            thread_ts=thread,
+            text=mrkdwn(part.text),
+            blocks=_blocks(part) or None,
+            unfurl_links=False,
+            unfurl_media=False,
+            metadata={"event_type": EVENT, "event_payload": {"key": key}},
+        )
+        return str(sent["ts"])
+
+    async def _send_file(self, to: Conversation, part: Part, thread: str | None) -> str:
+        assert part.file is not None
+        try:
+            content = await asyncio.to_thread(Path(part.file.path).read_bytes)
+        except OSError as error:
+            raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
+        place = await self._bot.call(
+            "files.getUploadURLExternal", reads=True, filename=part.file.name, length=len(content)
+        )
+        await self._bot.upload(str(place["upload_url"]), content)
+        await self._bot.call(
+            "files.completeUploadExternal",
+            files=[{"id": place["file_id"], "title": part.file.name}],
+            channel_id=to.chat,
+            thread_ts=thread,
+            initial_comment=mrkdwn(part.text) or None,
+        )
+        return str(place["file_id"])
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
+        if receipt.startswith("F"):
+            return  # A file's words stay what they were.
+        await self._bot.call("chat.update", channel=to.chat, ts=receipt, text=mrkdwn(part.text), blocks=_blocks(part))
+
+    async def delete(self, to: Conversation, receipt: str) -> None:
+        if receipt.startswith("F"):
+            await self._bot.call("files.delete", file=receipt)
+        else:
+            await self._bot.call("chat.delete", channel=to.chat, ts=receipt)
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:
+        method = "conversations.replies" if to.thread else "conversations.history"
+        cursor = None
+        for _ in range(PAGES):
+            page = await self._bot.call(
+                method,
+                reads=True,
+                channel=to.chat,
+                ts=to.thread or None,
+                oldest=f"{since:.6f}",
+                limit=200,
+                include_all_metadata=True,
+                cursor=cursor,
+            )
+            for message in page.get("messages") or ():
+                if (receipt := self._is_it(message, part, key)) is not None:
+                    return receipt
+            cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
+            if cursor is None:
+                return None
+        raise NotNow("The chat is too busy to be looked through.")
+
+    def _is_it(self, message: dict[str, Any], part: Part, key: str) -> str | None:
+        if part.file is not None:
+            files = message.get("files") or ()
+            own = not self._own or message.get("user") == self._own
+            return next((str(file["id"]) for file in files if own and file.get("title") == part.file.name), None)
+        payload = (message.get("metadata") or {}).get("event_payload") or {}
+        return str(message["ts"]) if payload.get("key") == key else None
+
+    async def typing(self, to: Conversation) -> None:
+        """Slack shows no typing of apps."""
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
+        if sign in SIGNS:
+            await self._bot.call(
+                "reactions.add", channel=to.chat, timestamp=source_id.partition(":")[2], name=SIGNS[sign]
+            )
+
+    async def health(self) -> str:
+        try:
+            await self._bot.call("auth.test", reads=True)
+            await self._app.call("apps.connections.open", reads=True)
+        except ChannelError as error:
+            return str(error)
+        return ""
+
+    async def close(self) -> None:
+        self._names.clear()
+
+    async def _name(self, user: str) -> str:
+        """The name that a person shows; empty where Slack does not tell it."""
+        if user not in self._names:
+            with suppress(ChannelError):
+                found = (await self._bot.call("users.info", reads=True, user=user)).get("user") or {}
+                profile = found.get("profile") or {}
+                self._names[user] = str(
+                    profile.get("display_name") or found.get("real_name") or found.get("name") or ""
+                )
+            while len(self._names) > NAMES_KNOWN:
+                self._names.popitem(last=False)
+        return self._names.get(user, "")
+
+    async def _fetch(self, url: str) -> bytes:
+        """A file, from Slack alone: the token goes nowhere else."""
+        parts = urlsplit(url)
+        if parts.netloc != self._host and not (
+            parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
+        ):
+            raise NeverHere("The file is not kept by Slack.")
+        return await self._bot.download(url)
+
+
+def _service(needs: Needs, secret: str) -> Service:
+    return Service(title="Slack", http=needs.http, headers={"Authorization": f"Bearer {needs.secret(secret)}"})
+
+
+def _blocks(part: Part) -> list[dict[str, Any]]:
+    """Blocks only where there are buttons: plain text may be longer. An empty list takes buttons away."""
+    if not part.buttons:
+        return []
+    text = mrkdwn(part.text)
+    pieces = [text[at : at + SECTION] for at in range(0, len(text), SECTION)]
+    sections = [{"type": "section", "text": {"type": "mrkdwn", "text": piece}} for piece in pieces]
+    buttons = [
+        {
+            "type": "button",
+            "text": {"type": "plain_text", "text": button.label[:75], "emoji": True},
+            "action_id": f"{BUTTON}:{part.slot}:{number}",
+            "value": str(number),
+        }
+        for number, button in enumerate(part.buttons)
+    ]
+    return [*sections, {"type": "actions", "elements": buttons}]
+
+
+def make(needs: Needs) -> Channel:
+    """The channel of a workspace. Raises `ConfigError`."""
+    require("slack")
+    for name, begins in (("SLACK_APP_TOKEN", "xapp-"), ("SLACK_BOT_TOKEN", "xoxb-")):
+        if not needs.secret(name):
+            raise ConfigError(f"{name} is missing: the token of your Slack app that begins with {begins}.")
+    options = {name: needs.options.get(name) or option.default for name, option in OPTIONS.items()}
+    if options["threads"] not in ("yes", "no"):
+        raise ConfigError("gateway.channels.slack.options.threads is `yes` or `no`.")
+    return SlackChannel(needs, options["api"].rstrip("/"), threads=options["threads"] == "yes")
+
+
+OPTIONS = {
+    "threads": Option(doc="What is said to the agent in a channel begins a thread (`yes`, `no`).", default="yes"),
+    "api": Option(doc="Where Slack's Web API is.", default=API),
+}
+
+CHANNEL = Kind(
+    name=PLATFORM,
+    title="Slack",
+    abilities=Abilities(
+        longest_message=4000,
+        edit=True,
+        delete=True,
+        threads=True,
+        buttons=25,
+        reactions=True,
+        largest_file=1_000_000_000,
+        mentions=True,
+        read_back=True,
+        hears_edits=True,
+    ),
+    pace=Pace(every=0.05, chat=1.0, group=1.0, edit=1.2),
+    secrets=("SLACK_APP_TOKEN", "SLACK_BOT_TOKEN"),
+    setup=(
+        "Make an app at https://api.slack.com/apps and switch Socket Mode on; its app token (xapp-, with "
+        "connections:write) is SLACK_APP_TOKEN.",
+        "Give the bot the scopes app_mentions:read, channels:history, groups:history, im:history, mpim:history, "
+        "chat:write, files:read, files:write, reactions:write, users:read and metadata.message:read.",
+        "Subscribe to the events message.channels, message.groups, message.im, message.mpim, app_mention, "
+        "member_left_channel; switch interactivity on, and messages in the app's home.",
+        "Add the slash command /hermes: Slack keeps every other line that begins with a slash to itself.",
+        "Install the app; its bot token (xoxb-) is SLACK_BOT_TOKEN. Put your member id (U...) into "
+        "gateway.channels.slack.owners.",
+    ),
+    make=make,
+    options=OPTIONS,
+)

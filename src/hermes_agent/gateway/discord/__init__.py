@@ -1,0 +1,1 @@
+"""Discord: its REST interface and its gateway, in words of ours."""

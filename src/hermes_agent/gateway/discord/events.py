@@ -1,0 +1,132 @@
+"""What Discord tells, as the gateway's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
+
+PLATFORM = "discord"
+BUTTON = "hermes"
+SPOKEN = frozenset({0, 19})
+"""Kinds of messages that people write: plain ones and replies."""
+COMPONENT = 3
+VOICE = 1 << 13
+
+Fetch = Callable[[str], Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """`own` is the agent's user id. `parent` finds the channel of a thread (empty: it is none), `fetch` a file's bytes;
+    `now` is the time."""
+
+    own: str
+    parent: Callable[[str], Awaitable[str]]
+    fetch: Fetch
+    now: Callable[[], float]
+
+    async def heard(self, name: str, data: Mapping[str, Any]) -> Heard | None:
+        """What an event holds; None where it is nothing to the agent."""
+        found: Heard | None = None
+        match name:
+            case "MESSAGE_CREATE":
+                found = await self._said(data)
+            case "MESSAGE_UPDATE" if data.get("edited_timestamp"):
+                found = await self._said(data, edited=True)
+            case "MESSAGE_DELETE":
+                found = Withdrawn(source_id=str(data.get("id")), where=await self._where(data))
+            case "INTERACTION_CREATE":
+                found = await self._pressed(data)
+            case "CHANNEL_DELETE":
+                found = Removed(where=_place(str(data.get("id", "")), "", data), reason="The channel was deleted.")
+            case "THREAD_DELETE":
+                where = _place(str(data.get("parent_id", "")), str(data.get("id", "")), data)
+                found = Removed(where=where, reason="The thread was deleted.")
+        return found
+
+    async def _said(self, data: Mapping[str, Any], *, edited: bool = False) -> Said | None:
+        author = data.get("author") or {}
+        user = str(author.get("id", ""))
+        if not user or user == self.own or data.get("type", 0) not in SPOKEN:
+            return None
+        member, replied = data.get("member") or {}, data.get("referenced_message") or {}
+        mentioned = {str(each.get("id")): _name(each) for each in data.get("mentions") or ()}
+        return Said(
+            source_id=str(data.get("id")),
+            where=await self._where(data),
+            sender=Sender(
+                user=user,
+                name=str(member.get("nick") or _name(author)),
+                groups=tuple(str(role) for role in member.get("roles") or ()),
+                bot=bool(author.get("bot")) or data.get("webhook_id") is not None,
+            ),
+            text=plain(str(data.get("content", "")), self.own, mentioned),
+            at=self._time(data),
+            media=tuple(self._media(each, data) for each in data.get("attachments") or ()),
+            addressed=self.own in mentioned or str((replied.get("author") or {}).get("id", "")) == self.own,
+            edited=edited,
+        )
+
+    def _media(self, file: Mapping[str, Any], data: Mapping[str, Any]) -> Media:
+        url = str(file.get("url", ""))
+        kind = str(file.get("content_type") or "application/octet-stream").split(";")[0]
+        return Media(
+            name=str(file.get("filename") or "file"),
+            media_type=kind,
+            size=int(file.get("size") or 0),
+            fetch=lambda: self.fetch(url),
+            voice=bool(int(data.get("flags") or 0) & VOICE),
+        )
+
+    async def _pressed(self, data: Mapping[str, Any]) -> Pressed | None:
+        mark, _, rest = str((data.get("data") or {}).get("custom_id", "")).partition(":")
+        slot, _, choice = rest.partition(":")
+        if data.get("type") != COMPONENT or mark != BUTTON or not slot.isdecimal() or not choice.isdecimal():
+            return None
+        member = data.get("member") or {}
+        user = member.get("user") or data.get("user") or {}
+        roles = tuple(str(role) for role in member.get("roles") or ())
+        return Pressed(
+            source_id=str(data.get("id")),
+            where=await self._where(data),
+            sender=Sender(user=str(user.get("id", "")), name=str(member.get("nick") or _name(user)), groups=roles),
+            slot=int(slot),
+            choice=int(choice),
+            at=self.now(),
+        )
+
+    async def _where(self, data: Mapping[str, Any]) -> Conversation:
+        channel = str(data.get("channel_id", ""))
+        parent = await self.parent(channel) if data.get("guild_id") else ""
+        return _place(parent or channel, channel if parent else "", data)
+
+    def _time(self, data: Mapping[str, Any]) -> float:
+        try:
+            return datetime.fromisoformat(str(data.get("timestamp"))).timestamp()
+        except ValueError:
+            return self.now()
+
+
+def plain(text: str, own: str, mentioned: Mapping[str, str]) -> str:
+    """What a person wrote: mentions as names, without that of the agent."""
+
+    def mention(found: re.Match[str]) -> str:
+        return "" if found[1] == own else f"@{mentioned.get(found[1], found[1])}"
+
+    text = re.sub(r"<@!?(\d+)>", mention, text)
+    return re.sub(r"<a?(:\w+:)\d+>", r"\1", text).strip()
+
+
+def _name(user: Mapping[str, Any]) -> str:
+    return str(user.get("global_name") or user.get("username") or "")
+
+
+def _place(chat: str, thread: str, data: Mapping[str, Any]) -> Conversation:
+    kind = "group" if data.get("guild_id") else "dm"
+    return Conversation(platform=PLATFORM, chat_kind=kind, chat=chat, thread=thread)

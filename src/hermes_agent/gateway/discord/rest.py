@@ -1,0 +1,65 @@
+"""Discord's REST interface: a call, and what its failures mean."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere
+from hermes_agent.gateway.service import Answer, Service
+
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
+GONE = frozenset({UNKNOWN_MESSAGE, 50005, 50021})
+"""The message is not there, is somebody else's, or cannot be changed."""
+
+
+class Rest:
+    """Discord by one token. `base` is `https://discord.com/api/v10` without a slash at the end."""
+
+    def __init__(self, service: Service, base: str) -> None:
+        self._service = service
+        self._base = base
+
+    async def call(
+        self, method: str, path: str, content: Mapping[str, Any] | None = None, *, reads: bool = False
+    ) -> dict[str, Any]:
+        """The answer; an empty one where there is none. Raises `ChannelError`."""
+        return _good(await self._service.call(method, f"{self._base}/{path}", content=content, reads=reads))
+
+    async def post_file(self, path: str, content: Mapping[str, Any], name: str, file: bytes) -> dict[str, Any]:
+        """Post a message with a file."""
+        mark = secrets.token_hex(16)
+        quoted = name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
+        body = (
+            (
+                f'--{mark}\r\nContent-Disposition: form-data; name="payload_json"\r\n'
+                f"Content-Type: application/json\r\n\r\n{json.dumps(content)}\r\n"
+                f'--{mark}\r\nContent-Disposition: form-data; name="files[0]"; filename="{quoted}"\r\n'
+                "Content-Type: application/octet-stream\r\n\r\n"
+            ).encode()
+            + file
+            + f"\r\n--{mark}--\r\n".encode()
+        )
+        media_type = f"multipart/form-data; boundary={mark}"
+        url = f"{self._base}/{path}"
+        return _good(await self._service.call("POST", url, content=body, media_type=media_type))
+
+
+def _good(answer: Answer) -> dict[str, Any]:
+    if answer.status >= 400:
+        raise meaning(answer)
+    return answer.values() if answer.status != 204 else {}
+
+
+def meaning(answer: Answer) -> ChannelError:
+    """The failure that an answer from 400 on is."""
+    try:
+        found = json.loads(answer.body)
+        code, words = int(found.get("code", 0)), str(found.get("message", ""))
+    except (ValueError, AttributeError, TypeError):
+        code, words = 0, ""
+    if code in GONE:
+        return MessageGone(f"The message is gone or stays as it is ({words}).")
+    return NeverHere(f"Discord refuses it: {answer.status} {words} ({code}).")

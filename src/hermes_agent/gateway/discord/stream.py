@@ -1,0 +1,152 @@
+"""Discord's gateway: a stream of numbered events that goes on behind the last one taken in, also in a new process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HomeError
+from hermes_agent.gateway.channel import ChannelError, NotNow, TokenRefused
+from hermes_agent.gateway.websocket import Closed, Socket, websocket
+from hermes_agent.host.files import write_private
+from hermes_agent.host.http import Http
+from hermes_agent.host.tasks import spawn
+
+log = logging.getLogger(__name__)
+
+INTENTS = 1 << 0 | 1 << 9 | 1 << 12 | 1 << 15
+"""Guilds, messages in them, direct messages, and what is in those."""
+DISPATCH, BEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO = 0, 1, 2, 6, 7, 9, 10
+FORGOTTEN = frozenset({4003, 4007, 4009})
+"""Codes of a closed connection after which a session is not resumed."""
+REFUSED = {
+    4004: "Discord does not know the token any more: see DISCORD_BOT_TOKEN.",
+    4013: "Discord does not know what the agent wants to hear (intents).",
+    4014: "Discord does not let the agent read messages: switch on the Message Content Intent at the bot's page "
+    "(https://discord.com/developers/applications).",
+}
+OPENING_SECONDS = 30.0
+
+Take = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
+"""Takes in an event by its name; durable when it returns. Whether it was anything to us."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Place:
+    """How far a session was taken in; no `session`: there is none."""
+
+    session: str = ""
+    url: str = ""
+    number: int | None = None
+
+    def forget(self) -> None:
+        self.session, self.url, self.number = "", "", None
+
+
+class Stream:
+    """The events of one bot. The place is kept in `file`, so that a new process goes on where this one ends: Discord
+    keeps what was missed for a few minutes."""
+
+    def __init__(self, http: Http, token: str, file: Path) -> None:
+        self._http = http
+        self._token = token
+        self._file = file
+        self._place: Place | None = None
+
+    async def follow(self, url: str, take: Take) -> None:
+        """Follow one connection until Discord wants another. `url` is where a new session begins. Raises `NotNow`,
+        `TokenRefused`, and what `take` raises: that event is told again."""
+        if self._place is None:
+            self._place = await asyncio.to_thread(_read, self._file)
+        place = self._place
+        base = (place.url if place.session else "") or url
+        try:
+            async with websocket(self._http, f"{base.rstrip('/')}/?v=10&encoding=json") as socket:
+                await self._converse(socket, place, take)
+        except Closed as closed:
+            if closed.code in REFUSED:
+                raise TokenRefused(REFUSED[closed.code]) from closed
+            if closed.code in FORGOTTEN:
+                place.forget()
+            raise
+
+    async def _converse(self, socket: Socket, place: Place, take: Take) -> None:
+        hello = await _heard(socket, OPENING_SECONDS)
+        if hello.get("op") != HELLO:
+            raise NotNow("Discord opened a connection and did not greet.")
+        interval = float(hello["d"]["heartbeat_interval"]) / 1000
+        await socket.send(self._resume(place) if place.session else self._identify())
+        beating = spawn(_beat(socket, place, interval), name="discord heartbeat")
+        try:
+            # Each beat is answered: a connection that is silent for two of them is dead.
+            while await self._one(await _heard(socket, 2 * interval + 10), socket, place, take):
+                pass
+        finally:
+            beating.cancel()
+
+    async def _one(self, message: Mapping[str, Any], socket: Socket, place: Place, take: Take) -> bool:
+        """Deal with one message; False where Discord wants another connection."""
+        match message.get("op"):
+            case n if n == DISPATCH:
+                await self._event(message, place, take)
+            case n if n == BEAT:
+                await socket.send({"op": BEAT, "d": place.number})
+            case n if n == RECONNECT:
+                return False
+            case n if n == INVALID:
+                if not message.get("d"):
+                    place.forget()
+                return False
+        return True
+
+    async def _event(self, message: Mapping[str, Any], place: Place, take: Take) -> None:
+        name, data = str(message.get("t")), message.get("d") or {}
+        if name == "READY":
+            place.session, place.url = str(data["session_id"]), str(data.get("resume_gateway_url", ""))
+        matters = await take(name, data)
+        place.number = message.get("s") or place.number
+        if matters or name in ("READY", "RESUMED"):
+            with suppress(HomeError):  # Without it a new process begins a new session.
+                await asyncio.to_thread(_write, self._file, place)
+
+    def _identify(self) -> dict[str, Any]:
+        properties = {"os": "linux", "browser": "hermes", "device": "hermes"}
+        return {"op": IDENTIFY, "d": {"token": self._token, "intents": INTENTS, "properties": properties}}
+
+    def _resume(self, place: Place) -> dict[str, Any]:
+        return {"op": RESUME, "d": {"token": self._token, "session_id": place.session, "seq": place.number}}
+
+
+async def _heard(socket: Socket, seconds: float) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await socket.receive()
+    except TimeoutError as error:
+        raise NotNow("Discord is silent.") from error
+
+
+async def _beat(socket: Socket, place: Place, interval: float) -> None:
+    with suppress(ChannelError):  # Whoever receives finds out too.
+        while True:
+            await asyncio.sleep(interval)
+            await socket.send({"op": BEAT, "d": place.number})
+
+
+def _read(file: Path) -> Place:
+    try:
+        found = json.loads(file.read_bytes())
+        return Place(session=str(found["session"]), url=str(found["url"]), number=int(found["number"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Place()
+
+
+def _write(file: Path, place: Place) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    kept = {"session": place.session, "url": place.url, "number": place.number}
+    write_private(file, json.dumps(kept).encode(), durable=False)

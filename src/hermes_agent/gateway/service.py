@@ -1,0 +1,89 @@
+"""A platform's HTTP interface: one call, its answer as bytes, and what a failure means for what was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.channel import NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.host.http import Http
+
+ANSWER_SECONDS = 55.0
+"""The longest that a platform may take for an answer; the gateway gives up on a call a little later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back: below 500, and neither 401 nor 429. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def values(self) -> dict[str, Any]:
+        """The JSON object in it. Raises `OutcomeUnknown` where it is none: something was done, nobody knows what."""
+        try:
+            found = json.loads(self.body)
+        except ValueError as error:
+            raise OutcomeUnknown("The answer cannot be read.") from error
+        if not isinstance(found, dict):
+            raise OutcomeUnknown("The answer cannot be read.")
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One platform, by the token in `headers`. `reads` marks a call that changes nothing, so that its lost answer is
+    only a failure."""
+
+    title: str
+    http: Http
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    async def call(
+        self,
+        method: str,
+        url: str,
+        *,
+        content: Mapping[str, Any] | bytes | None = None,
+        media_type: str = "application/json; charset=utf-8",
+        reads: bool = False,
+    ) -> Answer:
+        """Ask. Raises `NotNow`, `OutcomeUnknown`, `TokenRefused`."""
+        body = json.dumps(content).encode() if isinstance(content, Mapping) else content
+        headers = {**self.headers, **({"Content-Type": media_type} if body is not None else {})}
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                got = await self.http.client(url).request(method, url, content=body, headers=headers)
+        except self.http.unsent as error:
+            raise NotNow(f"{self.title} cannot be reached: {error}") from error
+        except self._lost as error:
+            if reads:
+                raise NotNow(f"{self.title} did not answer: {error}") from error
+            raise OutcomeUnknown(f"{self.title} did not answer: {error}") from error
+        return self._judged(Answer(status=got.status_code, headers=got.headers, body=got.content))
+
+    @property
+    def _lost(self) -> tuple[type[Exception], ...]:
+        return (*self.http.failures, TimeoutError)
+
+    def _judged(self, answer: Answer) -> Answer:
+        if answer.status == 429:
+            raise NotNow(f"{self.title} wants to be asked later.", retry_after=seconds(answer))
+        if answer.status >= 500:
+            raise NotNow(f"{self.title} failed ({answer.status}).")
+        if answer.status == 401:
+            raise TokenRefused(f"{self.title} does not know the token any more.")
+        return answer
+
+
+def seconds(answer: Answer) -> float:
+    """After how long a platform wants to be asked again; one second where it does not say it in figures."""
+    try:
+        return max(0.0, float(answer.headers.get("retry-after", "1")))
+    except ValueError:
+        return 1.0

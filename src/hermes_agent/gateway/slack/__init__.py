@@ -1,0 +1,1 @@
+"""Slack: its Web API and Socket Mode, in words of the gateway."""

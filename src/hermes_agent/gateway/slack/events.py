@@ -1,0 +1,142 @@
+"""What Slack tells, as the gateway's words: messages, edits, deletions, buttons, slash commands, farewells."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.slack.mrkdwn import plain
+
+PLATFORM = "slack"
+BUTTON = "hermes"
+SPOKEN = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
+LEFT = frozenset({"channel_left", "group_left", "channel_deleted", "channel_archive", "group_archive", "group_deleted"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """Who the agent is in a workspace; `threads`: what is said to it in a channel begins a thread."""
+
+    user: str
+    bot: str
+    threads: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """`name` finds the name of a user, `fetch` the bytes of a file; `now` is the time."""
+
+    own: Own
+    name: Callable[[str], Awaitable[str]]
+    fetch: Callable[[str], Awaitable[bytes]]
+    now: Callable[[], float]
+
+    async def heard(self, kind: str, payload: Mapping[str, Any]) -> Heard | None:
+        """What an envelope holds; None where it is nothing to the agent."""
+        match kind:
+            case "events_api":
+                return await self._event(payload.get("event") or {})
+            case "interactive":
+                return await self._pressed(payload)
+            case "slash_commands":
+                return self._command(payload)
+        return None
+
+    async def _event(self, event: Mapping[str, Any]) -> Heard | None:
+        kind, channel = event.get("type"), str(event.get("channel", ""))
+        if kind in ("message", "app_mention"):
+            return await self._message(event, channel)
+        if kind in LEFT:
+            return Removed(where=_where(channel, ""), reason=str(kind))
+        if kind == "member_left_channel" and event.get("user") == self.own.user:
+            return Removed(where=_where(channel, ""), reason="The agent was removed from the channel.")
+        return None
+
+    async def _message(self, event: Mapping[str, Any], channel: str) -> Heard | None:
+        match event.get("subtype", ""):
+            case "message_changed":
+                now, before = event.get("message") or {}, event.get("previous_message") or {}
+                if now.get("text") == before.get("text"):
+                    return None  # Slack added the preview of a link.
+                return await self._said(now, channel, edited=True)
+            case "message_deleted":
+                where = _where(channel, str((event.get("previous_message") or {}).get("thread_ts", "")))
+                return Withdrawn(source_id=f"{channel}:{event.get('deleted_ts')}", where=where)
+            case subtype if subtype in SPOKEN:
+                return await self._said(event, channel)
+        return None
+
+    async def _said(self, event: Mapping[str, Any], channel: str, *, edited: bool = False) -> Said | None:
+        user, bot = str(event.get("user", "")), str(event.get("bot_id", ""))
+        stamp, written = str(event.get("ts", "")), str(event.get("text", ""))
+        if not stamp or user == self.own.user or (bot and bot == self.own.bot) or not (user or bot):
+            return None
+        addressed = f"<@{self.own.user}>" in written or event.get("parent_user_id") == self.own.user
+        thread = str(event.get("thread_ts", ""))
+        if not thread and self.own.threads and addressed and not channel.startswith("D"):
+            thread = stamp
+        return Said(
+            source_id=f"{channel}:{stamp}",
+            where=_where(channel, thread),
+            sender=Sender(user=user or bot, name=await self.name(user) if user else "", bot=bool(bot)),
+            text=plain(written, self.own.user),
+            at=float(stamp),
+            media=tuple(self._media(file) for file in event.get("files") or ()),
+            addressed=addressed,
+            edited=edited,
+        )
+
+    def _media(self, file: Mapping[str, Any]) -> Media:
+        url = str(file.get("url_private_download") or file.get("url_private") or "")
+        kind = str(file.get("mimetype") or "application/octet-stream")
+        return Media(
+            name=str(file.get("name") or file.get("id") or "file"),
+            media_type=kind,
+            size=int(file.get("size") or 0),
+            fetch=lambda: self.fetch(url),
+            voice=file.get("subtype") == "slack_audio",
+        )
+
+    async def _pressed(self, payload: Mapping[str, Any]) -> Pressed | None:
+        actions, user = payload.get("actions") or [], payload.get("user") or {}
+        if payload.get("type") != "block_actions" or not actions:
+            return None
+        action, place = actions[0], payload.get("container") or {}
+        mark, _, rest = str(action.get("action_id", "")).partition(":")
+        slot, _, choice = rest.partition(":")
+        if mark != BUTTON or not slot.isdecimal() or not choice.isdecimal():
+            return None
+        channel, stamp = str(place.get("channel_id", "")), str(action.get("action_ts", "0"))
+        return Pressed(
+            source_id=f"{channel}:{place.get('message_ts')}:{stamp}:{user.get('id')}",
+            where=_where(channel, str(place.get("thread_ts", ""))),
+            sender=Sender(user=str(user.get("id", "")), name=str(user.get("username", ""))),
+            slot=int(slot),
+            choice=int(choice),
+            at=float(stamp),
+        )
+
+    def _command(self, payload: Mapping[str, Any]) -> Said | None:
+        """`/hermes stop` is `/stop`; a command of another name is itself."""
+        command, words = str(payload.get("command", "")), str(payload.get("text", "")).strip()
+        if not command.startswith("/") or not payload.get("trigger_id"):
+            return None
+        text = f"/{words.removeprefix('/')}" if command == "/hermes" else f"{command} {words}".strip()
+        return Said(
+            source_id=f"command:{payload['trigger_id']}",
+            where=_where(str(payload.get("channel_id", "")), ""),
+            sender=Sender(user=str(payload.get("user_id", "")), name=str(payload.get("user_name", ""))),
+            text="/help" if text == "/" else text,
+            at=self.now(),
+            addressed=True,
+        )
+
+
+def _where(channel: str, thread: str) -> Conversation:
+    """Ids that begin with D are chats with one person."""
+    return Conversation(
+        platform=PLATFORM, chat_kind="dm" if channel.startswith("D") else "group", chat=channel, thread=thread
+    )

@@ -1,0 +1,89 @@
+"""A WebSocket to a platform: JSON in and out; whatever ends it is `NotNow` with the reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.gateway.channel import NotNow
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+
+if TYPE_CHECKING:
+    from httpx2.websockets._api import AsyncWebSocketSession
+
+LARGEST_MESSAGE = 4_000_000
+"""Bytes of one message; Discord tells of a large server in about one million."""
+LIBRARY = "httpx2.websockets._exceptions"
+
+
+class Closed(NotNow):
+    """The platform ended the connection, with a code that may say why."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Socket:
+    """An open connection."""
+
+    def __init__(self, session: AsyncWebSocketSession) -> None:
+        self._session = session
+
+    async def send(self, value: dict[str, Any]) -> None:
+        """Raises `NotNow`."""
+        try:
+            await self._session.send_text(json.dumps(value))
+        except late(f"{LIBRARY}:HTTPXWSException") as error:
+            raise NotNow("The connection broke.") from error
+
+    async def receive(self) -> dict[str, Any]:
+        """The next message, an empty one where it was no JSON object. Raises `Closed`."""
+        try:
+            text = await self._session.receive_text()
+        except late(f"{LIBRARY}:WebSocketDisconnect") as error:
+            why = f"{error.code} {error.reason}".strip()
+            raise Closed(f"The platform ended the connection ({why}).", error.code) from error
+        except late(f"{LIBRARY}:HTTPXWSException") as error:
+            raise Closed("The connection broke.", 1006) from error
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+@asynccontextmanager
+async def websocket(http: Http, url: str) -> AsyncIterator[Socket]:
+    """A connection until the block ends. Raises `NotNow` where none comes about; what the block raises comes out as it
+    is, though the library works in a task group."""
+    plain = url.replace("ws", "http", 1)
+    try:
+        async with http.client(plain).websocket(
+            plain, max_message_size_bytes=LARGEST_MESSAGE, keepalive_ping_interval_seconds=20.0
+        ) as session:
+            yield Socket(session)
+    except BaseExceptionGroup as group:
+        raise _only(group) from group
+    except late(f"{LIBRARY}:WebSocketUpgradeError") as error:
+        raise NotNow(f"The platform opens no connection ({error.response.status_code}).") from error
+    except http.failures as error:
+        raise NotNow(f"The platform cannot be reached: {error}") from error
+
+
+def _only(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def require(extra: str) -> None:
+    """Raise `ConfigError` where the library for WebSockets is not installed."""
+    try:
+        late("wsproto")
+    except ImportError as error:
+        raise ConfigError(f"The {extra} channel needs more: pip install 'hermes-runtime[{extra}]'.") from error

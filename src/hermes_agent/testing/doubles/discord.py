@@ -1,0 +1,367 @@
+"""Discord on loopback, written from the public description of its REST interface and its gateway."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import field
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import BodyPartReader, WSMsgType, web
+
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+from hermes_agent.testing.doubles.slack import served
+
+OWN = "4242"
+GUILD = "77"
+EPOCH = 1_420_070_400.0
+BEAT_MILLISECONDS = 200
+"""Short, so that it is known soon how far the agent has come. Discord's is about 41 seconds."""
+SYNC = zlib.Z_SYNC_FLUSH
+
+Values = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Link:
+    """One connection of the gateway; `packer` where the client wanted its messages compressed. `begun`: it is in a
+    session."""
+
+    socket: web.WebSocketResponse
+    packer: Any
+    begun: bool = False
+
+    async def send(self, value: Values) -> None:
+        text = json.dumps(value)
+        if self.packer is None:
+            await self.socket.send_str(text)
+        else:
+            await self.socket.send_bytes(self.packer.compress(text.encode()) + self.packer.flush(SYNC))
+
+
+@dataclass(slots=True)
+class DiscordPlatform:
+    """Servers and people (a `Double`). `unauthorized`: the token is not known; `closing` is the code with which the
+    next identification is refused; `forgetful`: no session can be resumed; `threads` are the threads by id with the
+    channel of each."""
+
+    chats: Chats = field(default_factory=Chats)
+    url: str = ""
+    unauthorized: bool = False
+    closing: int = 0
+    forgetful: bool = False
+    clock: Clock = field(default_factory=SystemClock)
+    events: list[Values] = field(default_factory=list)
+    threads: dict[str, str] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    bodies: dict[str, Values] = field(default_factory=dict)
+    callbacks: list[Values] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    identified: int = 0
+    resumed: int = 0
+    reached: int = 0
+    _count: int = 0
+
+    def snowflake(self) -> str:
+        """An id that holds the time."""
+        self._count += 1
+        return str((int((self.clock.now() - EPOCH) * 1000) << 22) | self._count)
+
+    async def say(
+        self,
+        text: str,
+        *,
+        chat: str = "1",
+        user: str = "7",
+        name: str = "Ann",
+        group: bool = False,
+        thread: str = "",
+        **more: Any,  # noqa: ANN401  whatever JSON holds
+    ) -> str:
+        if thread:
+            self.threads[thread] = chat
+        id_ = self.snowflake()
+        author = {"id": user, "username": name.lower(), "global_name": name, "discriminator": "0", "avatar": None}
+        message = {**_message(id_, thread or chat, author, text), **more}
+        if group:
+            message |= {"guild_id": GUILD, "member": {"roles": ["5"], "nick": None}}
+        await self.tell("MESSAGE_CREATE", message)
+        return id_
+
+    async def again(self) -> None:
+        await self.tell(self.events[-1]["t"], self.events[-1]["d"])
+
+    async def press(self, message: str, choice: int, *, user: str = "7") -> None:
+        rows = self.bodies[message]["components"]
+        buttons = [button for row in rows for button in row["components"]]
+        await self.tell(
+            "INTERACTION_CREATE",
+            {
+                "id": self.snowflake(),
+                "token": "t",
+                "type": 3,
+                "channel_id": self.chats.messages[message].chat,
+                "user": {"id": user, "username": "ann"},
+                "data": {"custom_id": buttons[choice]["custom_id"]},
+            },
+        )
+
+    async def tell(self, name: str, data: Values) -> None:
+        """Have Discord tell something: now, and to whoever resumes from before it."""
+        event = {"op": 0, "t": name, "s": len(self.events) + 2, "d": data}
+        self.events.append(event)
+        for link in self.links:
+            if link.begun:
+                await link.send(event)
+
+    def told(self) -> int:
+        return max(0, self.reached - 1)
+
+    async def socket(self, request: web.Request) -> web.WebSocketResponse:
+        """One connection of the gateway."""
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        packed = request.query.get("compress") == "zlib-stream"
+        link = Link(socket, zlib.compressobj() if packed else None)
+        self.links.append(link)
+        await link.send({"op": 10, "d": {"heartbeat_interval": BEAT_MILLISECONDS}})
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                await self._answer(link, json.loads(message.data))
+        self.links.remove(link)
+        return socket
+
+    async def _answer(self, link: Link, message: Values) -> None:
+        match message["op"]:
+            case 1:
+                self.reached = max(self.reached, message["d"] or 0)
+                await link.send({"op": 11})
+            case 2 if self.closing:
+                code, self.closing = self.closing, 0
+                await link.socket.close(code=code)
+            case 2:
+                await self._begin(link)
+            case 6 if self.forgetful:
+                self.forgetful = False
+                await link.send({"op": 9, "d": False})
+            case 6:
+                self.resumed += 1
+                link.begun = True
+                for event in self.events[message["d"]["seq"] - 1 :]:
+                    await link.send(event)
+                await link.send({"op": 0, "t": "RESUMED", "s": len(self.events) + 1, "d": {}})
+
+    async def _begin(self, link: Link) -> None:
+        """A new session; the first one is told what was said before it."""
+        me = {"id": OWN, "username": "hermes", "discriminator": "0", "avatar": None, "bot": True}
+        ready = {
+            "v": 10,
+            "user": me,
+            "guilds": [],
+            "session_id": f"s{self.identified}",
+            "resume_gateway_url": self.gateway,
+            "application": {"id": OWN, "flags": 0},
+        }
+        await link.send({"op": 0, "t": "READY", "s": 1 if not self.identified else len(self.events) + 1, "d": ready})
+        for event in self.events if not self.identified else ():
+            await link.send(event)
+        self.identified += 1
+        link.begun = True
+
+    @property
+    def gateway(self) -> str:
+        return f"{self.url.replace('http', 'ws')}/gateway"
+
+    async def reconnect(self) -> None:
+        """Ask for another connection, as Discord does from time to time."""
+        await self.links[-1].send({"op": 7, "d": None})
+
+    async def call(self, request: web.Request) -> web.StreamResponse:
+        """A call of the REST interface."""
+        path, method = request.match_info["path"].split("/"), request.method
+        values = await self._values(request)
+        call = _name(method, path)
+        trouble = self.chats.trouble(call)
+        if (failed := self._failed(call, trouble, request)) is not None:
+            return failed
+        answer = self._done(method, path, values)
+        if trouble is Trouble.DEAF:
+            return _cut(request)
+        return web.Response(body=b"?") if trouble is Trouble.GARBLED else answer
+
+    def _failed(self, call: str, trouble: Trouble | None, request: web.Request) -> web.Response | None:
+        after = self.chats.retry_after
+        if self.unauthorized:
+            return _json({"message": "401: Unauthorized", "code": 0}, status=401)
+        match trouble:
+            case Trouble.BUSY:
+                limits = {"Retry-After": str(after), "X-RateLimit-Scope": "user"}
+                found = {"message": "You are being rate limited.", "retry_after": after, "global": False}
+                return _json(found, status=429, headers=limits)
+            case Trouble.BROKEN:
+                return web.Response(status=502)
+            case Trouble.GONE:
+                return _unknown("Message" if call in ("edit", "delete") else "Channel")
+            case Trouble.CUT:
+                return _cut(request)
+        return None
+
+    def _done(self, method: str, path: list[str], values: Values) -> web.Response:
+        answer = web.Response(status=204)
+        match method, path:
+            case "GET", ["users", "@me"] | ["oauth2", "applications", "@me"]:
+                answer = _json(_agent())
+            case "GET", ["gateway", "bot"]:
+                limit = {"total": 1000, "remaining": 999, "reset_after": 0, "max_concurrency": 1}
+                answer = _json({"url": self.gateway, "shards": 1, "session_start_limit": limit})
+            case "GET", ["channels", channel]:
+                answer = self._channel(channel)
+            case _, ["channels", channel, "messages", *id_]:
+                answer = self._message(method, channel, "".join(id_[:1]), values, id_[1:])
+            case "POST", ["channels", channel, "typing"]:
+                self.chats.typing.append(channel)
+            case "POST", ["interactions", _, _, "callback"]:
+                self.callbacks.append(values)
+            case _:
+                answer = _json({"message": "404: Not Found", "code": 0}, status=404)
+        return answer
+
+    def _message(self, method: str, channel: str, id_: str, values: Values, rest: list[str]) -> web.Response:
+        """Something that is done with a message, or with a sign (in `rest`) below it."""
+        if rest:
+            self.chats.reactions.append((id_, rest[1]))
+            return web.Response(status=204)
+        if method == "POST":
+            return _json(self._post(channel, values))
+        if method == "PATCH":
+            return self._patch(channel, id_, values)
+        gone = self.chats.messages.pop(id_, None) is None
+        return _unknown("Message") if gone else web.Response(status=204)
+
+    def _channel(self, channel: str) -> web.Response:
+        if channel in self.threads:
+            return _json({"id": channel, "type": 11, "parent_id": self.threads[channel]})
+        return _json({"id": channel, "type": 0, "parent_id": "3"})
+
+    def _post(self, channel: str, values: Values) -> Values:
+        nonce = f"{channel}:{values['nonce']}" if values.get("enforce_nonce") else ""
+        thread = channel if channel in self.threads else ""
+        id_ = self.snowflake()
+        shown = self.chats.show(
+            Shown(
+                id=id_,
+                chat=self.threads.get(channel, channel),
+                text=values.get("content") or "",
+                thread=thread,
+                buttons=_labels(values),
+                file=values.get("file", ""),
+                answers=str((values.get("message_reference") or {}).get("message_id", "")),
+                key=nonce,
+                written=json.dumps(values),
+            )
+        )
+        self.bodies.setdefault(shown.id, values)
+        return _message(shown.id, channel, _agent(), shown.text)
+
+    def _patch(self, channel: str, id_: str, values: Values) -> web.Response:
+        if not self.chats.change(id_, values.get("content") or "", _labels(values), json.dumps(values)):
+            return _unknown("Message")
+        self.bodies[id_] = values
+        return _json(_message(id_, channel, _agent(), values.get("content") or ""))
+
+    async def _values(self, request: web.Request) -> Values:
+        """The body: JSON, or a form with `payload_json` and a file."""
+        if not request.content_type.startswith("multipart/"):
+            found: Values = await request.json() if request.can_read_body else {}
+            return found
+        values: Values = {}
+        async for part in await request.multipart():
+            assert isinstance(part, BodyPartReader)
+            if part.name == "payload_json":
+                values |= await part.json() or {}
+            else:
+                values["file"] = part.filename or ""
+                self.files[values["file"]] = bytes(await part.read())
+        return values
+
+    async def attachment(self, request: web.Request) -> web.Response:
+        content = self.files.get(request.match_info["name"])
+        return web.Response(status=404) if content is None else web.Response(body=content)
+
+
+def _agent() -> Values:
+    user = {"id": OWN, "username": "hermes", "discriminator": "0", "avatar": None, "bot": True}
+    application = {"name": "hermes", "icon": None, "description": "", "verify_key": "", "flags": 0}
+    rights = {"bot_public": False, "bot_require_code_grant": False}
+    owner = {"id": "7", "username": "ann", "discriminator": "0", "avatar": None}
+    return {**user, **application, **rights, "owner": owner}
+
+
+def _message(id_: str, channel: str, author: Values, text: str) -> Values:
+    at = datetime.fromtimestamp((int(id_) >> 22) / 1000 + EPOCH, UTC).isoformat()
+    lists: Values = {name: [] for name in ("mentions", "mention_roles", "attachments", "embeds", "components")}
+    facts = {"edited_timestamp": None, "tts": False, "mention_everyone": False, "pinned": False, "type": 0}
+    return {"id": id_, "channel_id": channel, "author": author, "content": text, "timestamp": at, **facts, **lists}
+
+
+def _name(method: str, path: list[str]) -> str:
+    """The name under which troubles are ordered for a call."""
+    match method, path:
+        case "POST", ["channels", _, "messages"]:
+            return "send"
+        case "PATCH", _:
+            return "edit"
+        case "DELETE", _:
+            return "delete"
+        case "POST", [*_, "typing"]:
+            return "typing"
+        case "PUT", _:
+            return "react"
+    return "/".join(path)
+
+
+def _labels(values: Values) -> tuple[str, ...]:
+    return tuple(each["label"] for row in values.get("components") or () for each in row["components"])
+
+
+def _unknown(what: str) -> web.Response:
+    code = 10008 if what == "Message" else 10003
+    return _json({"message": f"Unknown {what}", "code": code}, status=404)
+
+
+def _json(value: Values, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    """JSON under the very type that Discord names: discord.py reads no other."""
+    return web.Response(
+        body=json.dumps(value).encode(), status=status, headers=headers, content_type="application/json"
+    )
+
+
+def _cut(request: web.Request) -> web.Response:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+@asynccontextmanager
+async def discord_platform() -> AsyncIterator[DiscordPlatform]:
+    """The platform, served until the block ends."""
+    platform = DiscordPlatform()
+    application = web.Application(client_max_size=64_000_000)
+    application.add_routes(
+        [
+            web.route("*", "/api/v10/{path:.+}", platform.call),
+            web.get("/gateway/", platform.socket),
+            web.get("/gateway", platform.socket),
+            web.get("/files/{name}", platform.attachment),
+        ]
+    )
+    async with served(application) as url:
+        platform.url = url
+        yield platform
+        for link in list(platform.links):
+            await link.socket.close()

@@ -1,0 +1,139 @@
+"""The Discord channel beyond the contract: refusals, files, presses, threads."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channels.discord import CHANNEL
+from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.testing.doubles.discord import discord_platform
+from hermes_agent.testing.doubles.platform import Trouble
+from tests.contracts.channels import needs
+
+ANN = Conversation(platform="discord", chat="1")
+
+
+@pytest.fixture
+async def platform():
+    async with discord_platform() as made:
+        yield made
+
+
+@pytest.fixture
+async def channel(platform, tmp_path):
+    given = needs(tmp_path, {"api": f"{platform.url}/api/v10"})
+    made = CHANNEL.make(given)
+    yield made
+    await made.close()
+    await given.http.close()
+
+
+@asynccontextmanager
+async def listening(channel, found: list[Heard], word: str = "noted"):
+    async def hear(heard: Heard) -> str:
+        found.append(heard)
+        return word
+
+    task = asyncio.create_task(channel.listen(hear))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, NotNow, TokenRefused):
+            await task
+
+
+async def until(ready) -> None:
+    async with asyncio.timeout(10):
+        while not ready():
+            await asyncio.sleep(0.01)
+
+
+async def test_a_revoked_token_is_a_sentence(platform, channel):
+    platform.unauthorized = True
+
+    with pytest.raises(TokenRefused, match="token"):
+        await channel.listen(lambda heard: None)
+    assert "token" in await channel.health()
+
+
+@pytest.mark.parametrize(("word", "kind"), [("noted", 4), ("", 6)])
+async def test_who_pressed_is_told_alone(platform, channel, word, kind):
+    receipt = await channel.send(ANN, Part(text="May I?", buttons=(Button(label="Yes", value="y"),) * 7, slot=1), "k")
+    async with listening(channel, [], word):
+        await platform.press(receipt, 6)
+        await until(lambda: platform.callbacks)
+
+    assert platform.callbacks[0]["type"] == kind
+    assert [len(row["components"]) for row in platform.bodies[receipt]["components"]] == [5, 2]
+
+
+async def test_nobody_is_notified_by_what_it_says(platform, channel):
+    await channel.send(ANN, Part(text="@everyone <@7>"), "k")
+
+    assert json.loads(platform.chats.of("1")[0].written)["allowed_mentions"] == {"parse": []}
+
+
+async def test_a_file_is_fetched_without_the_token(platform, channel):
+    platform.files["a"] = b"content"
+    found: list[Heard] = []
+    async with listening(channel, found):
+        await platform.say("", attachments=[{"url": f"{platform.url}/files/{name}"} for name in "ab"])
+        await until(lambda: found)
+
+    said = found[0]
+    assert isinstance(said, Said)
+    assert await said.media[0].fetch() == b"content"
+    with pytest.raises(NeverHere, match="404"):
+        await said.media[1].fetch()
+
+
+async def test_a_file_goes_with_its_name_and_bytes(platform, channel, tmp_path):
+    (tmp_path / "a").write_bytes(b"\0\r\n--content")
+
+    await channel.send(ANN, Part(text="See", file=Attachment(path=str(tmp_path / "a"), name='a "b".bin')), "k")
+
+    assert platform.files == {"a _b_.bin": b"\0\r\n--content"}
+
+
+async def test_a_file_that_is_not_there_is_said_so(channel, tmp_path):
+    with pytest.raises(NeverHere, match="none cannot be read"):
+        await channel.send(ANN, Part(text="", file=Attachment(path=str(tmp_path / "none"), name="none")), "k")
+
+
+async def test_a_channel_that_it_may_not_see_is_no_thread(platform, channel):
+    found: list[Heard] = []
+    async with listening(channel, found):
+        platform.chats.order(Trouble.GONE, "channels/9")
+        await platform.say("hello", chat="9", group=True)
+        await until(lambda: found)
+
+    said = found[0]
+    assert isinstance(said, Said)
+    assert (said.where.chat, said.where.thread) == ("9", "")
+
+
+async def test_an_answer_that_is_none_leaves_it_open(platform, channel):
+    platform.chats.order(Trouble.GARBLED, "send")
+
+    with pytest.raises(OutcomeUnknown):
+        await channel.send(ANN, Part(text="x"), "k")
+
+
+async def test_typing_and_signs_are_shown(platform, channel):
+    await channel.typing(ANN)
+    await channel.react(ANN, "100", "👀")
+
+    assert (platform.chats.typing, platform.chats.reactions) == (["1"], [("100", "👀")])
+    assert await channel.find(ANN, Part(text="x"), "k", 0) is None
+
+
+def test_a_token_is_needed(tmp_path):
+    with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
+        CHANNEL.make(needs(tmp_path, {}, secret=""))

@@ -1,0 +1,164 @@
+"""The Slack channel beyond the contract: connections, refusals, files, commands, what was sent before."""
+
+import asyncio
+import time
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channels.slack import CHANNEL
+from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.doubles.slack import slack_platform
+from tests.contracts.channels import needs
+
+ANN = Conversation(platform="slack", chat="D1")
+
+
+@pytest.fixture
+async def platform():
+    async with slack_platform() as made:
+        yield made
+
+
+@pytest.fixture
+async def channel(platform, tmp_path):
+    given = needs(tmp_path, {"api": f"{platform.url}/api"})
+    made = CHANNEL.make(given)
+    yield made
+    await made.close()
+    await given.http.close()
+
+
+@asynccontextmanager
+async def listening(channel, found: list[Heard]):
+    async def hear(heard: Heard) -> str:
+        found.append(heard)
+        return "noted"
+
+    task = asyncio.create_task(channel.listen(hear))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, NotNow, TokenRefused):
+            await task
+
+
+async def until(ready) -> None:
+    async with asyncio.timeout(10):
+        while not ready():
+            await asyncio.sleep(0.01)
+
+
+async def test_another_connection_is_taken_when_slack_wants_it(platform, channel):
+    found: list[Heard] = []
+    async with listening(channel, found):
+        await until(lambda: platform.sockets)
+        await platform.refresh()
+        await platform.say("hello")
+        await until(lambda: found)
+
+    assert platform.chats.calls["apps.connections.open"] == 2
+
+
+async def test_socket_mode_that_is_switched_off_stops_the_channel(platform, channel):
+    async with listening(channel, []) as task:
+        await until(lambda: platform.sockets)
+        await platform.refresh("link_disabled")
+        with pytest.raises(TokenRefused, match="Socket Mode"):
+            await asyncio.wait_for(task, 10)
+
+
+async def test_a_revoked_token_is_a_sentence(platform, channel):
+    platform.refusal = "token_revoked"
+
+    with pytest.raises(TokenRefused, match="SLACK_BOT_TOKEN"):
+        await channel.listen(lambda heard: None)
+    assert "token_revoked" in await channel.health()
+
+
+async def test_who_pressed_is_told_alone(platform, channel):
+    found: list[Heard] = []
+    receipt = await channel.send(ANN, Part(text="x" * 3500, buttons=(Button(label="Yes", value="y"),), slot=1), "k")
+    async with listening(channel, found):
+        await platform.press(receipt, 0)
+        await until(lambda: platform.whispers)
+
+    assert (platform.whispers[0]["text"], platform.whispers[0]["user"]) == ("noted", "7")
+    assert len(platform.stamps[receipt]["blocks"]) == 3
+
+
+async def test_a_file_is_fetched_from_slack_alone(platform, channel):
+    platform.files["F1"] = b"content"
+    found: list[Heard] = []
+    urls = [f"{platform.url}/files/F1", "https://evil.test/files/F1", f"{platform.url}/files/F2"]
+    async with listening(channel, found):
+        await platform.say("see", files=[{"id": "F1", "url_private": url} for url in urls])
+        await until(lambda: found)
+
+    said = found[0]
+    assert isinstance(said, Said)
+    assert await said.media[0].fetch() == b"content"
+    with pytest.raises(NeverHere, match="not kept by Slack"):
+        await said.media[1].fetch()
+    with pytest.raises(NeverHere, match="files:read"):
+        await said.media[2].fetch()
+
+
+async def test_a_name_that_slack_does_not_tell_is_none(platform, channel):
+    found: list[Heard] = []
+    async with listening(channel, found):
+        platform.chats.order(Trouble.BROKEN, "users.info")
+        await platform.say("hello")
+        await until(lambda: found)
+
+    assert isinstance(said := found[0], Said)
+    assert said.sender.name == ""
+
+
+async def test_a_file_that_was_sent_is_found_and_taken_back(platform, channel, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"content")
+    part = Part(text="", file=Attachment(path=str(tmp_path / "a.txt"), name="a.txt"))
+    assert await channel.find(ANN, part, "k", time.time()) is None
+    platform.chats.order(Trouble.DEAF, "send")
+    with pytest.raises(OutcomeUnknown):
+        await channel.send(ANN, part, "k")
+
+    receipt = await channel.find(ANN, part, "k", time.time() - 5)
+    assert receipt is not None
+    await channel.edit(ANN, receipt, part)
+    await channel.delete(ANN, receipt)
+
+    assert platform.chats.of("D1") == []
+
+
+async def test_a_file_that_is_not_there_is_said_so(channel, tmp_path):
+    part = Part(text="", file=Attachment(path=str(tmp_path / "none"), name="none"))
+
+    with pytest.raises(NeverHere, match="none cannot be read"):
+        await channel.send(ANN, part, "k")
+
+
+async def test_a_sign_is_shown_where_slack_has_it(platform, channel):
+    await channel.react(ANN, "D1:1.5", "👀")
+    await channel.react(ANN, "D1:1.5", "🦄")
+    await channel.typing(ANN)
+
+    assert platform.chats.reactions == [("D1:1.5", "eyes")]
+
+
+async def test_the_double_knows_no_other_methods(platform, channel):
+    with pytest.raises(NeverHere, match="unknown_method"):
+        await channel._bot.call("nothing.like.it")
+
+
+def test_tokens_are_needed(tmp_path):
+    with pytest.raises(ConfigError, match="SLACK_APP_TOKEN"):
+        CHANNEL.make(needs(tmp_path, {}, secret=""))
+    with pytest.raises(ConfigError, match="threads"):
+        CHANNEL.make(needs(tmp_path, {"threads": "maybe"}))

@@ -1,0 +1,29 @@
+"""Each error of Slack has a meaning."""
+
+import pytest
+
+from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.slack.web import meaning
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("token_revoked", TokenRefused),
+        ("ratelimited", NotNow),
+        ("internal_error", OutcomeUnknown),
+        ("message_not_found", MessageGone),
+        ("channel_not_found", NeverHere),
+        ("something_new", NeverHere),
+    ],
+)
+def test_an_error_means(name, kind):
+    assert isinstance(meaning(name, {}), kind)
+
+
+def test_a_missing_scope_is_named():
+    assert "files:write" in str(meaning("missing_scope", {"needed": "files:write"}))
+
+
+def test_a_failed_question_is_asked_again():
+    assert isinstance(meaning("fatal_error", {}, reads=True), NotNow)
