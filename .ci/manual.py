@@ -1,4 +1,4 @@
-"""Writes the pages of the manual that are made from the program: docs/cli.md and docs/configuration.md.
+"""Writes what is made from the program: docs/cli.md, docs/configuration.md, and the cards of the built-in tools.
 
 Without an argument it writes them; with --check it changes nothing and fails where a page is not what it would write.
 """
@@ -9,10 +9,15 @@ from pathlib import Path
 
 import click
 
+from hermes_agent.app.cards.cards import FILE as CARDS
+from hermes_agent.app.cards.cards import written
 from hermes_agent.app.settings import Settings
+from hermes_agent.app.toolkit import TOOLSETS, Toolkit
 from hermes_agent.cli.exits import MEANINGS
 from hermes_agent.cli.group import hermes
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.config import OVERRIDES
+from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import Section, Setting, Table, describe, walk
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -98,8 +103,14 @@ def default_of(leaf: Setting) -> str:
             return str(leaf.default)
 
 
+def tool_cards() -> str:
+    """What a prompt says of the built-in tools."""
+    sets = Toolkit(Home(root=DOCS, base=DOCS), Settings(), SystemClock(), None, ()).sets
+    return written({name: sets.tools_of(name) for name in TOOLSETS})
+
+
 def main() -> int:
-    pages = {DOCS / "cli.md": cli_page(), DOCS / "configuration.md": configuration_page()}
+    pages = {DOCS / "cli.md": cli_page(), DOCS / "configuration.md": configuration_page(), CARDS: tool_cards()}
     if "--check" not in sys.argv[1:]:
         for page, text in pages.items():
             page.write_text(text)

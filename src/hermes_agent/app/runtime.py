@@ -18,6 +18,7 @@ from hermes_agent.core.errors import NoModel
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Principal
 from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
@@ -35,7 +36,6 @@ from hermes_agent.providers.vendor import Vendor
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
 from hermes_agent.tools.permission.unasked import Unasked
-from hermes_agent.tools.schema import Quarantined
 from hermes_agent.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.clock import Clock
@@ -15,9 +15,7 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
-from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import Library
-from hermes_agent.skills.managing import BY_THE_AGENT, SkillTools
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.offer import Candidates, index_text
 from hermes_agent.skills.places import Places
@@ -29,12 +27,16 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.skills_index import SkillsIndex
 
 if TYPE_CHECKING:
+    from hermes_agent.skills.changes import By
     from hermes_agent.skills.invoke import Invoked
+    from hermes_agent.skills.managing import SkillTools
     from hermes_agent.skills.writing import Writer
 
 # By name: commands know of skills.
 COMMANDS = "hermes_agent.app.commands:COMMANDS"
 # What a first answer needs none of.
+TOOLS = "hermes_agent.skills.managing:SkillTools"
+BY_THE_AGENT = "hermes_agent.skills.managing:BY_THE_AGENT"
 WRITER = "hermes_agent.skills.writing:Writer"
 VERSIONS = "hermes_agent.skills.versions:SkillVersions"
 INVOKE = "hermes_agent.skills.invoke:invoke"
@@ -52,7 +54,7 @@ def no_store() -> Store:
 
 
 class Skills:
-    """Made without touching the disk. `tools` has the tools of the toolset."""
+    """Made without touching the disk."""
 
     def __init__(
         self,
@@ -74,11 +76,15 @@ class Skills:
         self.usage = Usage(home.skills, clock)
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
         self._open_store = open_store
-        self.tools = self.tools_by(BY_THE_AGENT)
+
+    @cached_property
+    def tools(self) -> SkillTools:
+        """The tools of the toolset."""
+        return self.tools_by(late(BY_THE_AGENT))
 
     def tools_by(self, by: By) -> SkillTools:
         """The tools, as they change skills in somebody's name."""
-        return SkillTools(
+        made: SkillTools = late(TOOLS)(
             self.library,
             self.usage,
             self.occasion,
@@ -86,6 +92,7 @@ class Skills:
             by=by,
             reserved=lambda: frozenset(late(COMMANDS)),
         )
+        return made
 
     def meet(self, record: SessionRecord, toolsets: Sequence[str], tools: Sequence[str]) -> Offer:
         """What a session is told; nothing where its surface lacks the toolset."""

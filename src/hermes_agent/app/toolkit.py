@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.hooks import Hook, Proposed
+from hermes_agent.app.cards.cards import carded
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
@@ -22,32 +21,27 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.recall_tools import RecallTools
-from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
-from hermes_agent.tools.clarify import ClarifyTools
-from hermes_agent.tools.code.tools import CodeTools
-from hermes_agent.tools.excerpt import Caps
-from hermes_agent.tools.files.guard import Guard
-from hermes_agent.tools.files.readlog import ReadLog
-from hermes_agent.tools.files.tools import FileTools
-from hermes_agent.tools.files.writing import Writer
-from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
-from hermes_agent.tools.schema import Collected, Quarantined, capability_of, collect
-from hermes_agent.tools.shell.tools import ShellTools
 from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
-from hermes_agent.tools.todo import Todos, TodoTail, TodoTools
+from hermes_agent.tools.todo import Todos, TodoTail
 from hermes_agent.tools.toolbox import Toolbox
-from hermes_agent.tools.web.tools import WebTools
 
 if TYPE_CHECKING:
+    from hermes_agent.app.cards.sets import Toolsets
+    from hermes_agent.core.tool import Quarantined
     from hermes_agent.tools.permission.permission import Permission
     from hermes_agent.tools.permission.smart import Ask
 
+# What a first answer needs none of.
+SETS = "hermes_agent.app.cards.sets:Toolsets"
+NEEDS = "hermes_agent.app.cards.sets:Needs"
+CAPS = "hermes_agent.tools.excerpt:Caps"
+COLLECT = "hermes_agent.tools.schema:collect"
+CAPABILITY = "hermes_agent.tools.schema:capability_of"
 PERMISSION = "hermes_agent.app.guards:permission_hook"
 GUARDRAILS = "hermes_agent.app.guards:guardrail_hook"
 SPILL = "hermes_agent.app.guards:spill_hook"
@@ -117,34 +111,14 @@ class Toolkit:
         self._home, self._settings, self._clock = home, settings, clock
         self._means = means = means or Means()
         self.unasked = Unasked()
-        self._caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         self._place = self._chosen()
-        hiding = Hiding(redact=means.redact, mask=means.mask)
-        self._shell = ShellTools(place=self._place, settings=settings.terminal, caps=self._caps, hiding=hiding)
         self._todos = Todos(home.cache / "todo")
         self._skills_place = self._place if settings.terminal.place != "local" else self._chosen(SKILLS_PLACE)
         self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._skills_place)
-        files = FileTools(
-            guard=Guard(home=home.root, person=Path.home()),
-            log=ReadLog(home.cache / "read"),
-            writer=Writer(),
-            ripgrep=shutil.which("rg") or "",
-        )
-        self._sets: dict[str, object] = {
-            "files": files,
-            "shell": self._shell,
-            "code": CodeTools(place=self._place, settings=settings.code, caps=self._caps, hiding=hiding),
-            "web": WebTools(http=means.http, settings=settings.web, key_of=means.secret),
-            "todo": TodoTools(self._todos),
-            "skills": self.skills.tools,
-            "memory": MemoryTools(open_notes=means.notes, is_owner=means.is_owner),
-            "recall": RecallTools(means.store),
-            "clarify": ClarifyTools(),
-        }
         self._toolsets, self._extra = toolsets, extra
         self._boxes: dict[tuple[str, bool], Toolbox] = {}
         self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
-        self._made: dict[str, Collected] = {}
+        self._built_in: dict[str, tuple[Tool, ...]] = {}
 
     @property
     def is_owner(self) -> Callable[[str], bool]:
@@ -171,18 +145,44 @@ class Toolkit:
 
     @property
     def quarantined(self) -> tuple[Quarantined, ...]:
-        """The tools that are not offered."""
-        return tuple(aside for name in self._sets for aside in self._of(name)[1]) + collect(self._extra)[1]
+        """The tools of others that are not offered."""
+        aside: tuple[Quarantined, ...] = self._others[1]
+        return aside
 
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:
-        """The tools of one toolset."""
-        return self._of(toolset)[0]
+        """The tools of one built-in toolset."""
+        if toolset not in self._built_in:
+            self._built_in[toolset] = carded(toolset, lambda: self.sets.tools_of(toolset))
+        return self._built_in[toolset]
 
-    def _of(self, toolset: str) -> Collected:
-        """Making tools of methods takes a millisecond each, so it is done once."""
-        if toolset not in self._made:
-            self._made[toolset] = collect([self._sets[toolset]])
-        return self._made[toolset]
+    @cached_property
+    def sets(self) -> Toolsets:
+        """The built-in toolsets themselves; asking for them loads every tool."""
+        means = self._means
+        needs = late(NEEDS)(
+            home=self._home,
+            settings=self._settings,
+            place=self._place,
+            todos=self._todos,
+            skills=self.skills,
+            http=means.http,
+            secret=means.secret,
+            redact=means.redact,
+            mask=means.mask,
+            notes=means.notes,
+            store=means.store,
+            is_owner=means.is_owner,
+        )
+        sets: Toolsets = late(SETS)(needs)
+        return sets
+
+    @property
+    def _others(self) -> tuple[tuple[Tool, ...], tuple[Quarantined, ...]]:
+        """The tools of others, and those that cannot be offered."""
+        if not self._extra:
+            return (), ()
+        found: tuple[tuple[Tool, ...], tuple[Quarantined, ...]] = late(COLLECT)(self._extra)
+        return found
 
     def toolbox(self, surface: str, window: int = 0) -> Toolbox:
         """The tools of a surface: what is not in it cannot be called there. In a small window (tokens; 0: not known)
@@ -190,7 +190,7 @@ class Toolkit:
         small = 0 < window < SMALL_WINDOW
         if (surface, small) not in self._boxes:
             wanted = [tool for name in self.toolsets(surface) for tool in self.tools_of(name)]
-            tools = (*wanted, *collect(self._extra)[0])
+            tools = (*wanted, *self._others[0])
             self._boxes[surface, small] = Toolbox(tools, self._opened, small=small)
         return self._boxes[surface, small]
 
@@ -206,7 +206,7 @@ class Toolkit:
         """What stands around every call of a run; `granted` names capabilities, None all that the surface has; `judge`
         is the auxiliary model that is asked before a person (`approvals.mode: smart`). To be asked for once a run: what
         people said about this run holds for these hooks alone."""
-        named = frozenset(Capability) if granted is None else frozenset(map(capability_of, granted))
+        named = frozenset(Capability) if granted is None else frozenset(map(late(CAPABILITY), granted))
         standpoint = Standpoint(
             granted=named & granted_to(surface, self.toolsets(surface)),
             grants=partial(self.granted_to, surface),
@@ -228,12 +228,12 @@ class Toolkit:
     def _permission_hook(self, standpoint: Standpoint, judge: Ask | None) -> Hook:
         variables = scrubbed(environment(), self._settings.terminal.env_passthrough)
         asked = judge if self._settings.approvals.mode == "smart" else None
-        hook: Hook = late(PERMISSION)(self._permission, self._shell, variables, standpoint, asked)
+        hook: Hook = late(PERMISSION)(self._permission, self.sets.shell, variables, standpoint, asked)
         return hook
 
     def offer(self, tools: Sequence[object]) -> None:
         """Add tools before anybody asked for a toolbox."""
-        self._extra = (*self._extra, *collect(tools)[0])
+        self._extra = (*self._extra, *late(COLLECT)(tools)[0])
 
     @property
     def tail(self) -> tuple[TodoTail, ...]:
@@ -247,7 +247,9 @@ class Toolkit:
         return made
 
     def _spill(self) -> Hook:
-        hook: Hook = late(SPILL)(self._home.cache / "results", self._caps, self._means.redact)
+        output = self._settings.tool_output
+        caps = late(CAPS)(max_bytes=output.max_bytes, max_lines=output.max_lines)
+        hook: Hook = late(SPILL)(self._home.cache / "results", caps, self._means.redact)
         return hook
 
     async def close(self) -> None:

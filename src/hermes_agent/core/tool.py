@@ -110,6 +110,14 @@ class Tool(Protocol):
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quarantined:
+    """A tool that is not offered and why."""
+
+    name: str
+    reason: str
+
+
 Touched: TypeAlias = tuple[str, ...] | Callable[[Mapping[str, object]], Sequence[str]]
 """The paths that a call touches: the parameters that hold them, or what finds them in the arguments (it may raise
 `BadArguments`)."""

@@ -15,7 +15,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
-from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Tool, ToolMark, Touched
+from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Quarantined, Tool, ToolMark, Touched
 from hermes_agent.tools.signature import CONTEXT, Signature, Unusable, signature_of
 
 SUMMARY_CHARS = 100
@@ -65,14 +65,6 @@ class BoundTool:
         if self.signature.wants_context:
             checked[CONTEXT] = context
         return as_answer(await self.call(**checked))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quarantined:
-    """A tool that is not offered because no schema could be made of it."""
-
-    name: str
-    reason: str
 
 
 Collected = tuple[tuple[Tool, ...], tuple[Quarantined, ...]]

@@ -11,11 +11,13 @@ import msgspec
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import UnknownTool
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
-from hermes_agent.tools.schema import said
-from hermes_agent.tools.search import ranked
+from hermes_agent.host.late import late
 
+# What finding a tool needs.
+RANKED = "hermes_agent.tools.search:ranked"
 FIND, USE = "find_tools", "use_tool"
 FOUND_AT_ONCE = 5
 MENTIONS = "${secret:"
@@ -101,11 +103,11 @@ class _FindTools:
         return CallFacts(effect=Effect.READS, paths=(), summary=f"{FIND}: {str(arguments.get('query', ''))[:80]}")
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:  # noqa: ARG002 - as above
-        found = ranked(str(arguments.get("query", "")), self.tools)[:FOUND_AT_ONCE]
+        found = late(RANKED)(str(arguments.get("query", "")), self.tools)[:FOUND_AT_ONCE]
         if not found:
-            return said("No tool matches. Try other words.")
+            return _said("No tool matches. Try other words.")
         lines = [msgspec.json.encode(_shown(tool.schema)).decode() for tool in found]
-        return said("\n".join(lines))
+        return _said("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,10 @@ class _UseTool:
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         tool, inner = self.box.resolve(USE, arguments)
         return await tool.run(inner, context)
+
+
+def _said(text: str) -> Answer:
+    return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
 
 
 def _is_core(tool: Tool) -> bool:

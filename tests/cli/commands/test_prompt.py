@@ -10,7 +10,7 @@ import pytest
 
 from hermes_agent.cli.commands.prompt import SAME, Part, differences, measured
 from hermes_agent.core.errors import UnknownSession
-from hermes_agent.tools.schema import Quarantined
+from hermes_agent.core.tool import Quarantined
 from tests.cli.kept import GARDEN, WORK, filled
 from tests.cli.shell import typed
 

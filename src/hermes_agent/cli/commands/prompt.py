@@ -20,12 +20,12 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel, UnknownSession
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
+from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
 from hermes_agent.memory.snapshot import snapshot
 from hermes_agent.memory.whose import person_of
 from hermes_agent.store.database import Store
-from hermes_agent.tools.schema import Quarantined
 
 SAME = "Both prompts are the same, byte for byte."
 

@@ -1,0 +1,1 @@
+"""What a prompt says of the built-in tools, without loading them."""

@@ -1,0 +1,85 @@
+"""The built-in tools as a prompt names them, kept in `cards.json`: no tool is loaded before it is called.
+
+`.ci/manual.py` writes the file from the tools themselves, and a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hermes_agent.core.effects import Capability
+from hermes_agent.core.model import ToolSchema
+from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
+
+FILE = Path(__file__).with_name("cards.json")
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a tool without it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    needs: tuple[Capability, ...]
+    core: bool
+
+
+@cache
+def cards() -> Mapping[str, tuple[Card, ...]]:
+    """The cards of each built-in toolset."""
+    return msgspec.json.decode(FILE.read_bytes(), type=dict[str, tuple[Card, ...]])
+
+
+def card_of(tool: Tool) -> Card:
+    """The card of a tool that is loaded."""
+    schema = tool.schema
+    return Card(
+        name=schema.name,
+        description=schema.description,
+        parameters=dict(schema.parameters),
+        needs=tuple(sorted(tool.needs)),
+        core=getattr(tool, "core", True),
+    )
+
+
+def written(toolsets: Mapping[str, Sequence[Tool]]) -> str:
+    """What `cards.json` has to hold."""
+    plain = {name: [card_of(tool) for tool in tools] for name, tools in toolsets.items()}
+    return msgspec.json.format(msgspec.json.encode(plain), indent=1).decode() + "\n"
+
+
+class CardedTool:
+    """A `Tool` that is loaded with its first call."""
+
+    def __init__(self, card: Card, load: Callable[[], Tool]) -> None:
+        self.schema = ToolSchema(name=card.name, description=card.description, parameters=card.parameters)
+        self.needs = frozenset(card.needs)
+        self.core = card.core
+        self._load = load
+
+    @cached_property
+    def _tool(self) -> Tool:
+        return self._load()
+
+    def facts(self, arguments: Mapping[str, Any], workspace: str) -> CallFacts:
+        """As the tool itself."""
+        return self._tool.facts(arguments, workspace)
+
+    async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
+        """As the tool itself."""
+        return await self._tool.run(arguments, context)
+
+
+def carded(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]:
+    """The tools of a built-in toolset; `load` gives them when the first is called."""
+
+    @cache
+    def loaded() -> Mapping[str, Tool]:
+        return {tool.schema.name: tool for tool in load()}
+
+    return tuple(CardedTool(card, lambda name=card.name: loaded()[name]) for card in cards()[toolset])  # type: ignore[misc]
