@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
@@ -17,7 +18,6 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
-from hermes_agent.app.service.posting import Posting
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, RunEnded, Seen
@@ -27,6 +27,9 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Workers
+
+if TYPE_CHECKING:
+    from hermes_agent.app.service.posting import Posting
 
 log = logging.getLogger(__name__)
 

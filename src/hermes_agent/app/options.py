@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.app.floor import Afterwards, Service
 from hermes_agent.app.service.people import People
-from hermes_agent.app.service.posting import Posting
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
+from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
 from hermes_agent.tools.surfaces import StandingOf, standing_here
 
 if TYPE_CHECKING:
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
+
+POSTING = "hermes_agent.app.service.posting:Posting"
 
 
 def delivers_nothing(_: str) -> bool:
@@ -57,5 +59,6 @@ class Options:
     def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
         """How a process of these options serves everybody."""
         delivers = self.delivers or (delivers_nothing if self.own_only else people.channels.__contains__)
-        posting = Posting(outbox=store.outbox, delivers=delivers, here=self.here)
+        silent = delivers is delivers_nothing
+        posting = None if silent else late(POSTING)(outbox=store.outbox, delivers=delivers, here=self.here)
         return Service(most=self.most, posting=posting, afterwards=afterwards)
