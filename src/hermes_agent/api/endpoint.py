@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal
 
 if TYPE_CHECKING:

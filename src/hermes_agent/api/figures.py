@@ -6,7 +6,9 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from hermes_agent.core.dataclass import dataclass
 
 BOUNDS = (0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 60.0)
 """Seconds; the upper bounds of the histogram's buckets, as Prometheus's own clients have them, fewer."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.talk import Talk
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import ApiSettings
 from hermes_agent.app.visits.visit import Visit
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from hermes_agent.app.serving.settings import API_KEY, ApiSettings
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Principal, Standing
 

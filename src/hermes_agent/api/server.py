@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
 
@@ -26,6 +25,7 @@ from hermes_agent.api.openapi import description
 from hermes_agent.api.talk import Talk
 from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.tasks import spawn
 

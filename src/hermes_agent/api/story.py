@@ -4,7 +4,7 @@ found."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from hermes_agent.api.answered import (
@@ -16,6 +16,7 @@ from hermes_agent.api.answered import (
     Run,
 )
 from hermes_agent.api.problems import missing
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Outcome, Replied, RunEnded, Seen
 from hermes_agent.core.model import Usage
 

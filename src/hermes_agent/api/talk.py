@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 
 from hermes_agent.api.asked import Part, Said, text_of
 from hermes_agent.api.keys import PLATFORM
@@ -14,6 +13,7 @@ from hermes_agent.api.problems import FINAL, Problem, busy, missing
 from hermes_agent.api.story import Ref, Story
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.visits.visit import SessionRecord, Visit
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing

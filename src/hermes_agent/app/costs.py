@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
 from hermes_agent.core.spending import NANO, Limit, Rules, Scope, Standing, Unit, amount, day_of
 from hermes_agent.store.accounts import Owner

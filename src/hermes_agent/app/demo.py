@@ -6,10 +6,10 @@ import json
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.project import unpack_project

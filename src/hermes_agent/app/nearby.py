@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.app.surroundings import CONTEXT_FILES, OTHER_CONTEXT_FILES, context_in
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.tools.files.readlog import ReadLog, content_hash

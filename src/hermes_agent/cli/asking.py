@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.app.models.answering import Answerer, Answering
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import ModelRequest, Reply

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hermes_agent.app.runtime import model_settings, sign_ins
 from hermes_agent.cli.models.offers import is_ready
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.http import Http
 from hermes_agent.providers.local import Place, look_around
 from hermes_agent.providers.route import Route, choose, load_vendor

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from hermes_agent.cli.opened import opened
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.http import Http

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 import click
 
 from hermes_agent.cli.options import Invocation
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home, environment, find_home

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from hermes_agent.cli.moments import moment
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Notice, Replied, RunEnded, ToolEnded, Undone
 from hermes_agent.core.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.store.sessions import Session

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.host.http import Http
 

@@ -9,8 +9,8 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process_table import PROC, Identity, family, group_below, identify, is_alive
 from hermes_agent.host.tasks import spawn
 

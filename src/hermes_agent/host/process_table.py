@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from hermes_agent.core.dataclass import dataclass
 
 PROC = Path("/proc")
 _ZOMBIE = ("Z", "X")

@@ -14,9 +14,11 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import h11
+
+from hermes_agent.core.dataclass import dataclass
 
 LOOPBACK = "127.0.0.1"
 LARGEST_BODY = 64 * 1024 * 1024

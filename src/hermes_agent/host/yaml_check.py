@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeGuard
 
 import yaml
 from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.checked import Checked, Problem
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import (

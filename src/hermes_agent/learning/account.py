@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Job, JobState
 from hermes_agent.store.usage import UsageRow

@@ -6,12 +6,13 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import msgspec
 
 from hermes_agent.agent.act import failure
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import BadArguments, HermesError, Protected, Refused, StoreError, ToolError
 from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, Tool

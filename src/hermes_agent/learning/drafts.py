@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.evidence import Checked, check, cited_in
 from hermes_agent.learning.sources import Sources, texts_of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.learning.naming import Named, named_in, stretches
 from hermes_agent.learning.sources import Sources
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Sort = Literal["command", "path", "host", "tool"]
 FENCE = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -27,8 +26,7 @@ WORD = re.compile(r"[a-zA-Z][\w.+-]*")
 LONGEST = 300
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Named:
+class Named(NamedTuple):
     """One thing that a text names."""
 
     sort: Sort

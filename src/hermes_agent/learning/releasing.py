@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import ToolCall
 from hermes_agent.learning.drafts import draft_of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import ContextAdded, Entry, MessageTaken, Replied, ToolEnded
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
 from hermes_agent.learning.naming import Named, named_in

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.http import Http
 
 LOOK_SECONDS = 0.3

@@ -8,9 +8,9 @@ import hashlib
 import os
 import resource
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process import Finished, run
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import PlaceFailed

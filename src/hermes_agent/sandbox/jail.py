@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 from hermes_agent.host.process import Child
 from hermes_agent.sandbox.place import PlaceFailed

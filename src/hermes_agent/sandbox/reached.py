@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_length, check_text
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running

@@ -7,8 +7,8 @@ import hashlib
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.bundles import BadBundle, bundles_of
 from hermes_agent.skills.library import Library, NoSkill

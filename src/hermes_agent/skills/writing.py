@@ -7,9 +7,10 @@ import dataclasses
 import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
@@ -158,8 +159,7 @@ class Writer:
         """Several files of the home's own skill at once: all of them or none, whatever happens."""
         async with self._held():
             card = await self.library.find(name)
-            if card.layer is not Layer.USER:
-                raise ToolError(f"`{name}` has no copy in the home to update.")
+            _check_copy(name, there=card.layer is Layer.USER, card=card)
             await self.versions.notice(name, card.path)
             return await self._at_once(name, card.path, changes, by, "update")
 
@@ -181,10 +181,11 @@ class Writer:
         async with self._held():
             card = await self.library.find(name) if await self.library.same_name(name) else None
             folder = card.path if card and card.layer is Layer.USER else self.home / name
+            _check_copy(name, there=folder.is_dir() or version.change.before is not None, card=card)
             await self.versions.notice(name, folder)
             if version.change.item == f"{name}/{FILE}" and version.change.before is None:
-                aside = self.home / ARCHIVE / name
-                return Written(name=name, file=FILE, version=await self._move(name, folder, aside, by, "archive"))
+                number = await self._move(name, folder, self.home / ARCHIVE / name, by, "archive")
+                return Written(name=name, file=FILE, version=number)
             return await self._at_once(name, folder, await before(self.versions, version, folder), by, "undo")
 
     async def owner(self, card: Card) -> Owner:
@@ -296,6 +297,15 @@ def _check_new(home: Path, name: str, text: str, category: str) -> None:
     taken = {each.name.casefold(): each.name for each in home.iterdir()} if home.is_dir() else {}
     if (other := taken.get(name.casefold(), name)) != name:
         raise BadSkill(f"The folder `{other}` has the same name but for upper and lower case.")
+
+
+def _check_copy(name: str, *, there: bool, card: Card | None) -> None:
+    """Raise where a skill has no files of its own in the home."""
+    if not there or (card is not None and card.layer is Layer.HUB):
+        raise ToolError(
+            f"`{name}` has no copy in the home: `hermes skills uninstall {name}` takes away what came, "
+            f"`hermes skills update {name} --back` undoes an update."
+        )
 
 
 def _guard(files: Mapping[str, bytes | None]) -> None:

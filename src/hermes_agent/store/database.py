@@ -11,9 +11,6 @@ from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.host.late import late
-from hermes_agent.store.breaks import Breaks
-from hermes_agent.store.chats.facts import Facts
-from hermes_agent.store.chats.pairing import Pairing
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
@@ -21,7 +18,6 @@ from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.learning.pace import Pace
 from hermes_agent.store.opened import Opened
-from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.prefixes import Prefixes
 from hermes_agent.store.sessions import Sessions
 from hermes_agent.store.transaction import Change, Dialect
@@ -30,8 +26,12 @@ from hermes_agent.store.versions import Versions
 from hermes_agent.store.workers import Timings, Workers
 
 if TYPE_CHECKING:
+    from hermes_agent.store.breaks import Breaks
+    from hermes_agent.store.chats.facts import Facts
+    from hermes_agent.store.chats.pairing import Pairing
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.proposals import Proposals
+    from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.search import Search
 
 T = TypeVar("T")
@@ -41,7 +41,12 @@ DIALECTS = {
     Dialect.POSTGRES: "hermes_agent.store.postgres.dialect:open_postgres",
 }
 
+# Families that no first answer needs.
 SEARCH = "hermes_agent.store.search:Search"
+BREAKS = "hermes_agent.store.breaks:Breaks"
+OUTBOX = "hermes_agent.store.outbox:Outbox"
+PAIRING = "hermes_agent.store.chats.pairing:Pairing"
+FACTS = "hermes_agent.store.chats.facts:Facts"
 LEARNING = "hermes_agent.store.learning.jobs:Learning"
 PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 
@@ -54,7 +59,6 @@ class Store:
         self._clock = clock
         self.workers = Workers(engine, opened.presence, clock, timings, worker_name)
         self._index = opened.index
-        self._search: Search | None = None
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)
         self.history = History(engine)
@@ -63,17 +67,25 @@ class Store:
         self.versions = Versions(engine)
         self.pace = Pace(engine)
         self.cool_downs = CoolDowns(engine)
-        self.breaks = Breaks(engine, self.prefixes)
         self.inbox = Inbox(engine, clock, ids)
         self.lanes = Lanes(engine, clock, self.workers, timings)
-        self.outbox = Outbox(engine, clock, self.workers)
-        self.pairing = Pairing(engine, clock)
-        self.facts = Facts(engine)
 
     @property
     def dialect(self) -> Dialect:
         """Which database this is."""
         return self._engine.dialect
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """The codes by which people are let in."""
+        pairing: Pairing = late(PAIRING)(self._engine, self._clock)
+        return pairing
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of chats."""
+        facts: Facts = late(FACTS)(self._engine)
+        return facts
 
     @cached_property
     def learning(self) -> Learning:
@@ -87,12 +99,23 @@ class Store:
         made: Proposals = late(PROPOSALS)(self._engine)
         return made
 
-    @property
+    @cached_property
     def search(self) -> Search:
         """Search over all logs."""
-        if self._search is None:
-            self._search = late(SEARCH)(self._index(), self._engine, self._clock)
-        return self._search
+        search: Search = late(SEARCH)(self._index(), self._engine, self._clock)
+        return search
+
+    @cached_property
+    def breaks(self) -> Breaks:
+        """What broke the cache of a provider."""
+        breaks: Breaks = late(BREAKS)(self._engine, self.prefixes)
+        return breaks
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """What goes out."""
+        outbox: Outbox = late(OUTBOX)(self._engine, self._clock, self.workers)
+        return outbox
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         """Commit a change (see `Engine`): it awaits only its transaction, and may run more than once."""
@@ -105,8 +128,8 @@ class Store:
     async def close(self) -> None:
         """Leave the workers and close the connections; what was begun before is committed."""
         await self.workers.leave()
-        if self._search is not None:
-            await self._search.close()
+        if "search" in vars(self):  # it was used
+            await self.search.close()
         await self._engine.close()
 
 

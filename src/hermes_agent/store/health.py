@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.database import Store
 from hermes_agent.store.transaction import Dialect, Transaction
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.providers.demo.script import Answer, Call, Piece, Say
 
 INTERRUPTED = Answer(pieces=(Say("This sentence is long enough to be cut somewhere in the middle of its words."),))

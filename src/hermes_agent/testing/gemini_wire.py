@@ -10,10 +10,10 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.host.serve import Request
 from hermes_agent.providers.demo.openai_reply import COMMENT, sse

@@ -8,9 +8,10 @@ import json
 import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve, serve_in_thread
 from hermes_agent.providers.demo.openai_reply import OpenAIStyle

@@ -9,9 +9,9 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.providers.demo.script import Heard, RequestRefused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import (
     AuthRefused,
     BadRequest,

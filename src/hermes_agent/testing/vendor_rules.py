@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import Usage
 from hermes_agent.host.serve import Request
 from hermes_agent.providers.demo.openai_reply import OpenAIStyle, sse

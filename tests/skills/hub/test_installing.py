@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.files import hash_of_files
 from hermes_agent.skills.depot.lock import Lock, Trust, stored
@@ -245,3 +246,17 @@ async def test_who_asked_is_in_the_ledger(here: Place):
         await here.hub.install(await here.hold("tea"), By(author=OWNER.author, principal="cli:me"))
     change = (await here.hub.writer.versions.history("tea"))[0].change
     assert (change.author.value, change.principal) == ("hub", "cli:me")
+
+
+async def test_an_installation_is_not_undone_like_a_change(here: Place):
+    await here.install("tea")
+    installed = (await here.hub.writer.versions.history("tea"))[0]
+    with pytest.raises(ToolError, match="hermes skills uninstall tea"):
+        await here.hub.writer.undo(installed, OWNER)
+    async with here.hub.alone():
+        await here.hub.uninstall("tea", OWNER)
+    made = (await here.hub.writer.versions.history("tea"))[-1]
+    for version in (installed, made):
+        if version.change.item == "tea/SKILL.md":
+            with pytest.raises(ToolError, match="has no copy in the home"):
+                await here.hub.writer.undo(version, OWNER)

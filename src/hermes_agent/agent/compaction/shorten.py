@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 
 from hermes_agent.agent.compaction.note import WRITER, asked, earlier, portions, quoted, shown, trimmed
 from hermes_agent.agent.compaction.plan import GAIN, Cut, Room, cut
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session, pruned
 from hermes_agent.agent.tail import Tail
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, MalformedReply, StoreError
 from hermes_agent.core.events import Cause, Compacted, Strategy
 from hermes_agent.core.ids import Ids

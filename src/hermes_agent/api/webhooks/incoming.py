@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from time import perf_counter
 
 import msgspec
@@ -27,6 +26,7 @@ from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.visits.visit import deliver_once
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text

@@ -7,9 +7,9 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from hermes_agent.api.problems import FINAL, Problem
+from hermes_agent.core.dataclass import dataclass
 
 SVIX_PREFIX = "whsec_"
 LONGEST = 500

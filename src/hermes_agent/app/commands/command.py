@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Inbound, Standing
 from hermes_agent.core.messages import Text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.hooks import Hook, Proposed
@@ -12,6 +12,7 @@ from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import GoingInCircles, HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hermes_agent.agent.agent import Agent, Toolbox
@@ -17,6 +17,7 @@ from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
 from hermes_agent.app.ledger import RunLedger
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from hermes_agent.app.skills import Skills
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.files import read_small
 from hermes_agent.learning.drafts import Draft

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hermes_agent.app.replays.driving import Played
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import Message
 from hermes_agent.providers.cassette.lines import Answered, Asked, Raised, RunOver, Whole

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Principal, Standing

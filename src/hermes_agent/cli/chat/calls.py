@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.output import width
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import ToolCall, ToolResult

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hermes_agent.cli.chat.text import one_line
 from hermes_agent.cli.output import shortened, width
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Event, Replied
 
 GAP = " · "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import datetime
 
 import click
@@ -13,6 +12,7 @@ from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http

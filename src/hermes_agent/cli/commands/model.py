@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -18,6 +17,7 @@ from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.picking.picking import Choice, pick
 from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.explain import source_of
 from hermes_agent.providers.abilities import abilities, limits_of

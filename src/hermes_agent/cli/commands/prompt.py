@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
 
@@ -16,6 +16,7 @@ from hermes_agent.app.surroundings import surroundings
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel, UnknownSession
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text

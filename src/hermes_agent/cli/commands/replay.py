@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import click
@@ -15,6 +15,7 @@ from hermes_agent.app.replays.telling import Step, Verdict, steps_of, verdict_of
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
 from hermes_agent.providers.cassette.reading import Cassette, read_cassette

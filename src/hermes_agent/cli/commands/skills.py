@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import click
 import msgspec
@@ -17,6 +16,7 @@ from hermes_agent.cli.skills.hub import browse, inspect, install, search, uninst
 from hermes_agent.cli.skills.shelf import JSON, SKILL, by_owner, with_hub, with_skills
 from hermes_agent.cli.skills.tap import tap
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.hub.installing import Hub

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
 
 from hermes_agent.app.toolkit import CLI, TOOLSETS, Toolkit
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.tools.surfaces import WITHOUT, SurfaceTools, check_toolset
 

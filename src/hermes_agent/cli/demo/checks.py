@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.app.demo import SLOW_COMMAND, SLOW_LOG
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import ToolResult
 from hermes_agent.host.process import run

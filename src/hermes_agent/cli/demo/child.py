@@ -9,10 +9,10 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Event, Seen
 from hermes_agent.core.records import revive
 from hermes_agent.host.paths import Home

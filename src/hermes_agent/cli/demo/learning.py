@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hermes_agent.app.demo import CHANGED, PUBLISH, SHOP, Stage, begin_anew, demo_stage
 from hermes_agent.cli.demo.checks import Check
 from hermes_agent.cli.demo.child import Remark, hermes
 from hermes_agent.cli.demo.show import Task, finish, follow, heading, tell
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Replied, ToolEnded
 
 SKILL = "publish-price-list"

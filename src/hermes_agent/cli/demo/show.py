@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hermes_agent.app.demo import EXTEND, REPAIR, SLOW_COMMAND, SLOW_LOG, Stage, demo_stage, log_of
@@ -15,6 +15,7 @@ from hermes_agent.cli.demo.checks import Check, check_log, check_project
 from hermes_agent.cli.demo.child import Remark, Watched, hermes
 from hermes_agent.cli.demo.told import Teller, counted
 from hermes_agent.cli.output import say
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Entry, Seen, ToolStarted
 
 LONGEST_TASK = 60.0  # seconds; each takes less than ten

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -12,6 +11,7 @@ from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.routing.cooldowns import Rest, Use
 from hermes_agent.providers.routing.credentials import credentials_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 from hermes_agent.app.runtime import sign_ins
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.providers.catalog import FREE, UNKNOWN, ModelFacts, Price, known_models, overridden
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.settings import ModelOverride

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import click
 
 from hermes_agent.cli.output import clean, remark, table
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 
 SHOWN = 12

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
 

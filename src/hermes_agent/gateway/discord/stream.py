@@ -7,10 +7,10 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.channel import ChannelError, NotNow, TokenRefused
 from hermes_agent.gateway.websocket import Closed, Socket, websocket

@@ -11,9 +11,9 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.host.late import late
 

@@ -6,13 +6,13 @@ import hashlib
 import mimetypes
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.email.trust import automatic
 from hermes_agent.gateway.email.visible import visible_text
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.late import late
 
 if TYPE_CHECKING:

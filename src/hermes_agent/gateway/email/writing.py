@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -12,6 +11,7 @@ from email.utils import format_datetime, formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NeverHere, Part
 from hermes_agent.gateway.email.reading import OWN_IDS
 from hermes_agent.host.late import late

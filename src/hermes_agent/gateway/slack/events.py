@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
 from hermes_agent.gateway.slack.mrkdwn import plain

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
 

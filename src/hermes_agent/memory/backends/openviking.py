@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs
 from hermes_agent.memory.service import Service, rows, texts
 

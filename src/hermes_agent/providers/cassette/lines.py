@@ -8,12 +8,13 @@ beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import msgspec
 
 from hermes_agent.core.budget import Limits
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Entry, Outcome
 from hermes_agent.core.inbound import Inbound

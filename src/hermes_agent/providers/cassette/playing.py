@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger

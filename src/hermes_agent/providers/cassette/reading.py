@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.messages import Message
 from hermes_agent.core.model import Prefix

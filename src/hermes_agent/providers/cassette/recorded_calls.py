@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.model import ToolSchema

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.model import StopReason, Usage
 from hermes_agent.providers.demo.script import Answer, Call, Heard, RequestRefused, Say, Think, call_id, chunks
 

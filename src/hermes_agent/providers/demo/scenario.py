@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import yaml
+
+from hermes_agent.core.dataclass import dataclass
 
 Json = Mapping[str, Any]
 Pattern = re.Pattern[str]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import StopReason, ToolSchema, Usage
 

@@ -6,11 +6,12 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused, MalformedReply, ServerFailed, Unreachable
 from hermes_agent.host.http import Http
 from hermes_agent.providers.signin.facts import SignIn

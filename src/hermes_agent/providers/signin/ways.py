@@ -6,13 +6,14 @@ import base64
 import hashlib
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused, MalformedReply, ServerFailed, Unreachable
 from hermes_agent.providers.signin.tokens import Issuer, Tokens
 

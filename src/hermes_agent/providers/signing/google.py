@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import AuthRefused
 from hermes_agent.host.late import late
 from hermes_agent.providers.dialect import Wire

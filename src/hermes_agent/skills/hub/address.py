@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.hub.errors import HubError
 
 GITHUB = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)

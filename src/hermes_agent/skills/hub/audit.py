@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
 from hermes_agent.skills.depot.lock import Entry

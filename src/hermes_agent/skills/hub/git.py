@@ -7,9 +7,9 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.process import Finished, open_piped, run
 from hermes_agent.host.tasks import spawn

@@ -6,12 +6,12 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.held import held
 from hermes_agent.skills.changes import By

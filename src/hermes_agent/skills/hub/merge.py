@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process import run
 from hermes_agent.skills.depot.files import Files, text_or_none
 from hermes_agent.skills.format import BadSkill, read

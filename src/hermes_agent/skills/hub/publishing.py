@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process import open_piped
 from hermes_agent.scanner.finding import Category, Severity
 from hermes_agent.skills.depot.files import Files, files_of_folder, text_or_none

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
 from hermes_agent.skills.depot.files import Files, text_or_none

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.depot.files import Content, Files
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.catalog import Catalog, Offered, catalog_of, found, kept

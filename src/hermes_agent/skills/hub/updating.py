@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.files import Files, files_of_folder, hash_of_files
 from hermes_agent.skills.depot.lock import Entry

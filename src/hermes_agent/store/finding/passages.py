@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate, chain
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.store.finding.terms import terms
 
 # A passage is full when it is this long. Shorter ones are cut finer than people change the subject; longer ones are

@@ -6,13 +6,14 @@ import json
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import BodyPartReader, WSMsgType, web
 
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
 from hermes_agent.testing.doubles.slack import served
 

@@ -6,8 +6,10 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from email import message_from_bytes
+
+from hermes_agent.core.dataclass import dataclass
 
 LOOPBACK = "127.0.0.1"
 COMMAND = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')

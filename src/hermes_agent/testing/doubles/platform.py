@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import Protocol
+
+from hermes_agent.core.dataclass import dataclass
 
 
 class Trouble(StrEnum):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from aiohttp import WSMsgType, web
 
 from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
 
 OWN = "U0HERMES"

@@ -6,8 +6,8 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.doubles.platform import Trouble
 
 LOOPBACK = "127.0.0.1"

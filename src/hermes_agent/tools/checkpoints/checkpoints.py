@@ -7,13 +7,13 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, Shadow, lines, shadow_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os.path
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.syntax.simple import COMPUTED, NAME, PIPE, VARIABLE
 
 HARMLESS_DEVICES = frozenset(

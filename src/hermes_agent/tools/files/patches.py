@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import BadArguments
 
 NOWHERE = "/dev/null"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import ToolError
 from hermes_agent.tools.files.changes import Change

@@ -7,12 +7,12 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.host import process
 from hermes_agent.tools.files import finder

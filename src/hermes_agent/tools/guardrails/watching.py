@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.guardrails.settings import GuardrailSettings
 
 

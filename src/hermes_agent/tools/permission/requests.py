@@ -6,12 +6,12 @@ import hashlib
 import os.path
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability
 from hermes_agent.core.tool import CallFacts, Question
 from hermes_agent.tools.syntax.reading import read

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.syntax.known import output_of
 from hermes_agent.tools.syntax.scope import Scope
 from hermes_agent.tools.syntax.simple import NAME, VARIABLE, Simple

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.syntax.known import output_of
 from hermes_agent.tools.syntax.simple import NAME, PIPE, VARIABLE, Simple, is_known
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
+
+from hermes_agent.core.dataclass import dataclass
 
 # What stands in a word for something that reading cannot know; characters of no script (Unicode's private use).
 VARIABLE = "\ue000"  # the value of a variable that was not set here

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.tools.syntax.known import lists_names
 from hermes_agent.tools.syntax.simple import COMPUTED, NAME, Simple
 

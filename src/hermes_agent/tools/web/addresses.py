@@ -7,10 +7,10 @@ import ipaddress
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import BadArguments, Refused, ToolError
 
 PORTS = {"http": 80, "https": 443}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 
 
