@@ -93,6 +93,17 @@ async def test_who_pressed_is_told_alone(platform, channel):
     assert len(platform.stamps[receipt]["blocks"]) == 3
 
 
+async def test_what_escaping_makes_too_long_is_shown_in_sections(platform, channel):
+    receipt = await channel.send(ANN, Part(text="<" * 2000 + "\n" + "&" * 1500), "k")
+    await channel.edit(ANN, receipt, Part(text="<" * 3000))
+
+    sections = [block["text"]["text"] for block in platform.stamps[receipt]["blocks"]]
+    assert "".join(sections) == "&lt;" * 3000
+    assert max(map(len, sections)) <= 3000
+    assert all(section.endswith(";") for section in sections)
+    assert len(platform.stamps[receipt]["text"]) <= 4000
+
+
 async def test_a_file_is_fetched_from_slack_alone(platform, channel):
     platform.files["F1"] = b"content"
     found: list[Heard] = []

@@ -1,5 +1,6 @@
 """A real IMAP server over a maildir, where Debian's dovecot is installed."""
 
+import grp
 import os
 import pwd
 import shutil
@@ -114,7 +115,7 @@ def dovecot(user: str, password: str) -> Iterator[Dovecot]:
             user=who.pw_uid,
             group=who.pw_gid,
             internal="dovecot" if root else who.pw_name,
-            internal_group="dovecot" if root else who.pw_gid,
+            internal_group="dovecot" if root else grp.getgrgid(who.pw_gid).gr_name,
             login="dovenull" if root else who.pw_name,
         )
     )

@@ -166,6 +166,7 @@ async def test_a_group_gets_the_answer_and_its_picture_is_heard(running, channel
     assert await ear.heard[0].media[0].fetch() == b"\x89PNG" * 9000
 
 
+@pytest.mark.slow
 async def test_it_listens_again_after_the_server_restarted(running, ear):
     await asyncio.sleep(0.3)
     await asyncio.to_thread(running.restart)

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.slack.web import meaning
+from hermes_agent.gateway.slack.web import form, meaning
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,13 @@ from hermes_agent.gateway.slack.web import meaning
 )
 def test_an_error_means(name, kind):
     assert isinstance(meaning(name, {}), kind)
+
+
+def test_arguments_are_a_form():
+    assert (
+        form({"text": "a&b", "blocks": [], "limit": 2, "all": True, "ts": None})
+        == b"text=a%26b&blocks=%5B%5D&limit=2&all=true"
+    )
 
 
 def test_a_missing_scope_is_named():

@@ -58,3 +58,10 @@ async def test_the_sdk_is_refused_as_by_slack(platform):
 
     with pytest.raises(SlackApiError, match="token_revoked"):
         await AsyncWebClient(token="xoxb-1", base_url=f"{platform.url}/api/").auth_test()
+
+
+async def test_a_method_that_takes_no_json_refuses_it(platform):
+    web = AsyncWebClient(token="xoxb-1", base_url=f"{platform.url}/api/")
+
+    with pytest.raises(SlackApiError, match="invalid_arguments"):
+        await web.api_call("users.info", json={"user": "7"})

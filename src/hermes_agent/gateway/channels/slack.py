@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 API = "https://slack.com/api"
 SECTION = 3000
 """Characters of one section block."""
+TEXT = 3900
+"""Characters of a text without blocks, below the 4,000 that an edited one may have. Escaping makes texts longer."""
 NAMES_KNOWN = 2000
 PAGES = 5
 """Pages of a history that are looked through for what may have been sent."""
@@ -113,7 +115,7 @@ class SlackChannel:
             "chat.postMessage",
             channel=to.chat,
             thread_ts=thread,
-            text=mrkdwn(part.text),
+            text=mrkdwn(part.text)[:TEXT],
             blocks=_blocks(part) or None,
             unfurl_links=False,
             unfurl_media=False,
@@ -143,7 +145,9 @@ class SlackChannel:
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         if receipt.startswith("F"):
             return  # A file's words stay what they were.
-        await self._bot.call("chat.update", channel=to.chat, ts=receipt, text=mrkdwn(part.text), blocks=_blocks(part))
+        await self._bot.call(
+            "chat.update", channel=to.chat, ts=receipt, text=mrkdwn(part.text)[:TEXT], blocks=_blocks(part)
+        )
 
     async def delete(self, to: Conversation, receipt: str) -> None:
         if receipt.startswith("F"):
@@ -229,12 +233,14 @@ def _service(needs: Needs, secret: str) -> Service:
 
 
 def _blocks(part: Part) -> list[dict[str, Any]]:
-    """Blocks only where there are buttons: plain text may be longer. An empty list takes buttons away."""
-    if not part.buttons:
-        return []
+    """Blocks only where there are buttons or much to escape: the text is shown then nowhere but in notifications. An
+    empty list takes buttons away."""
     text = mrkdwn(part.text)
-    pieces = [text[at : at + SECTION] for at in range(0, len(text), SECTION)]
-    sections = [{"type": "section", "text": {"type": "mrkdwn", "text": piece}} for piece in pieces]
+    if not part.buttons and len(text) <= TEXT:
+        return []
+    sections: list[dict[str, Any]] = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": piece}} for piece in _sections(text)
+    ]
     buttons = [
         {
             "type": "button",
@@ -244,7 +250,19 @@ def _blocks(part: Part) -> list[dict[str, Any]]:
         }
         for number, button in enumerate(part.buttons)
     ]
-    return [*sections, {"type": "actions", "elements": buttons}]
+    return [*sections, {"type": "actions", "elements": buttons}] if buttons else sections
+
+
+def _sections(text: str) -> list[str]:
+    """A text in pieces for section blocks: at ends of lines where there are any, and never within an `&amp;`."""
+    pieces = []
+    while len(text) > SECTION:
+        cut = text.rfind("\n", 1, SECTION) + 1 or SECTION
+        if "&" in (end := text[max(0, cut - 5) : cut]) and ";" not in end[end.rfind("&") :]:
+            cut -= len(end) - end.rfind("&")
+        pieces.append(text[:cut])
+        text = text[cut:]
+    return [*pieces, text] if text else pieces
 
 
 def make(needs: Needs) -> Channel:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from hermes_agent.gateway.channel import (
     ChannelError,
@@ -15,6 +17,7 @@ from hermes_agent.gateway.channel import (
 )
 from hermes_agent.gateway.service import Service
 
+FORM = "application/x-www-form-urlencoded"
 TOKEN = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "org_login_required"}
     | {"not_allowed_token_type", "app_uninstalled"}
@@ -37,8 +40,9 @@ class Web:
 
     async def call(self, method: str, *, reads: bool = False, **values: Any) -> dict[str, Any]:  # noqa: ANN401  whatever JSON holds
         """Call a method with its arguments; those that are None are left out. Raises `ChannelError`."""
-        content = {name: value for name, value in values.items() if value is not None}
-        answer = await self._service.call("POST", f"{self._base}/{method}", content=content, reads=reads)
+        answer = await self._service.call(
+            "POST", f"{self._base}/{method}", content=form(values), media_type=FORM, reads=reads
+        )
         found = answer.values()
         if not found.get("ok"):
             raise meaning(str(found.get("error", "unknown_error")), found, reads=reads)
@@ -58,6 +62,12 @@ class Web:
         if answer.status != 200 or (answer.headers.get("content-type") or "").startswith("text/html"):
             raise NeverHere("Slack does not give the file out: the app needs the scope files:read.")
         return answer.body
+
+
+def form(values: Mapping[str, Any]) -> bytes:
+    """Arguments as a form, with lists and objects as JSON: the one shape that every method of Slack takes."""
+    given = {name: value for name, value in values.items() if value is not None}
+    return urlencode({n: value if isinstance(value, str) else json.dumps(value) for n, value in given.items()}).encode()
 
 
 def meaning(name: str, found: Mapping[str, Any], *, reads: bool = False) -> ChannelError:

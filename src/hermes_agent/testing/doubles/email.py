@@ -82,7 +82,7 @@ class MailPlatform:
                 id=str(mail["Message-ID"]).strip("<>"),
                 chat=",".join(sorted(taken.to)),
                 text=_text(parts[0]),
-                thread=str(mail.get("References", "")).split(" ", maxsplit=1)[0].strip("<>"),
+                thread=" ".join(str(mail.get("References", "")).split()).partition(" ")[0].strip("<>"),
                 file=next((name for part in parts if (name := part.get_filename())), ""),
                 answers=answers,
                 written=taken.content.decode("utf-8", "replace"),

@@ -28,6 +28,12 @@ CALLS = {
     "reactions.add": "react",
 }
 """Methods and the names under which troubles are ordered for them."""
+FORM_ONLY = frozenset(
+    {"users.info", "conversations.history", "conversations.replies", "files.getUploadURLExternal", "auth.revoke"}
+)
+"""Methods that take no JSON."""
+STRUCTURED = frozenset({"blocks", "metadata", "files"})
+"""Arguments that are JSON within a form."""
 MISSING = {"send": "channel_not_found", "edit": "message_not_found", "delete": "message_not_found"}
 
 Values = dict[str, Any]
@@ -131,6 +137,8 @@ class SlackPlatform:
     async def method(self, request: web.Request) -> web.StreamResponse:
         """A call of the Web API."""
         name = request.match_info["method"]
+        if "json" in request.content_type and name in FORM_ONLY:
+            return _json_refused()
         values = await _values(request)
         call = CALLS.get(name, name)
         trouble = self.chats.trouble(call)
@@ -257,9 +265,13 @@ async def _values(request: web.Request) -> Values:
         return found
     given = {**request.query, **await request.post()}
     return {
-        name: json.loads(value) if isinstance(value, str) and value[:1] in ("[", "{") else value
+        name: json.loads(value) if name in STRUCTURED and isinstance(value, str) else value
         for name, value in given.items()
     }
+
+
+def _json_refused() -> web.Response:
+    return web.json_response({"ok": False, "error": "invalid_arguments"})
 
 
 def _labels(values: Values) -> tuple[str, ...]:
