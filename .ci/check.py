@@ -1,6 +1,7 @@
 """Runs every gate and test, fastest first, and says at the end what failed and what mends it."""
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -62,7 +63,13 @@ def main() -> int:
 
 def tests(*, fast: bool, covered: bool) -> list[Gate]:
     """The tests, and the coverage where every one of them can run."""
-    pytest = ["-m", "pytest", "--numprocesses=auto", "--dist=worksteal", *(["-m", "not slow"] if fast else [])]
+    pytest = [
+        "-m",
+        "pytest",
+        f"--numprocesses={2 * (os.cpu_count() or 1)}",
+        "--dist=worksteal",
+    ]  # half of it is waiting
+    pytest += ["-m", "not slow"] if fast else []
     pytest += ["--color=yes"] if sys.stdout.isatty() else []
     measured = ["-m", "coverage", "run"] if covered else []
     gates = [Gate(title="tests", command=[*PYTHON, *measured, *pytest], mend=REPEAT, aloud=True)]
