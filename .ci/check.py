@@ -63,12 +63,8 @@ def main() -> int:
 
 def tests(*, fast: bool, covered: bool) -> list[Gate]:
     """The tests, and the coverage where every one of them can run."""
-    pytest = [
-        "-m",
-        "pytest",
-        f"--numprocesses={2 * (os.cpu_count() or 1)}",
-        "--dist=worksteal",
-    ]  # half of it is waiting
+    workers = 2 * (os.cpu_count() or 1)  # half of the time of a test is waiting
+    pytest = ["-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
     pytest += ["-m", "not slow"] if fast else []
     pytest += ["--color=yes"] if sys.stdout.isatty() else []
     measured = ["-m", "coverage", "run"] if covered else []
