@@ -33,8 +33,10 @@ def tools(tmp_path: Path) -> dict[str, tuple[Tool, str]]:
     home = Home(root=tmp_path, base=tmp_path).ensure()
     found: dict[str, tuple[Tool, str]] = {}
     for name in TOOLSETS:
-        box = Toolkit(home, Settings(), SystemClock(), (name,), ()).toolbox("cli")
-        found |= {each: (box.get(each), "" if each in DOORS else name) for each in box.names}
+        kit = Toolkit(home, Settings(), SystemClock(), (name,), ())
+        box = kit.toolbox("cli")
+        found |= {each: (box.get(each), "") for each in box.names if each in DOORS}
+        found |= {tool.schema.name: (tool, name) for tool in kit.sets.tools_of(name)}
     return found
 
 

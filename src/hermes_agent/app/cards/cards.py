@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -82,4 +82,7 @@ def carded(toolset: str, load: Callable[[], Sequence[Tool]]) -> tuple[Tool, ...]
     def loaded() -> Mapping[str, Tool]:
         return {tool.schema.name: tool for tool in load()}
 
-    return tuple(CardedTool(card, lambda name=card.name: loaded()[name]) for card in cards()[toolset])  # type: ignore[misc]
+    def one(name: str) -> Tool:
+        return loaded()[name]
+
+    return tuple(CardedTool(card, partial(one, card.name)) for card in cards()[toolset])
