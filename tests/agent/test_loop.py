@@ -56,10 +56,8 @@ async def test_a_second_message_continues_the_conversation(tmp_path):
         ended = await house.say("Second")
 
         assert ended.text == "Two."
-        assert [len(request.messages) for request in model.requests] == [
-            2,
-            4,
-        ]  # each grew by the reply after it was asked
+        shown = [message.text for message in model.requests[1].messages]
+        assert shown == ["First", "One.", "Second", "Two."]  # it grew by the reply after it was asked
         assert model.requests[0].prefix == model.requests[1].prefix
 
 

@@ -55,6 +55,11 @@ def test_text_that_is_not_there_is_answered_with_what_is_similar() -> None:
     assert "line 5: def two(self):" in caught.value.hint
 
 
+def test_blank_lines_alone_are_no_place() -> None:
+    with pytest.raises(ToolError):
+        replace(CODE, "\n\n\n", "x", everywhere=False)
+
+
 @pytest.mark.parametrize(("old", "new"), [("", "x"), ("return 1", "return 1")])
 def test_a_replacement_that_means_nothing_is_refused(old: str, new: str) -> None:
     with pytest.raises(ToolError):

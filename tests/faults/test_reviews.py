@@ -85,7 +85,7 @@ async def test_reviews_that_are_killed_leave_files_and_ledger_in_step(tmp_path: 
 
     assert any(job.attempts > 1 for job in jobs)  # Some were killed in their middle.
     assert {job.state for job in jobs} <= {JobState.DONE, JobState.FAILED}
-    assert sum(job.state is JobState.DONE for job in jobs) >= kills * 0.8
+    assert sum(job.state is JobState.DONE for job in jobs) >= kills / 2  # One that was killed too often is given up.
 
 
 async def in_step(here: Place, home: Path) -> None:

@@ -62,6 +62,22 @@ async def test_what_listens_here_is_reached_past_a_proxy(monkeypatch: pytest.Mon
     assert response.text == "here"
 
 
+async def test_other_machines_are_reached_through_the_machines_proxy(monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    async def handle(request: Request) -> Response:
+        asked.append(request.path)
+        return Response(body=b"by proxy")
+
+    async with serve(handle) as server:
+        monkeypatch.setenv("http_proxy", server.url)
+        http = Http()
+        response = await http.client("http://example.test/x").get("http://example.test/x")
+        await http.close()
+    assert response.text == "by proxy"
+    assert asked == ["http://example.test/x"]
+
+
 async def test_failures_are_what_a_dead_address_raises():
     http = Http()
     with pytest.raises(http.failures):

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 LAUNCH = "import sys; from hermes_agent.cli.main import main; sys.exit(main())"
+pytestmark = pytest.mark.timeout(240)
+SLOWED = 4 if "PYTEST_XDIST_WORKER" in os.environ else 1
+"""Beside other tests everything takes longer; the limits are those of a demo alone."""
 FOLDER = re.compile(r"Folder: (\S+)")
 
 
@@ -29,7 +32,7 @@ def test_the_demo_repairs_is_killed_resumes_and_checks_itself(tmp_path: Path):
     done = demo(tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 20 * SLOWED
     assert "scripted" in done.stdout.splitlines()[0]
     assert "KILLED with SIGKILL" in done.stdout
     assert "hermes --resume" in done.stdout
@@ -62,12 +65,11 @@ def test_a_check_that_fails_is_an_exit_code_and_leaves_the_folder(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(90)
 def test_the_demo_of_learning_does_a_task_in_a_third_of_the_calls_and_takes_the_lesson_back(tmp_path: Path):
     began = time.monotonic()
     done = demo(tmp_path, "--learning")
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 60 * SLOWED
     assert re.search(r"tool calls\s+12\s+4\s+67 %\s+7", done.stdout)
     assert "  NO " not in done.stdout

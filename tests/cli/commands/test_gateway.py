@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ def running(tmp_path: Path, double: TelegramDouble) -> Iterator[subprocess.Popen
         )
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, "gateway", "run"],
-            env={**ENV, "HERMES_HOME": str(tmp_path)},
+            env={**os.environ, **ENV, "HERMES_HOME": str(tmp_path)},
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -1,6 +1,6 @@
 """Snippets: the words around what was found."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from hermes_agent.store.finding.snippets import marked, snippet
@@ -36,6 +36,7 @@ def test_without_a_hit_it_is_how_the_text_begins():
 
 
 @given(some.text(max_size=300), some.text(min_size=1, max_size=5))
+@example("a", "*")
 def test_marks_are_inside_the_line(text: str, word: str):
     line, marks = snippet(text, [(word,)])
 

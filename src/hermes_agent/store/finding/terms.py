@@ -32,7 +32,7 @@ def terms(text: str) -> list[Term]:
 
 def beginnings(wanted: Iterable[Term]) -> re.Pattern[str]:
     """What finds, in a text of ASCII, where a word may begin that has one of these terms."""
-    roots = sorted({root for term in wanted if term.isascii() for root in roots_of(term)})
+    roots = sorted({re.escape(root) for term in wanted if term.isascii() for root in roots_of(term)})
     # Without any there is nothing to be found, which this pattern says of every text.
     return re.compile(rf"(?<![a-z0-9])(?:{'|'.join(roots)})" if roots else r"(?!)", re.IGNORECASE | re.ASCII)
 

@@ -40,8 +40,11 @@ class SqlitePresence:
     async def arrive(self, worker: str, _key: int) -> None:
         self._me = worker
         self._locks.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = os.open(self._locks / f"{PREFIX}{worker}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Locked before it has its name: a peer that found it free would never look at it again.
+        unnamed = self._locks / f"new-{worker}"
+        self._lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        unnamed.rename(self._locks / f"{PREFIX}{worker}")
         self._socket = listen(self._bells, worker)
         self._watch_peers()
         self._bell.ring([""])  # The others begin to watch this one.
