@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import machine
@@ -25,6 +25,7 @@ class Gate:
     command: Sequence[str]
     mend: str
     aloud: bool = False  # its output is shown as it comes, not only where it failed
+    alone: Sequence[str] = ()  # what is run instead where it failed, and decides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,7 @@ GATES = (
     Gate(title="types", command=[*PYTHON, "-m", "mypy"], mend="say what each value is where mypy points"),
 )
 REPEAT = ".venv-dev/bin/python -m pytest FILE::TEST, with the --randomly-seed that pytest printed"
+AGAIN = ("--last-failed", "--last-failed-no-failures=none")
 RAISE = "test the lines named above; .venv-dev/bin/python .ci/ratchet.py --raise records what is covered now"
 
 
@@ -62,19 +64,28 @@ def main() -> int:
 
 
 def tests(*, fast: bool, covered: bool) -> list[Gate]:
-    """The tests, and the coverage where every one of them can run."""
-    workers = 2 * (os.cpu_count() or 1)  # half of the time of a test is waiting
+    """The tests, and the coverage where every one of them can run. What failed beside others, on cores that they share,
+    is run once more alone: many tests are about seconds."""
+    workers = 1 + (os.cpu_count() or 1)  # half of the time of a test is waiting
     pytest = ["-m", "pytest", f"--numprocesses={workers}", "--dist=worksteal"]
     pytest += ["-m", "not slow"] if fast else []
     pytest += ["--color=yes"] if sys.stdout.isatty() else []
     measured = ["-m", "coverage", "run"] if covered else []
-    gates = [Gate(title="tests", command=[*PYTHON, *measured, *pytest], mend=REPEAT, aloud=True)]
+    together, alone = [*PYTHON, *measured, *pytest], [*PYTHON, *measured, "-m", "pytest", *AGAIN]
+    gates = [Gate(title="tests", command=together, mend=REPEAT, aloud=True, alone=alone)]
     if covered:
         gates.append(Gate(title="coverage", command=[*PYTHON, ".ci/ratchet.py"], mend=RAISE))
     return gates
 
 
 def run(gate: Gate) -> Outcome:
+    outcome = once(gate)
+    if outcome.code and gate.alone:
+        outcome = once(replace(gate, title="alone", command=gate.alone))
+    return outcome
+
+
+def once(gate: Gate) -> Outcome:
     began = time.monotonic()
     print(f"{gate.title:12}", end="\n" if gate.aloud else "", flush=True)
     output: list[str] = []
@@ -98,11 +109,7 @@ def report(outcomes: Sequence[Outcome]) -> int:
         print(f"FAILED {outcome.gate.title}: {outcome.gate.mend}")
     seconds = sum(outcome.seconds for outcome in outcomes)
     print(f"{len(outcomes) - len(failed)} of {len(outcomes)} gates passed in {seconds:.0f} s")
-    print(
-        next(
-            (outcome.output[-1].strip() for outcome in outcomes if outcome.gate.title == "tests" and outcome.output), ""
-        )
-    )
+    print(next((outcome.output[-1].strip() for outcome in outcomes if outcome.gate.aloud and outcome.output), ""))
     return 1 if failed else 0
 
 
