@@ -169,7 +169,7 @@ async def test_no_secret_enters_a_cassette(tmp_path: Path):
     content = (tmp_path / TAPE).read_text()
     texts = json.dumps([json.loads(line) for line in content.splitlines()])
     assert "hush-hush" not in content.replace("\\", "")
-    assert "4711" not in texts
+    assert "-4711-" not in texts
     assert "sk-a1a1" not in texts
     assert "[secret CUSTOM_API_KEY]" in texts
     assert (await replayed(tmp_path)).entries[-1].event.outcome is Outcome.ANSWERED
