@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import machine
@@ -34,6 +34,7 @@ class Outcome:
     code: int
     seconds: float
     output: list[str]
+    only_alone: list[str] = field(default_factory=list)  # the tests that failed beside others and passed then
 
 
 GATES = (
@@ -81,7 +82,10 @@ def tests(*, fast: bool, covered: bool) -> list[Gate]:
 def run(gate: Gate) -> Outcome:
     outcome = once(gate)
     if outcome.code and gate.alone:
+        failed = {line.split()[1] for line in outcome.output if line.startswith("FAILED tests")}
         outcome = once(replace(gate, title="alone", command=gate.alone))
+        still = {line.split()[1] for line in outcome.output if line.startswith("FAILED tests")}
+        outcome = replace(outcome, only_alone=sorted(failed - still))
     return outcome
 
 
@@ -105,6 +109,8 @@ def report(outcomes: Sequence[Outcome]) -> int:
     """One line for each gate that failed; pytest's own summary is the last line."""
     failed = [outcome for outcome in outcomes if outcome.code]
     print("-" * min(shutil.get_terminal_size().columns, 120))
+    for name in (name for outcome in outcomes for name in outcome.only_alone):
+        print(f"passed only alone: {name}")
     for outcome in failed:
         print(f"FAILED {outcome.gate.title}: {outcome.gate.mend}")
     seconds = sum(outcome.seconds for outcome in outcomes)

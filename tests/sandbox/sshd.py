@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from hermes_agent.sandbox.settings import SshSettings
+from tests.ports import free_port
 
 CONFIG = """\
 Port {port}
@@ -49,9 +50,7 @@ def server() -> SshSettings:
         )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     (folder / "config").write_text(CONFIG.format(port=port, folder=folder))
     (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
     log = (folder / "log").open("wb")
@@ -63,9 +62,8 @@ def server() -> SshSettings:
     while True:
         if process.poll() is not None:
             raise NoServer((folder / "log").read_text().strip().rpartition("\n")[2])
-        with socket.socket() as trial:
-            if trial.connect_ex(("127.0.0.1", port)) == 0:
-                break
+        if answers(port):
+            break
     return SshSettings(
         host="127.0.0.1",
         port=port,
@@ -73,6 +71,15 @@ def server() -> SshSettings:
         key=str(folder / "key"),
         known_hosts=str(folder / "known"),
     )
+
+
+def answers(port: int) -> bool:
+    """Whether it is an SSH server that listens there."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as trial:
+            return trial.recv(4) == b"SSH-"
+    except OSError:
+        return False
 
 
 def stop(process: subprocess.Popen[bytes], folder: Path) -> None:

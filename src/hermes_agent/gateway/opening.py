@@ -20,6 +20,9 @@ from hermes_agent.host.late import late
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import Home
 
+KEPT_SECONDS = 30 * 24 * 3600.0
+"""What was delivered, or given up, is known for so long."""
+
 
 def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
     """The channels that are switched on. Raises `ConfigError` for one that there is not."""
@@ -56,10 +59,12 @@ async def open_gateway(
         channel="chat",
         standing=standing or Options().standing,
         people=doors.people,
+        reviews=True,
         delivers=lambda surface: surface in CHANNELS or surface in lines,
         here=lambda surface: surface in lines,
     )
     async with open_runtime(home, options) as runtime:
+        await runtime.store.outbox.prune(runtime.clock.now() - KEPT_SECONDS)
         gateway = Gateway(runtime, settings, doors, lines, changed)
         await gateway.start()
         try:

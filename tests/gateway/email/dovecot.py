@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_port
+
 PATH = "/usr/sbin:/sbin:/usr/bin"
 CONFIG = """
 protocols = imap
@@ -166,10 +168,3 @@ def greets(port: int) -> bool:
             return probe.recv(4) == b"* OK"
     except OSError:
         return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
