@@ -6,7 +6,7 @@ import smtplib
 
 import pytest
 
-from hermes_agent.testing.doubles import imap, smtp
+from hermes_agent.testing.doubles.conversing import LOOPBACK
 from hermes_agent.testing.doubles.email import mail_platform
 from hermes_agent.testing.doubles.platform import Trouble
 
@@ -23,7 +23,7 @@ async def test_the_standard_librarys_imap_client_reads_it(platform):
     await platform.say("hello")
 
     def reads():
-        with imaplib.IMAP4(imap.LOOPBACK, platform.imap_port) as client:
+        with imaplib.IMAP4(LOOPBACK, platform.imap_port) as client:
             client.login("u", "secret")
             client.select()
             assert client.noop()[0] == "OK"
@@ -40,7 +40,7 @@ async def test_the_standard_librarys_imap_client_reads_it(platform):
 
 async def test_the_standard_librarys_smtp_client_writes_to_it(platform):
     def writes():
-        with smtplib.SMTP(smtp.LOOPBACK, platform.smtp_port, local_hostname="localhost") as client:
+        with smtplib.SMTP(LOOPBACK, platform.smtp_port, local_hostname="localhost") as client:
             client.login("u", "secret")
             client.noop()
             client.sendmail("hermes@agent.test", ["b@x.test", "a@x.test"], MAIL)
@@ -54,7 +54,7 @@ async def test_what_it_refuses_was_not_taken(platform):
     platform.chats.order(Trouble.GONE, "send")
 
     def writes():
-        with smtplib.SMTP(smtp.LOOPBACK, platform.smtp_port, local_hostname="localhost") as client:
+        with smtplib.SMTP(LOOPBACK, platform.smtp_port, local_hostname="localhost") as client:
             client.login("u", "secret")
             client.sendmail("hermes@agent.test", ["a@x.test"], MAIL)
 

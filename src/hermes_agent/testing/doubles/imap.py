@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import field
 from email import message_from_bytes
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.testing.doubles.conversing import conversing
 
-LOOPBACK = "127.0.0.1"
 COMMAND = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s"]+)')
 
 
@@ -48,23 +48,8 @@ class Folder:
 @asynccontextmanager
 async def imap_server(folder: Folder) -> AsyncIterator[int]:
     """Serve until the block ends; gives the port."""
-    writers: set[asyncio.StreamWriter] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.add(writer)
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await Session(folder, reader, writer).converse()
-        writers.discard(writer)
-        writer.close()
-
-    server = await asyncio.start_server(connected, LOOPBACK, 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for writer in list(writers):
-            writer.transport.abort()
-        await server.wait_closed()
+    async with conversing(lambda reader, writer: Session(folder, reader, writer).converse()) as port:
+        yield port
 
 
 class Session:

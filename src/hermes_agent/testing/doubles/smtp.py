@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.testing.doubles.conversing import conversing
 from hermes_agent.testing.doubles.platform import Trouble
 
-LOOPBACK = "127.0.0.1"
 REFUSALS = {
     Trouble.BUSY: "450 4.2.1 Too much mail, try again later",
     Trouble.BROKEN: "421 4.3.0 Not today",
@@ -38,23 +38,8 @@ class Desk:
 @asynccontextmanager
 async def smtp_server(desk: Desk) -> AsyncIterator[int]:
     """Serve until the block ends; gives the port."""
-    writers: set[asyncio.StreamWriter] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.add(writer)
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await Client(desk, reader, writer).converse()
-        writers.discard(writer)
-        writer.close()
-
-    server = await asyncio.start_server(connected, LOOPBACK, 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for writer in list(writers):
-            writer.transport.abort()
-        await server.wait_closed()
+    async with conversing(lambda reader, writer: Client(desk, reader, writer).converse()) as port:
+        yield port
 
 
 class Client:
