@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,7 @@ GATES = (
     Gate(title="types", command=[*PYTHON, "-m", "mypy"], mend="say what each value is where mypy points"),
 )
 REPEAT = ".venv-dev/bin/python -m pytest FILE::TEST, with the --randomly-seed that pytest printed"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
 RAISE = "test the lines named above; .venv-dev/bin/python .ci/ratchet.py --raise records what is covered now"
 
@@ -82,11 +84,16 @@ def tests(*, fast: bool, covered: bool) -> list[Gate]:
 def run(gate: Gate) -> Outcome:
     outcome = once(gate)
     if outcome.code and gate.alone:
-        failed = {line.split()[1] for line in outcome.output if line.startswith("FAILED tests")}
+        failed = failures(outcome)
         outcome = once(replace(gate, title="alone", command=gate.alone))
-        still = {line.split()[1] for line in outcome.output if line.startswith("FAILED tests")}
-        outcome = replace(outcome, only_alone=sorted(failed - still))
+        outcome = replace(outcome, only_alone=sorted(failed - failures(outcome)))
     return outcome
+
+
+def failures(outcome: Outcome) -> set[str]:
+    """The tests that pytest's summary names as failed, with colours or without."""
+    plain = (COLOUR.sub("", line) for line in outcome.output)
+    return {line.split()[1] for line in plain if line.startswith("FAILED tests")}
 
 
 def once(gate: Gate) -> Outcome:
