@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 LONGEST_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the closing NUL
+# The same name in every process: TMPDIR may differ between two of them, or be long itself.
+SHORT = Path("/tmp")
 SUFFIX = ".sock"
 NAME = len(f"/0123456789ab{SUFFIX}")
 
@@ -22,7 +23,7 @@ def bell_folder(home: Path) -> Path:
     if len(os.fsencode(folder)) + NAME <= LONGEST_PATH:
         return folder
     mark = hashlib.sha256(os.fsencode(home.absolute())).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"hermes-{os.getuid()}-{mark}"
+    return SHORT / f"hermes-{os.getuid()}-{mark}"
 
 
 class Bell:
