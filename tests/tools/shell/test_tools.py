@@ -142,7 +142,7 @@ async def test_stopping_ends_it_all_within_two_seconds(shell: Bench, workspace: 
         await running
 
     assert loop.time() - began < 2
-    assert family(0, f"HERMES_EXEC=s1/{context.key}".encode()) == []
+    assert family(0, f"HERMES_EXEC={workspace.parent}/exec/s1/{context.key}".encode()) == []
 
 
 async def test_stopping_while_it_starts_ends_it_too(shell: Bench, workspace: Path) -> None:
@@ -154,7 +154,7 @@ async def test_stopping_while_it_starts_ends_it_too(shell: Bench, workspace: Pat
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert family(0, f"HERMES_EXEC=s1/{context.key}".encode()) == []
+    assert family(0, f"HERMES_EXEC={workspace.parent}/exec/s1/{context.key}".encode()) == []
 
 
 async def test_fifty_megabytes_are_kept_whole_and_shown_as_head_and_tail(shell: Bench) -> None:
