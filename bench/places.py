@@ -130,8 +130,8 @@ def _program(argv: list[str]) -> Call:
 
 
 async def _beside(floor: Call, value: Call, times: int) -> tuple[float, float]:
-    """Medians in milliseconds, taken turn by turn. Before each there is a pause, far shorter than the model's between two
-    calls, so that neither is timed beside what the other left to be done."""
+    """Medians in milliseconds, taken turn by turn. Before each there is a pause, far shorter than the one between two
+    calls of a model, so that neither is timed beside what the other left to be done."""
     floors, values = [], []
     for _ in range(times):
         for call, taken in ((floor, floors), (value, values)):
