@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nio", reason="matrix-nio is not installed")
-
 from hermes_agent.core.messages import Image
 from hermes_agent.gateway.channel import Channel, Needs
 from hermes_agent.gateway.channels.matrix import CHANNEL

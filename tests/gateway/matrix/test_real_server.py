@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nio", reason="matrix-nio is not installed")
-
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, Part, TokenRefused

@@ -109,7 +109,9 @@ class Reader:
         if replied:
             body = QUOTED.sub("", body)
         if addressed:
-            names = "|".join(re.escape(name) for name in (self.own, self.name, self.own[1:].partition(":")[0]) if name)
+            names = "|".join(
+                re.escape(name) for name in (self.own[1:], self.name, self.own[1:].partition(":")[0]) if name
+            )
             body = re.sub(rf"\A\s*@?(?:{names})(?:[:,]\s*|\s+|\Z)", "", body, count=1, flags=re.IGNORECASE)
         if place := content.get("geo_uri"):
             body = f"{body} ({place})"

@@ -36,12 +36,15 @@ class Room:
 @dataclass(slots=True)
 class MatrixPlatform:
     """Rooms and people (a `Double`). `refusal` is the error that every call gets. `limit` is how many events of a room
-    one answer of a sync holds; `stream` is all that happened, as section of a sync, room and event."""
+    one answer of a sync holds, `page` how many earlier ones are given at a time; `old`: it gives files out in the way
+    of years ago; `stream` is all that happened, as section of a sync, room and event."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
     refusal: tuple[int, str] | None = None
     limit: int = 50
+    page: int = 100
+    old: bool = False
     clock: Clock = field(default_factory=SystemClock)
     rooms: dict[str, Room] = field(default_factory=dict)
     stream: list[tuple[str, str, Values]] = field(default_factory=list)
@@ -219,7 +222,7 @@ class Homeserver:
 
     async def messages(self, request: web.Request) -> web.Response:
         """Backwards from a place, a few at a time, to where the last sync had come."""
-        room, limit = request.match_info["room"], int(request.query["limit"])
+        room, limit = request.match_info["room"], min(self.at.page, int(request.query["limit"]))
         known = [(position, event) for position, (_, where, event) in enumerate(self.at.stream) if where == room]
         first = request.query["from"].removeprefix("p")
         least = int(request.query["to"].removeprefix("s"))
@@ -312,6 +315,8 @@ class Homeserver:
         return web.json_response({"content_uri": f"mxc://{SERVER}/{id_}"})
 
     async def download(self, request: web.Request) -> web.Response:
+        if self.at.old and "/client/" in request.path:
+            return refused(404, "M_UNRECOGNIZED")
         content = self.at.files.get(request.match_info["id"])
         return refused(404, "M_NOT_FOUND") if content is None else web.Response(body=content)
 
@@ -392,6 +397,7 @@ async def matrix_platform() -> AsyncIterator[MatrixPlatform]:
             web.put(f"{base}/rooms/{{room}}/typing/{{user}}", server.typing),
             web.post("/_matrix/media/v3/upload", server.upload),
             web.get("/_matrix/client/v1/media/download/{server}/{id}", server.download),
+            web.get("/_matrix/media/v3/download/{server}/{id}", server.download),
         ]
     )
     async with served(application) as url:
