@@ -14,7 +14,7 @@ from aiohttp import web
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
-from hermes_agent.testing.doubles.slack import served
+from hermes_agent.testing.doubles.slack import cut, served
 
 SERVER = "hermes.test"
 OWN = f"@hermes:{SERVER}"
@@ -331,10 +331,10 @@ class Homeserver:
             case Trouble.GONE:
                 return refused(403, "M_FORBIDDEN") if call == "send" else refused(404, "M_NOT_FOUND")
             case Trouble.CUT:
-                return _cut(request)
+                return cut(request)
         answer: web.Response = done()
         if trouble is Trouble.DEAF:
-            return _cut(request)
+            return cut(request)
         return web.Response(body=b"?") if trouble is Trouble.GARBLED else answer
 
     @web.middleware
@@ -366,12 +366,6 @@ def _room(start: int) -> Values:
         "summary": {},
         "unread_notifications": {},
     }
-
-
-def _cut(request: web.Request) -> web.Response:
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
 
 
 @asynccontextmanager
