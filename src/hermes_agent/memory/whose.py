@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 
-PRIVATE = frozenset({"dm", "folder"})
-"""Kinds of chats that one person alone has."""
+PRIVATE = frozenset({"dm", "folder", "chat", "name"})
+"""Kinds of chats that one person alone has; the last two are those of programs, kept by the person's key."""
 
 PEOPLE = "people"
 PARTS = 5
