@@ -199,10 +199,11 @@ def _all_in(root: Root) -> list[Found]:
 
 
 def _indexed(root: Root, news: Sequence[Found]) -> list[Indexed]:
-    return [_one(root, each) for each in news]
+    return [indexed(root, each) for each in news]
 
 
-def _one(root: Root, found: Found) -> Indexed:
+def indexed(root: Root, found: Found) -> Indexed:
+    """A skill as the index keeps it. Blocks."""
     folder, name = str(found.folder), found.folder.name
     try:
         skill = read(text_of(Path(folder) / FILE), name)
