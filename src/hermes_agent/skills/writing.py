@@ -32,6 +32,8 @@ from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author, Version
 
 ARCHIVE = ".archive"
+Changes = Mapping[str, bytes | None]
+"""What files become, by their path in the skill; None: the file goes."""
 BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 """Authors whom nobody asked: what a person wrote or pinned is not theirs to change."""
 
@@ -157,13 +159,7 @@ class Writer:
             return await self._at_once(name, folder, files, by, f"revert to {number}")
 
     async def update(
-        self,
-        name: str,
-        changes: Mapping[str, bytes | None],
-        by: By,
-        *,
-        runs: Collection[str] = (),
-        expected: str = "",
+        self, name: str, changes: Changes, by: By, *, runs: Collection[str] = (), expected: str = ""
     ) -> Written:
         """Several files of the home's own skill at once: all of them or none, whatever happens; `runs` may be run.
         Raises `Conflict` where its files have another hash than the one that is `expected`."""
@@ -243,7 +239,7 @@ class Writer:
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
             raise Protected(f"A person wrote `{card.name}`: it may only be proposed to change it.")
 
-    async def _put(self, name: str, folder: Path, files: Mapping[str, bytes | None], by: By, action: str) -> Written:
+    async def _put(self, name: str, folder: Path, files: Changes, by: By, action: str) -> Written:
         if self.guarded and by.author is not Author.OWNER:
             _guard(files)
         act, number, last = self.ids.short(), 0, FILE
@@ -260,13 +256,7 @@ class Writer:
         return Written(name=name, file=last, version=number, folder=str(folder))
 
     async def _at_once(
-        self,
-        name: str,
-        folder: Path,
-        changes: Mapping[str, bytes | None],
-        by: By,
-        action: str,
-        runs: Collection[str] = (),
+        self, name: str, folder: Path, changes: Changes, by: By, action: str, runs: Collection[str] = ()
     ) -> Written:
         """Several files in one step: all of them or none, whatever happens."""
         act, numbers = self.ids.short(), []
@@ -322,7 +312,7 @@ def _check_copy(name: str, *, there: bool, card: Card | None) -> None:
         )
 
 
-def _guard(files: Mapping[str, bytes | None]) -> None:
+def _guard(files: Changes) -> None:
     for file, content in files.items():
         found = [each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK]
         if found:

@@ -111,13 +111,12 @@ class Curating:
 
     async def when_idle(self) -> float:
         """Put a pass in line where one is due and nobody talks; seconds until it is worth looking again."""
-        learner = self._learner
-        if quiet := await self._quiet():
-            return max(SOON, quiet)
-        due = await self.due()
-        now = learner.clock.now()
-        if due is None or due > now:
-            return NEVER if due is None else max(SOON, due - now)
+        learner, due = self._learner, await self.due()
+        if due is None:
+            return NEVER
+        wait = max(await self._quiet(), due - learner.clock.now())
+        if wait > 0:
+            return max(SOON, wait)
         open_ = [job for job in await learner.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
         if not open_:
             await self._queue(await self._subjects())
