@@ -152,10 +152,8 @@ class Writer:
             await self.notice(name)
             if card is not None and folder != card.path:
                 await self._based_on(card)
-            files = {
-                item.removeprefix(f"{name}/"): content
-                for item, content in (await self.versions.at(name, number)).items()
-            }
+            then = await self.versions.at(name, number)
+            files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
             return await self._at_once(name, folder, files, by, f"revert to {number}")
 
     async def update(
