@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
@@ -27,8 +27,11 @@ from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.rubric import grade
 from hermes_agent.learning.curator.snapshot import Snapshot
 from hermes_agent.learning.curator.wards import Age, Ward, hash_of, survey
+from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs
+from hermes_agent.learning.reviewing import usual_gates
 from hermes_agent.learning.triggers import stretched
+from hermes_agent.learning.typed import TypedGate
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import State
 from hermes_agent.skills.writing import ARCHIVE, Writer
@@ -105,7 +108,15 @@ class Curating:
             why_not=self._why_not,
             asks=learner.settings.learning.mode == "propose",
             effort=learner.settings.model.reasoning_effort,
+            gates=self._gates,
         )
+
+    def _gates(self, tools: frozenset[str]) -> Sequence[Gate]:
+        """Those of a review."""
+        learner = self._learner
+        settings = learner.settings.learning
+        days, most = settings.constraint_days, settings.max_constraints
+        return (*usual_gates(tools), TypedGate(store=learner.store, clock=learner.clock, days=days, most=most))
 
     # When
 

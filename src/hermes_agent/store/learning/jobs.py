@@ -56,18 +56,19 @@ MOST_ATTEMPTS = 3
 
 
 class JobKind(StrEnum):
-    """`review` of a conversation, a pass of the `curator`, `retract` of what a deleted conversation alone supported."""
+    """`review` of a conversation, a pass of the `curator`, `retract` of what a deleted conversation alone supported,
+    `probe` of the constraints that are due."""
 
     REVIEW = "review"
     CURATOR = "curator"
     RETRACT = "retract"
+    PROBE = "probe"
 
 
 PACED: Mapping[JobKind, frozenset[str]] = MappingProxyType(
     {
         JobKind.REVIEW: frozenset({"skills", "memory"}),
         JobKind.CURATOR: frozenset({"upkeep"}),
-        JobKind.RETRACT: frozenset(),
     }
 )
 """What is done more seldom the more often nothing came of it, by kind of job: among its subjects."""
@@ -203,7 +204,7 @@ class Learning:
         async def change(tx: Transaction) -> None:
             ended = await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came)
             if ended and state is JobState.DONE:
-                for what in sorted(job.subjects & PACED[job.kind]):
+                for what in sorted(job.subjects & PACED.get(job.kind, frozenset())):
                     await self._pace.note(tx, job.principal, what, empty=not account.kept + account.waiting)
 
         await self._engine.write(change)
