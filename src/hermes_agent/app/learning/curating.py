@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
@@ -15,6 +15,7 @@ import msgspec
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.ledger import StoredLedger
 from hermes_agent.app.remembering import local_owner
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
@@ -40,7 +41,14 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
-    from hermes_agent.app.learning.learner import Learner
+    from hermes_agent.app.ledger import Book
+    from hermes_agent.app.settings import Settings
+    from hermes_agent.app.skills import Skills
+    from hermes_agent.core.clock import Clock
+    from hermes_agent.core.ids import Ids
+    from hermes_agent.learning.proposing import Proposing
+    from hermes_agent.providers.broker import Ledger
+    from hermes_agent.store.database import Store
 
 HOUR = 3_600.0
 SOON = 60.0
@@ -74,13 +82,31 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     archived: tuple[str, ...]
 
 
-class Curating:
-    """`within` gives the rules with a limit of a pass's own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What the curator has of its process. `within` gives the rules with a limit of a pass's own, `ring` says that
+    there is work; where it is `taped`, nothing begins by itself."""
 
-    def __init__(self, learner: Learner, within: Callable[[Rules, Limit], Rules]) -> None:
-        self._learner, self._within = learner, within
-        root = learner.skills.home.parent
-        self.notebook = NotebookFile(learner.skills.home)
+    store: Store
+    clock: Clock
+    ids: Ids
+    settings: Settings
+    skills: Skills
+    book: Book
+    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
+    proposing: Proposing
+    within: Callable[[Rules, Limit], Rules]
+    ring: Callable[[], None]
+    taped: bool = False
+
+
+class Curating:
+    """The upkeep of one home's skills."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        root = means.skills.home.parent
+        self.notebook = NotebookFile(means.skills.home)
         self.places = Places(
             logs=root / "logs" / "curator", snapshots=root / "backups" / "curator", cache=root / "cache"
         )
@@ -88,122 +114,122 @@ class Curating:
     @cached_property
     def writer(self) -> Writer:
         """What changes skills."""
-        return self._learner.skills.writer(self._learner.store)
+        return self._means.skills.writer(self._means.store)
 
     @cached_property
     def curator(self) -> Curator:
         """Who does a pass."""
-        learner = self._learner
+        means = self._means
         return Curator(
-            store=learner.store,
-            clock=learner.clock,
-            ids=learner.ids,
-            settings=learner.settings.curator,
+            store=means.store,
+            clock=means.clock,
+            ids=means.ids,
+            settings=means.settings.curator,
             writer=self.writer,
-            usage=learner.skills.usage,
+            usage=means.skills.usage,
             notebook=self.notebook,
             places=self.places,
-            proposing=learner.proposing,
+            proposing=means.proposing,
             model=self._model,
             why_not=self._why_not,
-            asks=learner.settings.learning.mode == "propose",
-            effort=learner.settings.model.reasoning_effort,
+            asks=means.settings.learning.mode == "propose",
+            effort=means.settings.model.reasoning_effort,
             gates=self._gates,
         )
 
     def _gates(self, tools: frozenset[str]) -> Sequence[Gate]:
         """Those of a review."""
-        learner = self._learner
-        settings = learner.settings.learning
+        means = self._means
+        settings = means.settings.learning
         days, most = settings.constraint_days, settings.max_constraints
-        return (*usual_gates(tools), TypedGate(store=learner.store, clock=learner.clock, days=days, most=most))
+        return (*usual_gates(tools), TypedGate(store=means.store, clock=means.clock, days=days, most=most))
 
     # When
 
     async def when_idle(self) -> float:
         """Put a pass in line where one is due and nobody talks; seconds until it is worth looking again."""
-        learner, due = self._learner, await self.due()
+        means, due = self._means, await self.due()
         if due is None:
             return NEVER
-        wait = max(await self._quiet(), due - learner.clock.now())
+        wait = max(await self._quiet(), due - means.clock.now())
         if wait > 0:
             return max(SOON, wait)
-        open_ = [job for job in await learner.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
+        open_ = [job for job in await means.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
         if not open_:
             await self._queue(await self._subjects())
-        learner.jobs.ring()
+        means.ring()
         return NEVER
 
     async def due(self) -> float | None:
         """When a pass may begin by itself; None: never."""
-        settings, notebook = self._learner.settings, await asyncio.to_thread(self.notebook.get)
-        if notebook.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._learner.taped:
+        settings, notebook = self._means.settings, await asyncio.to_thread(self.notebook.get)
+        if notebook.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._means.taped:
             return None
         return notebook.passed + settings.curator.interval_hours * HOUR if notebook.looked else 0.0
 
     async def _subjects(self) -> list[str]:
         """What the next pass does by itself: the first only looks, and asks no model."""
-        settings, notebook = self._learner.settings.curator, await asyncio.to_thread(self.notebook.get)
+        settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
         if not notebook.looked:
             return [What.LOOK]
         rest = settings.interval_hours * HOUR * stretched(1, await self._empty())
-        model = settings.consolidate and self._learner.clock.now() >= notebook.asked + rest
+        model = settings.consolidate and self._means.clock.now() >= notebook.asked + rest
         return [What.STATES, What.UPKEEP] if model else [What.STATES]
 
     async def _quiet(self) -> float:
         """Seconds until nobody has talked for long enough."""
-        learner = self._learner
-        newest = await learner.store.sessions.list(limit=1)
+        means = self._means
+        newest = await means.store.sessions.list(limit=1)
         if not newest:
             return 0.0
-        return max(0.0, newest[0].updated + learner.settings.curator.min_idle_hours * HOUR - learner.clock.now())
+        return max(0.0, newest[0].updated + means.settings.curator.min_idle_hours * HOUR - means.clock.now())
 
     async def _why_not(self) -> str:
         """Why a pass that nobody asked for may not begin now; empty where it may."""
         if await self._quiet():
             return "Somebody is at work again: another time."
         due = await self.due()
-        return "" if due is not None and due <= self._learner.clock.now() else "It is not due any more."
+        return "" if due is not None and due <= self._means.clock.now() else "It is not due any more."
 
     async def _empty(self) -> int:
         """How many passes of the model in a row brought nothing."""
-        store = self._learner.store
+        store = self._means.store
         found: Mapping[str, int] = await store.read(lambda tx: store.pace.empty(tx, local_owner().key))
         return found.get(What.UPKEEP, 0)
 
     async def _queue(self, subjects: list[str]) -> str:
-        learner = self._learner
+        means = self._means
         job = Job(
-            id=learner.ids.short(),
+            id=means.ids.short(),
             kind=JobKind.CURATOR,
             session="",
             principal=local_owner().key,
             what="+".join(subjects),
             first=0,
             last=0,
-            created=learner.clock.now(),
+            created=means.clock.now(),
         )
-        await learner.store.write(lambda tx: learner.store.learning.queue(tx, job))
+        await means.store.write(lambda tx: means.store.learning.queue(tx, job))
         return job.id
 
     async def _model(self, claim: Claim) -> Model:
         """Who is asked: `auxiliary.curator`, else the model that answers, within the limits of a pass."""
-        learner, settings, now = self._learner, self._learner.settings.curator, claim.job.created
+        means, settings, now = self._means, self._means.settings.curator, claim.job.created
         money = None if settings.max_money is None else nanos(settings.max_money)
         own_limit = Limit(scope=Scope.RUN, money=money, tokens=settings.max_tokens)
-        book = replace(learner.book, rules=self._within(learner.book.rules, own_limit))
+        book = replace(means.book, rules=means.within(means.book.rules, own_limit))
         principal = claim.job.principal
         record = SessionRecord(
             id="", principal=principal, conversation="", surface="", created=now, updated=now, workspace=""
         )
-        return await learner.auxiliary(Purpose.CURATOR, record, StoredLedger(book, principal))
+        return await means.auxiliary(Purpose.CURATOR, record, StoredLedger(book, principal))
 
     # What a person asks
 
     async def run(self, *, look: bool = False) -> Run:
         """A pass now; what came of it. The first ever, and one that only `look`s, changes nothing. Raises
         `HermesError`."""
-        learner, settings = self._learner, self._learner.settings
+        means, settings = self._means, self._means.settings
         if settings.learning.mode == "off":
             raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
         first = not (await asyncio.to_thread(self.notebook.get)).looked
@@ -211,18 +237,18 @@ class Curating:
         if settings.curator.consolidate and (look or not first):
             wanted.append(What.TRIAL if look else What.UPKEEP)
         number = await self._queue([What.ASKED, *wanted])
-        await Jobs(learner.store, {JobKind.CURATOR: self.curator}, _untold).run()
+        await Jobs(means.store, {JobKind.CURATOR: self.curator}, _untold).run()
         run = next((each for each in await self.runs() if each.job == number), None)
         if run is None:
-            job = await learner.store.learning.get(number)
+            job = await means.store.learning.get(number)
             account = job.account if job else Account()
             raise HermesError(f"The pass did not come to its end: {account.note or 'another process is at it'}")
         return run
 
     async def status(self) -> Status:
         """Where everything stands."""
-        settings, notebook = self._learner.settings.curator, await asyncio.to_thread(self.notebook.get)
-        wards = await survey(self.writer, self._learner.skills.usage, notebook)
+        settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
+        wards = await survey(self.writer, self._means.skills.usage, notebook)
         runs, aside = await self.runs(), self.writer.home / ARCHIVE
         return Status(
             enabled=settings.enabled,
@@ -255,7 +281,7 @@ class Curating:
         touched = (run.skills[name] for run in await self.runs() if name in run.skills)
         place = next((each.place for each in touched if not each.after), name)
         await self.writer.restore(name, self._by(""), place.rpartition("/")[0])
-        await asyncio.to_thread(self.notebook.change, brought_back([name], self._learner.clock.now()))
+        await asyncio.to_thread(self.notebook.change, brought_back([name], self._means.clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
         """Take a pass back (the newest that changed something): each skill as it was, to the byte, where nobody
@@ -272,7 +298,7 @@ class Curating:
             raise HermesError(f"The pass {run.id} {'was taken back already' if run.skills else 'changed nothing'}.")
         back = PuttingBack(writer=self.writer, snapshot=Snapshot(Path(run.snapshot)))
         lines = [await self._put_back(back, run, each) for each in run.skills]
-        now = self._learner.clock.now()
+        now = self._means.clock.now()
         pairs = [
             pair
             for each in run.changes
@@ -306,9 +332,9 @@ class Curating:
         return f"`{name}` is as it was." if stood else f"`{name}`, which the pass made, is put aside."
 
     def _row(self, ward: Ward, notebook: Notebook) -> Row:
-        now = self._learner.clock.now()
+        now = self._means.clock.now()
         rating = notebook.ratings.get(ward.name)
-        age = ward.age(now, self._learner.settings.curator)
+        age = ward.age(now, self._means.settings.curator)
         shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
         return Row(
             name=ward.name,

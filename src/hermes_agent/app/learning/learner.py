@@ -58,6 +58,7 @@ PROBING = "hermes_agent.learning.probing:Probing"
 PROBES = "hermes_agent.app.learning.probes:Probes"
 UNDOING = "hermes_agent.learning.undoing:Undoing"
 CURATING = "hermes_agent.app.learning.curating:Curating"
+MEANS = "hermes_agent.app.learning.curating:Means"
 HANDS = "hermes_agent.app.learning.hands:HomeHands"
 LEDGER = "hermes_agent.app.ledger:StoredLedger"
 PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
@@ -182,8 +183,24 @@ class Learner:
     @cached_property
     def curating(self) -> Curating:
         """The upkeep of what was learned."""
-        made: Curating = late(CURATING)(self, within)
+        means = late(MEANS)(
+            store=self.store,
+            clock=self.clock,
+            ids=self.ids,
+            settings=self.settings,
+            skills=self.skills,
+            book=self.book,
+            auxiliary=self.auxiliary,
+            proposing=self.proposing,
+            within=within,
+            ring=self._ring_jobs,
+            taped=self.taped,
+        )
+        made: Curating = late(CURATING)(means)
         return made
+
+    def _ring_jobs(self) -> None:
+        self.jobs.ring()
 
     async def _curate(self, claim: Claim) -> Account:
         return await self.curating.curator(claim)
