@@ -7,11 +7,12 @@ import pytest
 
 from hermes_agent.app.learning.curating import NEVER, SOON
 from hermes_agent.core.errors import HermesError
+from hermes_agent.learning.hands import Beside
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import Account, JobKind, JobState
-from hermes_agent.store.versions import Author
+from hermes_agent.store.versions import Author, Backing
 from tests.app.place import Place
 from tests.learning.curator.house import OLD, QUIET, Kept, Upkeep, kept_home, points
 from tests.learning.house import learning_place
@@ -154,6 +155,15 @@ async def test_a_rollback_leaves_alone_what_was_changed_since(tmp_path: Path):
             "`make-milk` is as it was.",
             "`make-tea` was changed since: it stays (`hermes skills history make-tea`).",
         ]
+
+
+async def test_a_review_that_looks_a_skill_through_does_not_use_it(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea")
+        tools = kept.here.runtime.learner.hands(kept.here.record).tools(Backing())
+        beside = Beside(key="k", session=kept.here.record.id, workspace="", speaker="")
+        await tools["skill_view"].run({"name": "make-tea"}, beside)
+        assert kept.here.runtime.skills.usage.all() == {}
 
 
 async def test_what_never_ended_is_told(tmp_path: Path):

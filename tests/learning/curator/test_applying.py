@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.back import PuttingBack
 from hermes_agent.learning.curator.past import Past
@@ -36,10 +37,13 @@ async def applying(kept: Kept, steps: list[Step], past: tuple[Past, ...] = ()) -
     }
     path = kept.root / "backups/test.tar.gz"
     take(home, path)
-    plan = Plan(job=claim.job.id, at=0.0, looks=False, since=0, stood=stood, steps=tuple(steps), past=past)
+    plan = Plan(
+        job=claim.job.id, at=SystemClock().now(), looks=False, since=0, stood=stood, steps=tuple(steps), past=past
+    )
     return Applying(
         store=kept.here.runtime.store,
         writer=writer,
+        usage=kept.here.runtime.skills.usage,
         proposing=kept.here.runtime.learner.proposing,
         claim=claim,
         plan=plan,
@@ -71,6 +75,16 @@ async def test_what_was_changed_since_the_plan_stays_as_it_is(tmp_path: Path):
         assert [came.state for came in work.came] == ["skipped", "skipped", "done", "skipped"]
         assert work.came[2].reason == "`a-skill` stays: `a-skill` was changed meanwhile."
         assert kept.tree() == before
+
+
+async def test_what_was_used_since_the_plan_is_not_put_aside(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("a-skill")
+        work = await applying(kept, [Step(number=1, kind="unused", name="a-skill", base=found(kept, "a-skill"))])
+        await kept.used("a-skill", 0)
+        await work.all()
+        assert [came.reason for came in work.came] == ["`a-skill` was used meanwhile."]
+        assert found(kept, "a-skill")
 
 
 async def test_a_pass_that_is_begun_again_does_nothing_twice(tmp_path: Path):

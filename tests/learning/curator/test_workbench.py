@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -53,7 +54,10 @@ async def desk(folder: Path, bodies: Mapping[str, str], past: Sequence[Past] = (
             await kept.make(name, body)
         writer = kept.curating.writer
         wards = await survey(writer, kept.here.runtime.skills.usage, Notebook())
-        trial = Trial(writer.library, kept.root / "cache/trial")
+        left = kept.root / "cache/curator-old"
+        left.mkdir()
+        os.utime(left, (0, 0))
+        trial = Trial(writer.library, kept.root / "cache/curator-new")
         await trial.open()
         bench = Workbench(
             home=writer.home,
@@ -69,7 +73,14 @@ async def desk(folder: Path, bodies: Mapping[str, str], past: Sequence[Past] = (
         tools = {tool.schema.name: tool for tool in collect([CuratorTools(bench, SystemClock())])[0]}
         yield Desk(kept=kept, bench=bench, asking=Asking(claim=claim, store=kept.here.runtime.store, tools=tools))
         await trial.close()
-        assert not (kept.root / "cache/trial").exists()
+        assert list((kept.root / "cache").glob("curator-*")) == []
+
+
+async def test_a_skill_that_is_switched_off_answers_no_query(tmp_path: Path):
+    async with desk(tmp_path, {"make-tea": TEA}) as here:
+        assert "make-tea" in await here.bench.trial.finds("make tea", 5)
+        here.kept.here.runtime.skills.library.disabled = frozenset({"make-tea"})
+        assert await here.bench.trial.finds("make tea", 5) == []
 
 
 async def test_a_skill_is_read_without_that_counting_as_use(tmp_path: Path):
@@ -162,7 +173,7 @@ async def test_what_may_not_be_joined_is_not(tmp_path: Path):
 async def test_a_call_that_is_none_is_refused_and_told(tmp_path: Path):
     async with desk(tmp_path, {"make-tea": TEA}) as here:
         broken = ToolCall(id="c", name="skill_grade", arguments={}, broken="{")
-        assert "not a JSON object" in (await here.asking.answer(broken, "")).parts[0].text  # type: ignore[union-attr]  # text
+        assert "not a JSON object" in (await here.asking.answer(broken, "")).parts[0].text  # type: ignore[union-attr]  # a result is text
         assert "There is no tool `skill_manage`" in await here.say("skill_manage", action="delete", name="make-tea")
         assert [each.call for each in here.asking.denied] == ["skill_grade", "skill_manage delete make-tea"]
 

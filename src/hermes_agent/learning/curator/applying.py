@@ -23,6 +23,7 @@ from hermes_agent.learning.proposing import Proposing
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.skill import FILE
 from hermes_agent.skills.undoing import Conflict
+from hermes_agent.skills.usage import Usage, Used
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
@@ -49,6 +50,7 @@ class Applying:
 
     store: Store
     writer: Writer
+    usage: Usage
     proposing: Proposing
     claim: Claim
     plan: Plan
@@ -94,6 +96,9 @@ class Applying:
         if self.asks or step.protected:
             return Came(number=step.number, state="waits", waits=await self._proposed(step))
         if step.kind == "unused":
+            used = (await asyncio.to_thread(self.usage.all)).get(step.name, Used())
+            if used.last > self.plan.at:
+                raise Conflict(f"`{step.name}` was used meanwhile.")
             await self._aside(step, step.name, step.base)
             return Came(number=step.number, state="done")
         await self._written(step)

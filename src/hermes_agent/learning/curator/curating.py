@@ -34,7 +34,7 @@ from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.snapshot import ENDING, Snapshot, forget_all_but, take
 from hermes_agent.learning.curator.tools import CuratorTools
-from hermes_agent.learning.curator.trial import Trial
+from hermes_agent.learning.curator.trial import NAME, Trial
 from hermes_agent.learning.curator.wards import DAY, Age, Ward, Whose, survey
 from hermes_agent.learning.curator.workbench import Workbench
 from hermes_agent.learning.jobs import Unfinished
@@ -130,7 +130,7 @@ class Curator:
         notebook = await asyncio.to_thread(self.notebook.get)
         remembered = await remember(self.store, now - self.settings.archive_after_days * DAY)
         wards = await survey(self.writer, self.usage, notebook, remembered.loaded)
-        trial = Trial(self.writer.library, self.places.cache / f"curator-{job.id}")
+        trial = Trial(self.writer.library, self.places.cache / f"{NAME}{job.id}")
         newest = await self.store.versions.list(limit=1)
         plan = Plan(
             job=job.id,
@@ -240,6 +240,7 @@ class Curator:
         applying = Applying(
             store=self.store,
             writer=self.writer,
+            usage=self.usage,
             proposing=self.proposing,
             claim=claim,
             plan=plan,

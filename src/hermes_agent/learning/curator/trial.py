@@ -14,6 +14,9 @@ from hermes_agent.skills.places import Root, found_in
 from hermes_agent.store.skills_index import Indexed, SkillsIndex
 
 BATCH = 200
+DAY = 86_400.0
+NAME = "curator-"
+"""What the folders of trials begin with."""
 
 
 class Trial:
@@ -28,8 +31,7 @@ class Trial:
 
     async def open(self) -> None:
         """Read all skills of the home, and those that come with it."""
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-        await asyncio.to_thread(self._folder.mkdir, PRIVATE_FOLDER, parents=True)
+        await asyncio.to_thread(_made_anew, self._folder)
         places = self._library.places
         self._roots = await asyncio.to_thread(places.roots)
         removed = (await asyncio.to_thread(self._library.state.get)).removed
@@ -48,7 +50,8 @@ class Trial:
     async def finds(self, query: str, shown: int) -> Sequence[str]:
         """See `Finds`."""
         rows = await self._index.search(query, [root.key for root in self._roots], shown * 2)
-        return [row.name for row in rows if row.folder not in self._hidden][:shown]
+        disabled = self._library.disabled
+        return [row.name for row in rows if row.folder not in self._hidden and row.name not in disabled][:shown]
 
     async def change(self, texts: Mapping[Path, str], gone: Sequence[Path] = ()) -> None:
         """SKILL.md of these folders is that, and these folders are not there."""
@@ -80,6 +83,15 @@ class Trial:
             about=" ".join((skill.description, *skill.ours.tags)),
             body=skill.body,
         )
+
+
+def _made_anew(folder: Path) -> None:
+    """An empty folder; those that killed passes left beside it go after a day."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(PRIVATE_FOLDER, parents=True)
+    for other in folder.parent.glob(f"{NAME}*"):
+        if other.stat().st_mtime + DAY < folder.stat().st_mtime:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _all_in(root: Root) -> list[Indexed]:
