@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import read_small, replace_private, write_private
+from hermes_agent.host.files import read_small, write_private
 
 FULL = """
 import resource, signal, sys
@@ -60,13 +60,3 @@ def test_where_there_is_no_room_the_old_content_stands(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     with pytest.raises(HomeError, match="cannot be written"):
         write_private(tmp_path / "gone" / "f", b"")
-
-
-def test_a_file_that_somebody_else_changed_is_not_replaced(tmp_path: Path):
-    file = tmp_path / "a"
-    assert replace_private(file, b"one", None)
-    assert not replace_private(file, b"two", b"zero")
-    assert not replace_private(file, b"two", None)
-    assert replace_private(file, b"two", b"one")
-
-    assert (file.read_bytes(), [path.name for path in tmp_path.iterdir()]) == (b"two", ["a"])

@@ -1,13 +1,14 @@
 """Notes: files that a person may edit, and a ledger that nothing is lost from."""
 
 import asyncio
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.memory.entries import Operation
-from hermes_agent.memory.notes import By
+from hermes_agent.memory.notes import By, Notes
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
@@ -195,3 +196,97 @@ async def test_another_persons_notes_are_files_of_their_own(tmp_path: Path, stor
     assert await notes.read(guest, MEMORY) == ()
     assert notes.path(guest.item(Target.USER)).read_text() == "likes tea\n"
     assert notes.path("MEMORY.md").read_text() == "secret of the owner\n"
+
+
+class While(list[Operation]):
+    """Operations that, as they are read, let something happen: between the look at the file and its replacement."""
+
+    def __init__(self, operations: list[Operation], *moments: Callable[[], object]) -> None:
+        super().__init__(operations)
+        self._moments = list(moments)
+
+    def __iter__(self) -> Iterator[Operation]:
+        if self._moments:
+            self._moments.pop(0)()
+        return super().__iter__()
+
+
+async def test_what_a_person_saves_while_a_change_is_being_made_is_kept_and_the_change_is_made_on_top_of_it(
+    tmp_path: Path, store: Store
+):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+
+    saved = await notes.change(OWNER, MEMORY, While(add("two"), lambda: None, lambda: save(notes, "mine")), AGENT)
+
+    assert saved.edited
+    assert notes.path("MEMORY.md").read_text() == "mine\n§\ntwo\n"
+    assert await history(store) == [
+        ("foreground", "add", None, b"one\n"),
+        ("owner", "edit by hand", b"one\n", b"mine"),
+        ("foreground", "add", b"mine", "mine\n§\ntwo\n".encode()),
+    ]
+
+
+async def test_a_file_that_a_person_deletes_while_a_change_is_being_made_is_begun_anew(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+
+    await notes.change(OWNER, MEMORY, While(add("two"), lambda: None, notes.path("MEMORY.md").unlink), AGENT)
+
+    assert notes.path("MEMORY.md").read_text() == "two\n"
+
+
+async def died(store: Store, notes: Notes, taken: bytes) -> None:
+    """A change of `one` to `one, two` whose program died when its file was in place, and `taken` was what came out."""
+    change = Change(
+        kind=Kind.MEMORY,
+        item="MEMORY.md",
+        at=1.0,
+        author=Author.FOREGROUND,
+        action="add",
+        before=b"one\n",
+        after="one\n§\ntwo\n".encode(),
+    )
+    await store.write(lambda tx: store.versions.keep(tx, change, VersionState.INTENDED))
+    save(notes, "one\n§\ntwo\n")
+    notes.path(".MEMORY.md.swap").write_bytes(taken)
+
+
+async def test_what_a_person_saved_in_the_moment_in_which_a_program_died_is_put_back(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    await died(store, notes, b"mine")
+
+    await notes.notice(["MEMORY.md"])
+
+    assert notes.path("MEMORY.md").read_text() == "mine"
+    assert sorted(each.name for each in notes.home.memories.iterdir()) == ["MEMORY.md"]
+    assert await history(store) == [
+        ("foreground", "add", None, b"one\n"),
+        ("owner", "edit by hand", b"one\n", b"mine"),
+    ]
+
+
+async def test_a_program_that_died_behind_the_replacement_leaves_the_change_done(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    await died(store, notes, b"one\n")
+
+    await notes.notice(["MEMORY.md"])
+
+    assert notes.path("MEMORY.md").read_text() == "one\n§\ntwo\n"
+    assert sorted(each.name for each in notes.home.memories.iterdir()) == ["MEMORY.md"]
+    assert (await last(store)).state is VersionState.DONE
+
+
+async def test_what_a_person_saved_after_that_is_newer_and_stands(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    await died(store, notes, b"mine")
+    save(notes, "newer")
+
+    await notes.notice(["MEMORY.md"])
+
+    assert notes.path("MEMORY.md").read_text() == "newer"
+    assert sorted(each.name for each in notes.home.memories.iterdir()) == ["MEMORY.md"]

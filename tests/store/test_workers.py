@@ -38,6 +38,18 @@ async def test_registering_at_once_from_two_tasks_is_once(store: Store):
     assert await registered(store) == [store.workers.id]
 
 
+async def test_a_registration_that_is_cancelled_leaves_nothing_and_can_be_made_again(store: Store):
+    registering = asyncio.create_task(store.workers.register())
+    await asyncio.sleep(0)
+    registering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await registering
+
+    await store.workers.register()
+
+    assert await registered(store) == [store.workers.id]
+
+
 async def test_a_worker_that_leaves_gives_its_lanes_back_without_a_crash(store: Store, open_another: OpenAnother):
     leaving = await open_another()
     await claimed(leaving)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,16 +36,6 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
 
     Raises `HomeError`; the old content stands then.
     """
-    _replace(path, content, durable=durable)
-
-
-def replace_private(path: Path, content: bytes, expected: bytes | None) -> bool:
-    """The same, but only while the file still holds `expected` (None: there is none): looked at once more directly
-    before the swap, so that what a person saved meanwhile is not lost. False where it holds something else."""
-    return _replace(path, content, unless=lambda: read_small(path) != expected)
-
-
-def _replace(path: Path, content: bytes, *, durable: bool = True, unless: Callable[[], bool] = lambda: False) -> bool:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
@@ -55,15 +45,11 @@ def _replace(path: Path, content: bytes, *, durable: bool = True, unless: Callab
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        if unless():
-            temporary.unlink()
-            return False
         temporary.replace(target)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
         raise HomeError(f"{path} cannot be written ({reason(error)}): {way_out(error, path)}") from error
-    return True
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, replace_private
+from hermes_agent.host.exchange import aside_of, replace_known
+from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.held import held
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined
@@ -128,24 +129,38 @@ class Notes:
         """Record what a person changed by hand."""
         async with self._held():
             for item in items:
-                await self._settled(item, await asyncio.to_thread(read_small, self.path(item)))
+                await self._settled(item, await self._found(item))
 
     async def _write(self, item: str, draft: Draft, by: By, action: str, undoes: int | None = None) -> Saved:
         async with self._held():
             edited = False
             for _ in range(AGAIN):
-                before = await asyncio.to_thread(read_small, self.path(item))
+                before = await self._found(item)
                 edited = await self._settled(item, before) or edited
                 after = draft(before)
                 if after == before:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
                 change = self._change(item, by, action, before, after, undoes)
                 number = await self._keep(change, VersionState.INTENDED)
-                if await asyncio.to_thread(self._swap, item, after, before):
+                if await asyncio.to_thread(self._replaced, item, after, before):
                     await self._settle(number, VersionState.DONE)
                     return Saved(version=number, entries=tuple(entries_of(decoded(after))), edited=edited)
                 await self._settle(number, VersionState.DROPPED)
         raise HermesError(f"{item} is being saved again and again by another program: nothing was written.")
+
+    async def _found(self, item: str) -> bytes | None:
+        """The file as it is. What a person saved in the very moment in which a program died is put back first."""
+        path = self.path(item)
+        taken = await asyncio.to_thread(read_small, aside_of(path))
+        if taken is not None:
+            last = await self.store.versions.latest(Kind.MEMORY, item)
+            change = last.change if last and last.state is VersionState.INTENDED else None
+            if last and change and taken not in (change.before, change.after):
+                if await asyncio.to_thread(replace_known, path, taken, change.after):
+                    await self._settle(last.id, VersionState.DROPPED)
+            else:
+                await asyncio.to_thread(aside_of(path).unlink, missing_ok=True)
+        return await asyncio.to_thread(read_small, path)
 
     async def _settled(self, item: str, content: bytes | None) -> bool:
         """Bring the ledger in step with the file, and say whether a person had edited it."""
@@ -164,15 +179,10 @@ class Notes:
         await self._keep(edit, VersionState.DONE)
         return True
 
-    def _swap(self, item: str, content: bytes | None, before: bytes | None) -> bool:
+    def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
         path = self.path(item)
-        if content is None:
-            if read_small(path) != before:
-                return False
-            path.unlink(missing_ok=True)
-            return True
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-        return replace_private(path, content, before)
+        return replace_known(path, content, before)
 
     async def _keep(self, change: Change, state: VersionState) -> int:
         return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))

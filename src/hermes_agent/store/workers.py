@@ -125,7 +125,7 @@ class Workers:
                 await self._presence.arrive(self.id, self._key)
                 try:
                     await self._enter()
-                except StoreError:
+                except BaseException:  # cancelled as well: nothing of it may stay
                     await self._presence.leave()
                     raise
                 self._present = True
@@ -237,9 +237,11 @@ class Workers:
                 tx.rings.add("")
             await tx.run(LEAVE, self.id)
 
-        with suppress(StoreError):  # Where that cannot be written, the others notice the end by the presence.
-            await self._engine.write(change, durable=False)
-        await self._presence.leave()
+        try:
+            with suppress(StoreError):  # Where that cannot be written, the others notice the end by the presence.
+                await self._engine.write(change, durable=False)
+        finally:
+            await self._presence.leave()
 
     @property
     def _look_seconds(self) -> float:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes_agent.store.postgres.driver import Link, link, unlink
-from hermes_agent.store.postgres.text import inlined, literal
+from hermes_agent.store.postgres.text import executing, literal
 from hermes_agent.testing.postgres import PostgresCluster
 
 VALUES = ["plain", "it's", "back\\slash", "'; DROP TABLE entry; --", "\\'", "名前 🎉", "", 7, -1.5, b"\x00\xff'", None]
@@ -29,9 +29,10 @@ async def test_a_literal_is_read_back_as_it_was(connection: Link, value: str | f
     assert (float(rows[0][0]) if isinstance(value, float) else rows[0][0]) == value
 
 
-def test_each_parameter_stands_where_its_number_is():
-    assert inlined("SELECT $2, $1, $2", ("a", 1)) == "SELECT 1, E'a', 1"
+async def test_a_prepared_statement_is_called_with_its_values(connection: Link):
+    await connection.execute("CREATE TABLE kept (a text, b integer)")
+    await connection.execute("PREPARE keep AS INSERT INTO kept VALUES ($1, $2)")
 
+    await connection.execute(executing("keep", ("it's $2", 7)))
 
-def test_a_dollar_in_a_value_is_no_parameter():
-    assert inlined("SELECT $1, $2", ("$2", "x")) == "SELECT E'$2', E'x'"
+    assert [tuple(row) for row in await connection.fetch("SELECT a, b FROM kept")] == [("it's $2", 7)]

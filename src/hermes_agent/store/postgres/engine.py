@@ -10,8 +10,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import DatabaseUnreachable
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
-from hermes_agent.store.postgres.pool import Pool
-from hermes_agent.store.postgres.text import inlined, literal
+from hermes_agent.store.postgres.pool import Pool, Pooled
+from hermes_agent.store.postgres.text import executing
 from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
 
 T = TypeVar("T")
@@ -22,8 +22,8 @@ BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 MARK = (
     "UPDATE commit_mark SET token = $2, at = now() WHERE client = $1 AND pg_current_xact_id_if_assigned() IS NOT NULL"
 )
-# The same for a change that begins by holding a row, which is a write already: all in one message.
-BEGIN_MARKED = BEGIN + "; UPDATE commit_mark SET token = {token}, at = now() WHERE client = {client}; {lock}"
+# The same for a change that begins by holding a row, which is a write already: all in one message, planned before.
+MARK_HOLDING = "UPDATE commit_mark SET token = $2, at = now() WHERE client = $1"
 # Waits for the lost connection's transaction to end, one way or the other.
 MARKED = "SELECT token FROM commit_mark WHERE client = $1 FOR UPDATE"
 NOTIFY = "SELECT pg_notify($1, $2)"
@@ -34,9 +34,10 @@ class PostgresTransaction:
 
     dialect = Dialect.POSTGRES
 
-    def __init__(self, connection: Link, client: str, token: str) -> None:
-        self._connection = connection
-        self._client = client
+    def __init__(self, pooled: Pooled, token: str) -> None:
+        self._pooled = pooled
+        self._connection = pooled.link
+        self._client = pooled.client
         self.token = token
         self.begun = False
         self.marked = False
@@ -54,9 +55,10 @@ class PostgresTransaction:
     async def holds(self, sql: str, *params: Value) -> bool:
         if self.begun:
             return bool(await self._run(sql, *params))
+        mark, lock = await self._pooled.prepared(MARK_HOLDING), await self._pooled.prepared(sql)
         self.begun = self.marked = True
-        told = {"token": literal(self.token), "client": literal(self._client), "lock": inlined(sql, params)}
-        return bool(await self._run(BEGIN_MARKED.format(**told)))
+        marked = executing(mark, (self._client, self.token))
+        return bool(await self._run(f"{BEGIN}; {marked}; {executing(lock, params)}"))
 
     async def run(self, sql: str, *params: Value) -> int:
         await self._begin()
@@ -174,13 +176,13 @@ class PostgresEngine:
 
     async def _query(self, query: Change[T]) -> T:
         async with self._pool.connection() as pooled:
-            transaction = PostgresTransaction(pooled.link, pooled.client, "")
+            transaction = PostgresTransaction(pooled, "")
             transaction.begun = True  # each question of a query may stand alone
             return await query(transaction)
 
     async def _attempt(self, change: Change[T]) -> T:
         async with self._pool.connection() as pooled:
-            transaction = PostgresTransaction(pooled.link, pooled.client, self._ids.short())
+            transaction = PostgresTransaction(pooled, self._ids.short())
             try:
                 result = await change(transaction)
                 for target in sorted(transaction.rings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import field
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -26,6 +27,16 @@ class Pooled:
     client: str
     used: float
     usable: bool = False
+    plans: dict[str, str] = field(default_factory=dict)
+
+    async def prepared(self, sql: str) -> str:
+        """The name under which the server keeps the plan of this statement; made once, outside a transaction."""
+        name = self.plans.get(sql)
+        if name is None:
+            name = f"plan{len(self.plans)}"
+            await self.link.execute(f"PREPARE {name} AS {sql}")
+            self.plans[sql] = name
+        return name
 
     async def roll_back(self) -> None:
         """Undo the open transaction, so that the connection can serve again."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hermes_agent.store.transaction import Value
 
-_PARAMETER = re.compile(r"\$(\d+)")
 
-
-def inlined(sql: str, params: Sequence[Value]) -> str:
-    """The statement with its parameters written into it."""
-    return _PARAMETER.sub(lambda found: literal(params[int(found[1]) - 1]), sql)
+def executing(plan: str, params: Sequence[Value]) -> str:
+    """The call of a prepared statement with its parameters written into it."""
+    return f"EXECUTE {plan}({', '.join(map(literal, params))})"
 
 
 def literal(value: Value) -> str:

@@ -70,6 +70,10 @@ def listen(folder: Path, worker: str) -> socket.socket:
         raise PermissionError(f"{folder} belongs to another user")
     path = folder / f"{worker}{SUFFIX}"
     bell = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    bell.bind(os.fspath(path))
-    bell.setblocking(False)
+    try:
+        bell.bind(os.fspath(path))
+        bell.setblocking(False)
+    except BaseException:
+        bell.close()
+        raise
     return bell
