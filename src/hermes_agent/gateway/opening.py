@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from hermes_agent.app.service.returning import report_back
+from hermes_agent.app.returning import report_back
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings

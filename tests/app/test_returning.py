@@ -1,6 +1,6 @@
 """Who asked for a restart is told once that it is done."""
 
-from hermes_agent.app.service.returning import note_asker, report_back
+from hermes_agent.app.returning import note_asker, report_back
 from tests.app.place import place
 
 
