@@ -10,7 +10,7 @@ from hermes_agent.core.messages import Role, ToolResult
 from hermes_agent.learning import account, dispatch, hands, passes, reviewing  # noqa: F401 - what is tested here
 from hermes_agent.learning.prompt import OPENING, WITHHELD
 from hermes_agent.providers.demo.script import Call, Heard, Say
-from hermes_agent.store.learning.jobs import JobState
+from hermes_agent.store.learning.jobs import JobKind, JobState
 from hermes_agent.store.learning.proposals import ProposalState, Why
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.faults import Status
@@ -199,7 +199,7 @@ async def test_a_live_change_has_its_author_evidence_and_cost(tmp_path):
 
     change = version.change
     assert (change.author, change.session, change.last) == (Author.BACKGROUND, here.record.id, job.last)
-    assert json.loads(change.evidence) == {"review": job.id, "through": "clean", "messages": [2]}
+    assert json.loads(change.evidence) == {"review": job.id, "through": "clean", "sort": "do", "messages": [2]}
     assert change.cost is None  # The price of this model is unknown.
 
 
@@ -236,7 +236,7 @@ async def test_fifty_conversations_of_the_owner_alone_quarantine_nothing(tmp_pat
             await here.type("/new")
             await here.say(f"Task {number}: look around slowly")
             await reviewed(here)
-        jobs = await here.runtime.store.learning.list(limit=100)
+        jobs = await here.runtime.store.learning.list(JobKind.REVIEW, limit=100)
         waiting = await here.runtime.store.proposals.waiting()
 
     assert len(jobs) == 50

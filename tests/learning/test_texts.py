@@ -1,5 +1,7 @@
 """What a text names, where the words of a conversation come from, what a review is shown, and what it may name."""
 
+from datetime import date
+
 import pytest
 
 from hermes_agent.core.events import ContextAdded, Durable, Entry, MessageTaken, Notice, Replied, ToolEnded
@@ -270,11 +272,13 @@ def test_the_question_lists_the_messages_and_leaves_out_the_middle_of_many():
         "#6 a note of the runtime",
     ]
     assert len(listed(log * 100)) == LONGEST_INDEX + 1
-    text = question([What.SKILLS], ["skill_view"], log, note="NOTE", before=["create of a/SKILL.md"]).text
+    more = {"until": date(2027, 2, 20), "note": "NOTE", "before": ["create of a/SKILL.md"]}
+    text = question([What.SKILLS], ["skill_view"], log, **more).text
     assert "Skills (how" in text
     assert "Memory (what" not in text
     assert INTERRUPTED.format(items="create of a/SKILL.md") in text
     assert "NOTE" in text
+    assert "at most 2027-02-20" in text
 
 
 # What it may name

@@ -77,6 +77,11 @@ class Skills:
         self._occasions: OrderedDict[str, Occasion] = OrderedDict()
         self._open_store = open_store
 
+    @property
+    def place(self) -> Place | None:
+        """Where the commands inside skills run; None where they do not."""
+        return self._place
+
     @cached_property
     def tools(self) -> SkillTools:
         """The tools of the toolset."""

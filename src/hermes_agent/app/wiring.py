@@ -326,6 +326,7 @@ class Builder:
             book=self.book,
             works=self.options.reviews,
             taped=self.options.tape is not None,
+            tools=lambda: self.toolkit.toolbox(CLI).names,
         )
 
     @cached_property

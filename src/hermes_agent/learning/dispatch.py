@@ -101,15 +101,14 @@ class Dispatch:
     async def _write(self, draft: Draft) -> Answer:
         base = await self.hands.content(draft)
         draft = replace(draft, known=(base or b"").decode("utf-8", "replace"))
-        checked = Checked()
-        for gate in self.gates:
-            match await gate.judge(draft, self.sources):
-                case Passed(checked=found):
-                    checked = found if found.found else checked
-                case Returned(reason=reason):
-                    return self._send_back(draft, reason)
-                case Waits() as waits:
-                    return await self._put_aside(draft, waits, checked, base)
+        verdicts = [await gate.judge(draft, self.sources) for gate in self.gates]
+        if reasons := [each.reason for each in verdicts if isinstance(each, Returned)]:
+            return self._send_back(draft, " ".join(reasons))
+        checked = next(
+            (each.checked for each in verdicts if isinstance(each, Passed) and each.checked.found), Checked()
+        )
+        if waits := next((each for each in verdicts if isinstance(each, Waits)), None):
+            return await self._put_aside(draft, waits, checked, base)
         why = self._waits(draft)
         if why is not None:
             return await self._put_aside(draft, why, checked, base)
@@ -156,7 +155,9 @@ class Dispatch:
 
     def _evidence(self, draft: Draft, checked: Checked) -> str:
         messages = checked.numbers(draft.cited)
-        return Evidence(review=self.claim.job.id, through=self.through, messages=messages).text
+        return Evidence(
+            review=self.claim.job.id, through=self.through, sort=draft.teaches.value, messages=messages
+        ).text
 
     def _context(self, key: str) -> Beside:
         speaker = "" if is_shared(self.record.conversation) else self.record.principal

@@ -8,15 +8,19 @@ from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import ToolCall
+from hermes_agent.learning.constraints import without_marks
 from hermes_agent.learning.evidence import Checked, check, cited_in
 from hermes_agent.learning.sources import Sources, texts_of
 from hermes_agent.memory.whose import Target
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
+from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Kind
 
 BECAUSE = "because"
+SORT = "kind"
+"""Arguments that a review gives besides those of the tool: they are taken off before the tool sees the call."""
 SKILL_WRITES = frozenset({"create", "edit", "patch", "delete", "write_file", "remove_file"})
 WORDS = ("content", "new_string", "description")
 """The arguments whose words become part of what is learned."""
@@ -24,8 +28,9 @@ WORDS = ("content", "new_string", "description")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A call that writes. `call` is without `because`; `item` is the skill's name or the notes' file; `new` are the
-    words that it adds, `known` those that the item had before; `key` is the call's own."""
+    """A call that writes. `call` is without `because` and `kind`; `item` is the skill's name or the notes' file; `new`
+    are the words that it adds, `known` those that the item had before; `key` is the call's own; `sort` is what the call
+    says that it teaches (see `Sort`), empty where it does not."""
 
     call: ToolCall
     kind: Kind
@@ -35,6 +40,16 @@ class Draft:
     cited: tuple[int, ...]
     key: str
     known: str = ""
+    sort: str = ""
+
+    @property
+    def teaches(self) -> Sort:
+        """What it teaches, also where the call does not say."""
+        if self.sort in set(Sort):
+            return Sort(self.sort)
+        if self.kind is Kind.SKILL:
+            return Sort.DO
+        return Sort.PREFER if self.item.endswith(Target.USER.file) else Sort.FACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +78,8 @@ Verdict = Passed | Returned | Waits
 
 
 class Gate(Protocol):
-    """Judges a draft. The first gate that does not let it pass decides."""
+    """Judges a draft. All are asked: what one returns goes back with the reasons of all; else the first that lets it
+    wait decides."""
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict: ...
 
@@ -76,7 +92,7 @@ class EvidenceGate:
 
     async def judge(self, draft: Draft, sources: Sources) -> Verdict:
         """Pass with what was found, or return what was not."""
-        checked = check(draft.new, draft.known, draft.cited, sources, self.tools)
+        checked = check(without_marks(draft.new), draft.known, draft.cited, sources, self.tools)
         if not checked.missing:
             return Passed(checked=checked)
         named = ", ".join(f"{each.sort} `{each.text}`" for each in checked.missing[:8])
@@ -104,7 +120,7 @@ class OriginGate:
 
 def draft_of(call: ToolCall, words: str, key: str) -> Draft | None:
     """The draft that a call is; None where it only reads. `words` stand beside the call in the reply."""
-    arguments = {name: value for name, value in call.arguments.items() if name != BECAUSE}
+    arguments = {name: value for name, value in call.arguments.items() if name not in (BECAUSE, SORT)}
     bare = ToolCall(id=call.id, name=call.name, arguments=arguments, broken=call.broken)
     action = str(arguments.get("action", ""))
     if call.name == "memory":
@@ -116,7 +132,14 @@ def draft_of(call: ToolCall, words: str, key: str) -> Draft | None:
         return None
     new = "\n\n".join(text for key_, text in texts_of(arguments) if key_ in WORDS)
     return Draft(
-        call=bare, kind=kind, action=action, item=item, new=new, cited=cited_in(call.arguments, words), key=key
+        call=bare,
+        kind=kind,
+        action=action,
+        item=item,
+        new=new,
+        cited=cited_in(call.arguments, words),
+        key=key,
+        sort=str(call.arguments.get(SORT, "")),
     )
 
 

@@ -19,10 +19,12 @@ OWN = re.compile(r"^(?:\./)?(?:references|templates|scripts|assets)/|^(?:SKILL|M
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept beside a version: the review and its pass, and the numbers of the events of its conversation."""
+    """What is kept beside a version: the review and its pass, what it said that it teaches (`do`, `prefer`, `avoid`,
+    `fact`), and the numbers of the events of its conversation."""
 
     review: str = ""
     through: str = ""
+    sort: str = ""
     messages: tuple[int, ...] = ()
 
     @property

@@ -18,6 +18,7 @@ from hermes_agent.learning.undoing import Undoing
 from hermes_agent.skills.versions import diff_of
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job, JobKind
+from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Proposal, ProposalState
 from hermes_agent.store.versions import Author, Kind, Version, VersionState
 
@@ -107,7 +108,12 @@ class Learned:
         jobs = await self.store.learning.list(since=since, limit=10_000)
         kinds = {kind: [job for job in jobs if job.kind is kind] for kind in JobKind}
         lines = [f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if mine]
-        lines += [f"  {_job(job)}" for job in jobs[:10]]
+        lines += [
+            f"  {_job(job)}" for job in [job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10]
+        ]
+        if every := await self.store.lessons.live():
+            bounded = sum(each.sort is not Sort.PREFER for each in every)
+            lines.append(f"in force: {bounded} lessons with an end, {len(every) - bounded} rules of what not to do")
         lines += [f"in line: {sum(job.ended is None for job in jobs)}"] if jobs else []
         return lines or ["No conversation was reviewed yet."]
 
@@ -160,6 +166,7 @@ def _changed(version: Version) -> str:
     if evidence.review:
         cited = ", ".join(f"#{number}" for number in evidence.messages) or "none in particular"
         lines.append(f"Review {evidence.review} ({evidence.through} pass); messages: {cited}.")
+    lines += [f"Kind: {evidence.sort}."] if evidence.sort else []
     lines += [f"From outside: {change.taint}."] if change.taint else []
     lines += [f"Cost: US dollars {change.cost:.4f}."] if change.cost is not None else []
     lines += [f"Note: {change.note}."] if change.note else []

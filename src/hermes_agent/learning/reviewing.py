@@ -28,6 +28,7 @@ from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.learning.sources import Sources, has_outside, pieces_of
 from hermes_agent.learning.stubs import stubbed
 from hermes_agent.learning.triggers import What
+from hermes_agent.learning.typed import TypedGate
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -78,7 +79,8 @@ class Reviewer:
             for through, messages, note in passes(seen, raw=self.settings.raw_pass):
                 dispatch = self._dispatch(claim, seen, through, tally, spending)
                 subjects = map(What, sorted(claim.job.subjects))
-                asked = question(subjects, dispatch.allowed, seen.entries, note=note, before=before)
+                until = self._typed.last
+                asked = question(subjects, dispatch.allowed, seen.entries, note=note, before=before, until=until)
                 one = Pass(
                     model=seen.model,
                     prefix=seen.prefix,
@@ -134,13 +136,20 @@ class Reviewer:
             through=through,
             offered=offered,
             sources=seen.sources,
-            gates=self.gates(offered),
+            gates=(*self.gates(offered), self._typed),
             hands=self.hands_of(seen.record),
             proposing=self.proposing,
             store=self.store,
             tally=tally,
             spent=spending.take,
             asks=self.settings.mode == "propose",
+        )
+
+    @property
+    def _typed(self) -> TypedGate:
+        learning = self.settings
+        return TypedGate(
+            store=self.store, clock=self.clock, days=learning.constraint_days, most=learning.max_constraints
         )
 
     async def _before(self, claim: Claim) -> list[str]:

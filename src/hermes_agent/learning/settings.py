@@ -37,6 +37,21 @@ class LearningSettings:
         default=None, metadata=about("US dollars of one review; empty means no limit.", least=0)
     )
     max_seconds: float = field(default=600.0, metadata=about("Seconds of one review.", least=1))
+    constraint_days: int = field(
+        default=90,
+        metadata=about("Days that a lesson of what does not work may hold at most.", least=1, most=3650),
+    )
+    max_constraints: int = field(
+        default=20,
+        metadata=about(
+            "Lessons of what does not work, and rules of yours of what not to do, that hold at once at most, each.",
+            least=1,
+            most=1000,
+        ),
+    )
+    probe_hours: float = field(
+        default=24.0, metadata=about("Hours after which what does not work is checked again.", least=0, most=8760)
+    )
     waits_days: int = field(
         default=30, metadata=about("Days after which what waits, or is in quarantine, expires.", least=1, most=3650)
     )

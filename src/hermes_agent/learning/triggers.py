@@ -78,6 +78,10 @@ class Triggers:
                 await store.pace.reset(tx, session.id, what)
             if due:
                 await store.learning.queue(tx, replace(job, what="+".join(due)))
+            if await store.lessons.any(tx, job.created):
+                # Before the review: what is in force bounds what it may add.
+                probe = replace(job, id=f"{job.id}p", kind=JobKind.PROBE, created=job.created - 0.001)
+                await store.learning.queue(tx, probe)
             if due or await store.learning.ready(tx):
                 self.rung()
 

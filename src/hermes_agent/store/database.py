@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hermes_agent.store.chats.facts import Facts
     from hermes_agent.store.chats.pairing import Pairing
     from hermes_agent.store.learning.jobs import Learning
+    from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
     from hermes_agent.store.outbox import Outbox
     from hermes_agent.store.search import Search
@@ -48,6 +49,7 @@ OUTBOX = "hermes_agent.store.outbox:Outbox"
 PAIRING = "hermes_agent.store.chats.pairing:Pairing"
 FACTS = "hermes_agent.store.chats.facts:Facts"
 LEARNING = "hermes_agent.store.learning.jobs:Learning"
+LESSONS = "hermes_agent.store.learning.lessons:Lessons"
 PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 
 
@@ -91,6 +93,12 @@ class Store:
     def learning(self) -> Learning:
         """The jobs of learning."""
         made: Learning = late(LEARNING)(self._engine, self._clock, self.workers, self.pace)
+        return made
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """The constraints in what was learned."""
+        made: Lessons = late(LESSONS)(self._engine)
         return made
 
     @cached_property

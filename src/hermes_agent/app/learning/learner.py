@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
     from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.floor import Afterwards
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
+    from hermes_agent.learning.probing import Probing
     from hermes_agent.learning.proposing import Proposing
     from hermes_agent.learning.undoing import Undoing
     from hermes_agent.providers.broker import Ledger
+    from hermes_agent.sandbox.place import Place
     from hermes_agent.store.learning.jobs import Job
 
 # Nothing of this is needed before a run has ended.
@@ -49,6 +51,8 @@ REVIEWER = "hermes_agent.learning.reviewing:Reviewer"
 RETRACTING = "hermes_agent.learning.retracting:Retracting"
 PROPOSING = "hermes_agent.learning.proposing:Proposing"
 LEARNED = "hermes_agent.learning.learned:Learned"
+PROBING = "hermes_agent.learning.probing:Probing"
+PROBES = "hermes_agent.app.learning.probes:Probes"
 UNDOING = "hermes_agent.learning.undoing:Undoing"
 HANDS = "hermes_agent.app.learning.hands:HomeHands"
 LEDGER = "hermes_agent.app.ledger:StoredLedger"
@@ -58,7 +62,7 @@ PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
 @dataclass(kw_only=True)
 class Learner:
     """The learning of one home. `works` says whether this process does what is in line, or leaves it to the next;
-    where it is `taped`, nothing is learned."""
+    where it is `taped`, nothing is learned; `tools` names the tools that there are."""
 
     store: Store
     clock: Clock
@@ -69,6 +73,7 @@ class Learner:
     standing: Callable[[str], Standing]
     auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
     book: Book
+    tools: Callable[[], Collection[str]] = tuple
     works: bool = False
     taped: bool = False
     hermes: Hermes | None = None
@@ -128,7 +133,21 @@ class Learner:
         )
         retracting = late(RETRACTING)(store=self.store, undoing=self.undoing, proposing=self.proposing)
         kinds = late(KINDS)
-        made: Jobs = late(JOBS)(self.store, {kinds.REVIEW: reviewer, kinds.RETRACT: retracting}, self._tell)
+        does = {kinds.REVIEW: reviewer, kinds.RETRACT: retracting}
+        if self.skills.place is not None:
+            does[kinds.PROBE] = self._probing(self.skills.place)
+        made: Jobs = late(JOBS)(self.store, does, self._tell)
+        return made
+
+    def _probing(self, place: Place) -> Probing:
+        made: Probing = late(PROBING)(
+            store=self.store,
+            clock=self.clock,
+            settings=self.settings.learning,
+            hands_of=self.hands,
+            proposing=self.proposing,
+            passes=late(PROBES)(place=place, tools=self.tools, ids=self.ids),
+        )
         return made
 
     @cached_property

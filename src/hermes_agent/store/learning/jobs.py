@@ -55,11 +55,13 @@ MOST_ATTEMPTS = 3
 
 
 class JobKind(StrEnum):
-    """`review` of a conversation, a pass of the `curator`, `retract` of what a deleted conversation alone supported."""
+    """`review` of a conversation, a pass of the `curator`, `retract` of what a deleted conversation alone supported,
+    `probe` of the constraints that are due."""
 
     REVIEW = "review"
     CURATOR = "curator"
     RETRACT = "retract"
+    PROBE = "probe"
 
 
 class JobState(StrEnum):

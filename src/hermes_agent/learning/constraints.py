@@ -1,0 +1,143 @@
+"""Constraints in the words of a skill or a note: which lines are some, and the mark that says where one holds, what
+would end it, and when it ends anyhow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.learning.naming import FENCE
+from hermes_agent.memory.entries import entries_of
+from hermes_agent.store.learning.lessons import Sort
+from hermes_agent.store.versions import Kind
+
+MARK = re.compile(r"\s*\[in: (?P<scope>.+?); check: (?P<check>.+); until: (?P<until>[^\];]+)\]\.?$")
+BEGUN = re.compile(r"\[in: |; check: |; until: ")
+LONGEST = 400
+"""Characters of a constraint with its mark."""
+
+# What did not go, whoever says so.
+FAILS = re.compile(
+    r"\b(?:(?:does|did|would|is|are|was|could)(?:n't| not)|will not|won't|can't|cannot|can not)\s+(?:\w+\s+){0,2}?"
+    r"(?:work\w*|run|start|exist|installed|available|supported|usable|reachable|be used|possible|found|respond|"
+    r"function\w*)\b"
+    r"|\b(?:do not|don't|never) (?:work|respond|function)\w*\b"
+    r"|\b(?:command|module|tool|program|binary|package) not found\b"
+    r"|\b(?:is|are|was|seems?|remains?)\s+(?:\w+\s+)?(?:broken|unavailable|missing|unusable|unsupported|unreachable|"
+    r"unreliable|impossible|down|disabled|useless)\b"
+    r"|\bnot (?:installed|available|supported|usable|reachable)\b"
+    r"|\b(?:always|keeps?|kept) fail\w*\b|\b(?:fails|failed) (?:here|always|every time|on this)\b"
+    r"|\b(?:unable to|cannot|can't) (?:use|run|call|install|access|reach|open)\b"
+    r"|\bthere is no (?:tool|command|program|network|internet|access)\b",
+    re.IGNORECASE,
+)
+# What is only supposed: `If the folder is missing, make it`.
+SUPPOSED = re.compile(r"\b(?:if|when|whenever|where|unless|until|while|in case)\b(?:(?![.;!?]\s).)*$", re.IGNORECASE)
+# What is ruled out.
+FORBIDS = re.compile(
+    r"\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|stop|no longer|refrain from)\s+(?:\w+ly\s+)?"
+    r"(?:us(?:e|ing)|call(?:ing)?|run(?:ning)?|rely(?:ing)?|try(?:ing)?|attempt(?:ing)?|invok(?:e|ing)|trust(?:ing)?)\b"
+    r"|^\W*(?:avoid|never|do not|don't)\b(?! (?:forget|hesitate|worry|skip|miss))"
+    r"|\bavoid (?:using|calling|running|the)\b",
+    re.IGNORECASE,
+)
+# What is so on one machine today.
+HERE = re.compile(
+    r"\b(?:is|are) (?:already |now )?installed\b|\b(?:version|v)\s?\d+\.\d+|\blistens? on\b|\bport \d{2,5}\b"
+    r"|\benvironment variable\b|\bon (?:the |its )?PATH\b"
+    r"|\b(?:this|the) (?:machine|host|computer|server|container) (?:has|runs)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Where a constraint holds, the check that succeeds once it holds no more (a shell command, or `tool NAME`), and
+    its last day."""
+
+    scope: str
+    check: str
+    until: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of a skill, or an entry of the notes: whole, and without its mark. `mark` is None where there is none;
+    `broken` says what is wrong with one that was meant."""
+
+    whole: str
+    words: str
+    mark: Mark | None = None
+    broken: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it says that something does not work."""
+        words = _plain(self.words)
+        return any(SUPPOSED.search(words[: found.start()]) is None for found in FAILS.finditer(words))
+
+    @property
+    def forbids(self) -> bool:
+        """Whether it rules something out."""
+        return FORBIDS.search(_plain(self.words)) is not None
+
+    @property
+    def here(self) -> bool:
+        """Whether it says what is so on this machine."""
+        return HERE.search(self.words) is not None
+
+
+def lines_of(kind: Kind, text: str) -> list[Line]:
+    """The lines of a skill's file outside of its code, or the entries of the notes."""
+    found = entries_of(text) if kind is Kind.MEMORY else FENCE.sub("", text).splitlines()
+    return [_line(each.strip()) for each in found if each.strip()]
+
+
+def added(kind: Kind, before: str, after: str) -> list[Line]:
+    """The lines that a text has and another had not."""
+    known = {line.whole for line in lines_of(kind, before)}
+    return [line for line in lines_of(kind, after) if line.whole not in known]
+
+
+def sort_of(line: Line) -> Sort | None:
+    """What a line that is in force is, None where it constrains nothing."""
+    if line.mark is not None:
+        return Sort.AVOID if line.fails or line.forbids or not line.here else Sort.FACT
+    return Sort.PREFER if line.forbids else None
+
+
+def without_marks(text: str) -> str:
+    """The text without the marks of its constraints."""
+    return "\n".join(MARK.sub("", line) for line in text.splitlines())
+
+
+def ends_at(day: date) -> float:
+    """The moment after the last day, in the time zone that is ahead of all."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() + 86_400
+
+
+def cut_out(text: str, whole: str) -> Sequence[str]:
+    """The lines of a text that are this constraint, as they stand there."""
+    return tuple(dict.fromkeys(line for line in text.splitlines() if line.strip() == whole))
+
+
+def _plain(words: str) -> str:
+    """With the apostrophe that keyboards have."""
+    return words.replace("\u2019", "'")
+
+
+def _line(whole: str) -> Line:
+    found = MARK.search(whole)
+    if found is None:
+        broken = "its mark is not `[in: WHERE; check: COMMAND; until: YYYY-MM-DD]`" if BEGUN.search(whole) else ""
+        return Line(whole=whole, words=whole, broken=broken)
+    words = whole[: found.start()]
+    try:
+        until = date.fromisoformat(found["until"].strip())
+    except ValueError:
+        return Line(whole=whole, words=words, broken="`until` is no day (YYYY-MM-DD)")
+    return Line(
+        whole=whole, words=words, mark=Mark(scope=found["scope"].strip(), check=found["check"].strip(), until=until)
+    )

@@ -1,0 +1,112 @@
+"""The gate of constraints: what a tool, a way or a machine cannot do is learned with a place, a check and an end."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.learning.constraints import BEGUN, LONGEST, Line, Mark, added, lines_of
+from hermes_agent.learning.drafts import Draft, Passed, Returned, Verdict
+from hermes_agent.learning.sources import Side, Sources, texts_of
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.lessons import Sort
+from hermes_agent.store.versions import Kind
+from hermes_agent.tools.danger.judging import judge
+from hermes_agent.tools.danger.verdict import Where
+
+TOOL = re.compile(r"tool ([\w.-]{1,64})")
+FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+LONGEST_SCOPE = 80
+WANTED = (
+    "end the line with `[in: WHERE IT HOLDS; check: COMMAND; until: YYYY-MM-DD]`, where COMMAND exits 0 as soon as it "
+    "is no longer so, or say what to do instead"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedGate:
+    """Every new line that says what does not work, rules something out, or tells what is so on this machine has a mark
+    whose check can run unattended, for at most `days`. What a person asked for needs none, but there are at most `most`
+    such lines in all."""
+
+    store: Store
+    clock: Clock
+    days: int
+    most: int
+
+    @property
+    def last(self) -> date:
+        """The last day that a mark may name."""
+        return self._today() + timedelta(days=self.days)
+
+    async def judge(self, draft: Draft, sources: Sources) -> Verdict:
+        """Pass, or return with what is missing."""
+        front, lines = _new_lines(draft)
+        reasons = [f"`{_short(line)}` stands in the frontmatter: constraints belong into the body" for line in front]
+        found = [(line, self._reason(line, draft, sources)) for line in lines]
+        reasons += [f"`{_short(line)}`: {reason}" for line, reason in found if reason]
+        if draft.sort and draft.sort not in set(Sort):
+            reasons.append(f"`kind` is one of {', '.join(Sort)}")
+        if draft.teaches is Sort.AVOID and draft.new and not any(line.mark for line in lines):
+            reasons.append(f"something to avoid has its bounds: {WANTED}")
+        if not reasons and (asked := sum(line.forbids and line.mark is None for line in lines)):
+            in_force = len(await self.store.lessons.live(Sort.PREFER))
+            if in_force + asked > self.most:
+                reasons.append(f"{in_force} such rules are in force, and {self.most} are allowed: join or replace some")
+        return Returned(reason=f"{'; '.join(reasons[:4])}.") if reasons else Passed()
+
+    def _reason(self, line: Line, draft: Draft, sources: Sources) -> str:
+        if line.broken:
+            return line.broken
+        if line.mark is not None:
+            return self._of_mark(line, line.mark)
+        if line.fails:
+            return f"that something does not work is true today at most: {WANTED}"
+        if line.forbids:
+            return "" if _is_asked_for(draft, sources) else f"no person asked for this: {WANTED}"
+        fact = draft.kind is Kind.MEMORY and draft.teaches is Sort.FACT
+        return f"what is so on a machine changes: {WANTED}" if fact and line.here else ""
+
+    def _of_mark(self, line: Line, mark: Mark) -> str:
+        if not self._today() <= mark.until <= self.last:
+            return f"`until` is a day from {self._today()} to {self.last}"
+        if len(line.whole) > LONGEST or len(mark.scope) > LONGEST_SCOPE:
+            return f"at most {LONGEST} characters, {LONGEST_SCOPE} of them to say where"
+        if not line.words.strip(" -*"):
+            return "it says nothing"
+        if TOOL.fullmatch(mark.check):
+            return ""
+        verdict = judge(mark.check, Where(folder="/", writable=()))
+        against = [verdict.blocked] if verdict.blocked else verdict.asks
+        return f"its check cannot run unattended ({against[0]}); a check only looks" if against else ""
+
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self.clock.now(), UTC).date()
+
+
+def _new_lines(draft: Draft) -> tuple[list[Line], list[Line]]:
+    """The constraints in the frontmatter, and the lines below it that the item had not before."""
+    front: list[Line] = []
+    lines: list[Line] = []
+    for key, text in texts_of(draft.call.arguments):
+        if key == "description":
+            front += lines_of(draft.kind, text)
+        elif key in ("content", "new_string"):
+            head = FRONT.match(text)
+            front += lines_of(Kind.SKILL, head[0]) if head else []
+            lines += added(draft.kind, draft.known, text[head.end() :] if head else text)
+    known = {line.whole for line in lines_of(draft.kind, draft.known)}
+    named = [line for line in front if line.fails or line.forbids or BEGUN.search(line.whole)]
+    return [line for line in named if line.whole not in known], lines
+
+
+def _is_asked_for(draft: Draft, sources: Sources) -> bool:
+    """Whether a person speaks in what is cited (in the whole conversation, where nothing is)."""
+    said = {piece.number for piece in sources.pieces if piece.side is Side.CLEAN and piece.source == "user"}
+    return bool(said & set(draft.cited) if draft.cited else said) and draft.sort in ("", Sort.PREFER, Sort.DO)
+
+
+def _short(line: Line) -> str:
+    return line.whole if len(line.whole) <= 60 else f"{line.whole[:59]}…"

@@ -1,0 +1,175 @@
+"""The constraints in what was learned: which are in force, when each is looked at again, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.store.bodies import storable
+from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.versions import Kind
+
+FIELDS = "id, sort, kind, item, line, probe, version, session, principal, at, expires, next, state, ended, retired"
+PUT = (
+    "INSERT INTO learning_lesson "
+    "(sort, kind, item, line, probe, version, session, principal, at, expires, next, state) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'live') "
+    "ON CONFLICT (kind, item, line) WHERE ended IS NULL DO NOTHING"
+)
+GET = f"SELECT {FIELDS} FROM learning_lesson WHERE id = $1"
+DUE = f"SELECT {FIELDS} FROM learning_lesson WHERE ended IS NULL AND next <= $1 ORDER BY next, id LIMIT $2"
+LIVE = (
+    f"SELECT {FIELDS} FROM learning_lesson WHERE ended IS NULL AND (CAST($1 AS TEXT) = '' OR sort = $1) "
+    "ORDER BY at DESC, id DESC"
+)
+POSTPONE = "UPDATE learning_lesson SET next = $2 WHERE id = $1 AND ended IS NULL"
+END = "UPDATE learning_lesson SET state = $2, ended = $3, retired = $4 WHERE id = $1 AND ended IS NULL"
+# A job that waits or runs does what is due anyhow.
+ANY = (
+    "SELECT 1 FROM learning_swept WHERE (EXISTS (SELECT 1 FROM learning_lesson WHERE ended IS NULL AND next <= $1) "
+    "OR EXISTS (SELECT 1 FROM version WHERE id > learning_swept.version "
+    "AND author IN ('foreground', 'background', 'curator'))) "
+    "AND NOT EXISTS (SELECT 1 FROM learning_job WHERE kind = 'probe' AND ended IS NULL)"
+)
+SWEPT = "SELECT version FROM learning_swept"
+SWEEP = "UPDATE learning_swept SET version = $1 WHERE version < $1"
+AFTER = "SELECT id FROM version WHERE id > $1 ORDER BY id LIMIT $2"
+
+
+class Sort(StrEnum):
+    """What a learned item is: something to `do`, what a person would `prefer`, what to `avoid`, a `fact`."""
+
+    DO = "do"
+    PREFER = "prefer"
+    AVOID = "avoid"
+    FACT = "fact"
+
+
+class LessonState(StrEnum):
+    """`live` until its check `passed`, it `expired`, newer ones `crowded` it out, or it is `gone` from its file; where
+    a person's word protects it, its end is `proposed`."""
+
+    LIVE = "live"
+    PASSED = "passed"
+    EXPIRED = "expired"
+    CROWDED = "crowded"
+    GONE = "gone"
+    PROPOSED = "proposed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """A constraint: `line` is a line of the file `item`, or an entry of the notes; `version` wrote it in `session`,
+    `retired` took it away. Without `expires` it ends with its file alone."""
+
+    sort: Sort
+    kind: Kind
+    item: str
+    line: str
+    version: int
+    session: str
+    principal: str
+    at: float
+    next: float
+    probe: str = ""
+    expires: float | None = None
+    id: int = 0
+    state: LessonState = LessonState.LIVE
+    ended: float | None = None
+    retired: int | None = None
+
+
+class Lessons:
+    """Lessons are written once and ended once; none is removed."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def any(self, tx: Transaction, now: float) -> bool:
+        """Whether one is to be looked at, or the ledger to be looked through, and nobody is about to."""
+        return await tx.row(ANY, now) is not None
+
+    async def after(self, limit: int) -> list[int]:
+        """The versions that were not looked through yet, the oldest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            row = await tx.row(SWEPT)
+            return await tx.rows(AFTER, int(row[0]) if row else 0, limit)
+
+        return [int(row[0]) for row in await self._engine.read(query)]
+
+    async def sweep(self, version: int, found: Sequence[Lesson]) -> None:
+        """Keep what a version brought; it is looked through. A line that is in force already stays one."""
+
+        async def change(tx: Transaction) -> None:
+            for one in found:
+                what = (one.sort.value, one.kind.value, storable(one.item), storable(one.line), storable(one.probe))
+                whose = (one.version, one.session, storable(one.principal), one.at, one.expires, one.next)
+                await tx.run(PUT, *what, *whose)
+            await tx.run(SWEEP, version)
+
+        await self._engine.write(change)
+
+    async def due(self, now: float, limit: int = 100) -> list[Lesson]:
+        """What is to be looked at now, the longest overdue first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(DUE, now, limit)
+
+        return [_lesson(row) for row in await self._engine.read(query)]
+
+    async def live(self, sort: Sort | None = None) -> list[Lesson]:
+        """What is in force, the newest first."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(LIVE, sort.value if sort else "")
+
+        return [_lesson(row) for row in await self._engine.read(query)]
+
+    async def get(self, number: int) -> Lesson | None:
+        """The lesson of that number."""
+
+        async def query(tx: Transaction) -> Row | None:
+            return await tx.row(GET, number)
+
+        row = await self._engine.read(query)
+        return None if row is None else _lesson(row)
+
+    async def postpone(self, number: int, until: float) -> None:
+        """Look at it again then."""
+
+        async def change(tx: Transaction) -> None:
+            await tx.run(POSTPONE, number, until)
+
+        await self._engine.write(change)
+
+    async def end(self, number: int, state: LessonState, at: float, retired: int | None = None) -> bool:
+        """End it; False where it was ended before."""
+
+        async def change(tx: Transaction) -> bool:
+            return await tx.run(END, number, state.value, at, retired) > 0
+
+        return await self._engine.write(change)
+
+
+def _lesson(row: Row) -> Lesson:
+    number, sort, kind, item, line, probe, version, session, principal, at, expires, upcoming, *end = row
+    state, ended, retired = end
+    return Lesson(
+        id=number,
+        sort=Sort(sort),
+        kind=Kind(kind),
+        item=item,
+        line=line,
+        probe=probe,
+        version=version,
+        session=session,
+        principal=principal,
+        at=at,
+        expires=expires,
+        next=upcoming,
+        state=LessonState(state),
+        ended=ended,
+        retired=retired,
+    )
