@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 import time
@@ -29,14 +30,16 @@ MODULES = (
 )
 
 
-def main(names: list[str]) -> int:
-    """Measure these modules, or all."""
-    if "--data" in names:
-        place = names.index("--data")
-        data.use(Path(names[place + 1]))
-        names = names[:place] + names[place + 2 :]
+def main(arguments: list[str]) -> int:
+    """Measure what is named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure, each figure beside a floor.")
+    parser.add_argument("names", nargs="*", choices=[*MODULES, []], metavar="NAME", help=f"of {', '.join(MODULES)}")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="public texts to measure on; else left out by name")
+    asked = parser.parse_args(arguments)
+    if asked.data is not None:
+        data.use(asked.data)
     figures: list[Figure] = []
-    for name in names or MODULES:
+    for name in asked.names or MODULES:
         began = time.monotonic()
         figures += importlib.import_module(f"bench.{name}").measure()
         print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)

@@ -153,13 +153,25 @@ async def _ended(runtime: Runtime, session: str, after: int) -> None:
 
 
 async def _disturb(runtime: Runtime, session: str, chance: random.Random, number: int, shape: Shape) -> None:
-    """In the middle of a run: another message, or, while the model speaks or a tool works, a stop."""
+    """In the middle of a run: another message, one that interrupts, or a stop, at any moment or where the model speaks
+    or a tool works."""
     if not shape.stops or chance.random() < 0.5:
         await asyncio.sleep(chance.random() * 0.03)
         if runtime.hermes.runs(session):
             await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.STEER), session)
         return
-    wanted = chance.choice((TextDelta, ToolStarted))
+    match chance.choice(("stop", "interrupt", TextDelta, ToolStarted)):
+        case "stop":
+            await asyncio.sleep(chance.random() * 0.03)
+            runtime.hermes.stop_now(session, "the bench says so")
+        case "interrupt":
+            await asyncio.sleep(chance.random() * 0.03)
+            await runtime.hermes.submit(_inbound(runtime, chance, number, Busy.INTERRUPT), session)
+        case wanted:
+            await _stop_at(runtime, session, wanted)
+
+
+async def _stop_at(runtime: Runtime, session: str, wanted: type[object]) -> None:
     after = await runtime.store.history.last_number(session)
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.agent.stop import TIME_UP, StopSwitch, Strike
 from hermes_agent.core.events import Outcome
 
 
@@ -65,3 +65,21 @@ async def test_the_clock_ends_it_as_a_limit():
 
     assert not switch.stopped
     assert switch.verdict(2).outcome is Outcome.LIMIT
+
+
+async def test_a_stop_and_the_clock_strike_when_they_are_let():
+    wanted: list[tuple[str, Strike]] = []
+    switch = StopSwitch(lambda reason, strike: wanted.append((reason, strike)))
+
+    with pytest.raises(TimeoutError):
+        async with switch.within(0.01):
+            switch.stop("enough")
+            assert not switch.stopped
+            while len(wanted) < 2:
+                await asyncio.sleep(0.005)
+            for _, strike in wanted:
+                strike()
+            await asyncio.Event().wait()
+
+    assert [reason for reason, _ in wanted] == ["enough", TIME_UP]
+    assert switch.verdict(1).reason == "enough"

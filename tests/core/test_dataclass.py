@@ -108,3 +108,31 @@ def test_annotations_stay_and_class_variables_are_no_fields():
     assert [each.name for each in fields(Marked)] == ["x", "y", "note", "mark"]
     assert Marked(x=1, mark="m") == replace(Marked(x=1), mark="m")
     assert Marked(x=1) != Point(x=1)
+
+
+@dataclass(slots=True)
+class Basket:
+    name: str
+    things: list[str] = field(default_factory=list)
+    size: int = field(default=1, kw_only=True)
+    kind: str = field(default="basket", init=False)
+    marks: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.name.strip()
+
+
+def test_each_record_gets_its_defaults_and_is_looked_over_after_it_is_made():
+    first, second = Basket(" a ", size=2), Basket("b", ["x"])
+    first.things.append("y")
+
+    assert (first, second) == (Basket("a", ["y"], size=2), Basket("b", ["x"]))
+    assert Basket("c").things == []
+    assert (first.kind, first.marks, first.marks is second.marks) == ("basket", [], False)
+
+
+def test_arguments_that_do_not_fit_are_told_with_the_name_of_the_class():
+    with pytest.raises(TypeError, match=r"Basket.__init__\(\) missing 1 required positional argument: 'name'"):
+        Basket()  # type: ignore[call-arg]  # that is the claim
+    with pytest.raises(TypeError, match=r"Nothing.__init__\(\) got an unexpected keyword argument 'x'"):
+        Nothing(x=1)  # type: ignore[call-arg]  # that is the claim

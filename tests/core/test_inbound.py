@@ -1,5 +1,6 @@
 """Conversation keys name one place each."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,24 @@ def test_words_appear_in_a_place_whoever_takes_part() -> None:
     where = Conversation(platform="p", chat_kind="group", chat="1", thread="2", participant="ann", topic="work")
 
     assert where.place.key == "p:group:1:2"
+
+
+@pytest.mark.parametrize(
+    ("kind", "participant", "private", "shared"),
+    [
+        ("", "", True, False),
+        ("dm", "", True, False),
+        ("folder", "", True, False),
+        ("group", "", False, True),
+        ("group", "7", False, False),
+    ],
+)
+def test_who_reads_and_who_speaks_follows_from_the_chat(
+    kind: str, participant: str, *, private: bool, shared: bool
+) -> None:
+    where = Conversation(platform="p", chat_kind=kind, chat="1", participant=participant)
+
+    assert (where.is_private, where.is_shared) == (private, shared)
 
 
 def test_a_principal_is_platform_and_user() -> None:

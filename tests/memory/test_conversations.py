@@ -26,6 +26,25 @@ async def test_in_a_group_nobodys_private_conversations_are_shown(store: Store):
     assert "my salary" not in await Recall(store, "group", ANN).discover("salary", 5)
 
 
+async def test_in_a_folder_all_conversations_of_the_one_who_speaks_are_shown(store: Store):
+    await tell(store, "private", "my salary")
+    record = Session(id="here", principal=ANN, conversation="cli:folder:/a", surface="cli", created=1.0, updated=1.0)
+    await add(store, record)
+
+    assert "private" in await Recall(store, "here", ANN).discover("salary", 5)
+    assert "private" not in await Recall(store, "here", "cli:bob").discover("salary", 5)
+
+
+async def test_in_a_group_kept_for_each_person_no_private_conversation_is_shown(store: Store):
+    await tell(store, "private", "my salary")
+    record = Session(
+        id="here", principal=ANN, conversation="chat:group:7::cli%3Aann", surface="chat", created=1.0, updated=1.0
+    )
+    await add(store, record)
+
+    assert "private" not in await Recall(store, "here", ANN).discover("salary", 5)
+
+
 async def test_somebody_else_who_speaks_in_a_private_conversation_sees_that_one_alone(store: Store):
     await tell(store, "private", "my salary")
     await tell(store, "here", "hello")

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 from hermes_agent.core.events import Outcome, RunEnded
 
 NEW_MESSAGE = "interrupted by a new message"
 """The reason of a stop that makes way for what somebody has just said."""
 TIME_UP = "its time is up"
-"""The reason of a stop that stands for the clock, in a replay, where no time passes."""
+"""The reason of a stop that stands for the clock."""
+
+Strike = Callable[[], None]
+When = Callable[[str, Strike], None]
+"""Is told why a run is to end, and strikes when it may; a recording waits for a place that a replay can find again."""
+
+
+def at_once(reason: str, strike: Strike) -> None:  # noqa: ARG001  the shape of `When`
+    """Whoever is told to stop stops."""
+    strike()
 
 
 class StopSwitch:
-    """Cancels what runs `within` it. A stop before the run began ends it as it begins."""
+    """Cancels what runs `within` it, when `when` says so. A stop before the run began ends it as it begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, when: When = at_once) -> None:
+        self._when = when
         self._scope: asyncio.Timeout | None = None
         self._reason = ""
 
@@ -32,7 +43,10 @@ class StopSwitch:
         return self._reason == NEW_MESSAGE
 
     def stop(self, reason: str = "stopped") -> None:
-        """End the run now. Safe to call at any time and more than once, from the run's event loop."""
+        """End the run. Safe to call at any time and more than once, from the run's event loop."""
+        self._when(reason, partial(self._strike, reason))
+
+    def _strike(self, reason: str) -> None:
         self._reason = self._reason or ("" if reason == TIME_UP else reason)
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
@@ -40,12 +54,16 @@ class StopSwitch:
     @asynccontextmanager
     async def within(self, seconds: float | None) -> AsyncIterator[None]:
         """Raise `TimeoutError` out of the block when stopped, or after so many seconds."""
+        loop = asyncio.get_running_loop()
+        clock = None if seconds is None else loop.call_later(seconds, self.stop, TIME_UP)
         try:
-            async with asyncio.timeout(0 if self.stopped else seconds) as scope:
+            async with asyncio.timeout(0 if self.stopped else None) as scope:
                 self._scope = scope
                 yield
         finally:
             self._scope = None
+            if clock is not None:
+                clock.cancel()
 
     def verdict(self, turns: int) -> RunEnded:
         """How a run ended that this switch cut short."""

@@ -16,6 +16,7 @@ from hermes_agent.core.section import Section
 LONGEST_SOURCE = 8_000
 """Characters of one source that a tail holds; what is over is cut, visibly."""
 
+SENDERS = "Who speaks"
 PINS = "Pinned by the person (holds until they take it off)"
 
 ELSEWHERE = "[a mark that only the runtime may use]"
@@ -43,9 +44,11 @@ class Tail:
         self._sources = sources
         self._ids = ids
 
-    async def beside(self, session: Session, heard: str) -> ContextAdded | None:
-        """What is new since the last time, as the event that puts it into the conversation; None where nothing is."""
-        sections = [Section(name=PINS, text="\n".join(f"- {pin.text}" for pin in session.pins.values()))]
+    async def beside(self, session: Session, heard: str, senders: str = "") -> ContextAdded | None:
+        """What is new since the last time, as the event that puts it into the conversation; None where nothing is.
+        `senders` are the lines on who said what was heard, where several people share the session."""
+        pins = "\n".join(f"- {pin.text}" for pin in session.pins.values())
+        sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders)]
         sections += [
             Section(name=source.name, text=await self._said(source, session.id, heard)) for source in self._sources
         ]

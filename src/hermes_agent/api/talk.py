@@ -145,7 +145,7 @@ class Talk:
             async with hermes.holding(record.id, beside_run=True) as journal:
                 await journal.commit(instructions_pin(wish.instructions))
         if model not in ("", record.model):
-            await self._runtime.store.sessions.set_model(record.id, model)
+            await hermes.choose(record.id, model)
         submitted = await hermes.submit(self._inbound(wish, self._place(wish)), record.id)
         return await self._begun(wish, record.id, submitted.inbox, view.number)
 

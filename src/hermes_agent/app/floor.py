@@ -267,7 +267,7 @@ class Floor:
             spawn=spawn,
         )
         journal.mailbox.behind(own.gate)
-        running = Running(lease=lease, journal=journal, switch=StopSwitch(), ended=asyncio.Event())
+        running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
 
@@ -329,7 +329,7 @@ class Floor:
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return
-            running.switch = StopSwitch()
+            running.switch = StopSwitch(self._deck.own(view.id).when)
             journal.mailbox.next_run()
         keep(self._views, view)
 

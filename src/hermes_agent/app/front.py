@@ -135,6 +135,16 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """The next message of this conversation belongs to that session."""
         await self.store.write(lambda tx: self.store.sessions.set_current(tx, conversation.key, session))
 
+    async def choose(self, session: str, model: str) -> None:
+        """The session's requests go to this model from now on."""
+        await self.store.sessions.set_model(session, model)
+        await self._deck.changed(session, self.store)
+
+    async def rename(self, session: str, title: str) -> None:
+        """Give the session another title. Raises `UnknownSession`."""
+        await self.store.sessions.rename(session, title)
+        await self._deck.changed(session, self.store)
+
     async def submit(self, inbound: Inbound, session: str) -> Submitted:
         """Take a message in: durable when this returns, and worked on from then. The same message twice counts once.
 
@@ -146,10 +156,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             inbound = await self.receive(inbound)
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
+        self._deck.arrived(session, inbound, at)
         if inbound.busy is Busy.INTERRUPT:
             self._floor.stop(session, NEW_MESSAGE)
         self._floor.want(session)
-        self._deck.arrived(session, inbound, at)
         return Submitted(session=session, inbox=row)
 
     async def resume(self, session: str) -> bool:
@@ -164,8 +174,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""
-        if self._floor.runs(session):
-            self._deck.stopped(session, reason)
         if ended := self._floor.stop(session, reason):
             await ended.wait()
             return True
@@ -175,8 +183,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
     def stop_now(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run in this process without waiting for its end; for signal handlers. False where there is
         none."""
-        if self._floor.runs(session):
-            self._deck.stopped(session, reason)
         return self._floor.stop(session, reason) is not None
 
     def runs(self, session: str) -> bool:
@@ -208,7 +214,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             return
         lease = await self._hold(session)
         try:
-            yield self._floor.journal(lease, await self.view(session))
+            view = await self.view(session)
+            since = view.number
+            yield self._floor.journal(lease, view)
+            await self._deck.changed(session, self.store, since)
         finally:
             await self.store.lanes.release(lease)
             self._floor.look()
@@ -226,6 +235,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             view = await self.view(record.id)
             ends = [*loose_ends(view), BRANCHED_OFF] if view.running else []
             await self._floor.journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
+            await self._deck.changed(record.id, self.store, 0)
         finally:
             await self.store.lanes.release(lease)
         return record

@@ -81,7 +81,7 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
-        await runtime.store.sessions.set_model(record.id, invocation.model)
+        await runtime.hermes.choose(record.id, invocation.model)
     after = await runtime.store.history.last_number(record.id)
     if not invocation.prompt:
         if await runtime.hermes.resume(record.id):

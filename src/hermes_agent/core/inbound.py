@@ -8,6 +8,9 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Text
 
+PRIVATE = frozenset({"", "dm", "folder"})
+"""Kinds of chats that one person alone reads."""
+
 
 class Standing(StrEnum):
     """What a principal is to this agent."""
@@ -52,6 +55,16 @@ class Conversation:
             parts.pop()
         key = ":".join(part.replace("%", "%25").replace(":", "%3A").replace("#", "%23") for part in parts)
         return f"{key}#{self.topic}" if self.topic else key
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody else reads what is said there."""
+        return self.chat_kind in PRIVATE
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several people speak in one session of it."""
+        return not self.is_private and not self.participant
 
     @property
     def place(self) -> Conversation:

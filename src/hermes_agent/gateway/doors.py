@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hermes_agent.app.service.people import People
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.gateway.access import Access
+from hermes_agent.gateway.access import Access, harmless
 from hermes_agent.gateway.heard import Sender
 
 
@@ -24,7 +24,7 @@ class Doors:
 
     def principal(self, channel: str, sender: Sender, standing: Standing) -> Principal:
         """Who speaks, remembered where only the groups of the sender say what they are."""
-        who = Principal(platform=channel, user=sender.user, standing=standing, name=sender.name)
+        who = Principal(platform=channel, user=sender.user, standing=standing, name=harmless(sender.name))
         if sender.groups and self.access(channel).standing(sender.user) is not standing:
             self.people.remember(who.key, standing)
         return who

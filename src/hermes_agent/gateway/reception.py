@@ -126,9 +126,7 @@ class Reception:
 
     async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
         origin = ORIGINS[inbound.principal.standing]
-        where = inbound.conversation
-        shared = where.chat_kind != "dm" and not where.participant
-        name = f"[{harmless(said.sender.name)}] " if shared else ""
+        name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = "(I changed an earlier message. It now says:) " if said.edited else ""
         folder = self._workspace / "received"
         files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.version import VERSION
 
 S = TypeVar("S")
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
@@ -156,9 +159,25 @@ def find(schema: type[Any], key: str) -> Setting | None:
 
 
 def fingerprint(schema: type[Any]) -> str:
-    """A hash over everything that decides whether a file fits: names, kinds, bounds."""
-    facts = [(key, repr(entry.kind), entry.optional, entry.least, entry.most) for key, entry in walk(schema)]
+    """What decides whether a file fits: the class, and which sources declare the settings, by their times and sizes.
+    To describe every setting would take as long as all the rest of reading them."""
+    package = schema.__module__.partition(".")[0]
+    seen, found = {schema.__module__}, [schema.__module__]
+    for name in found:
+        declared = {value.__module__ for value in vars(sys.modules[name]).values() if isinstance(value, type)}
+        fresh = sorted(each for each in declared - seen if each.partition(".")[0] == package)
+        seen.update(fresh)
+        found += fresh
+    facts = [VERSION, schema.__qualname__, *((name, *_stamp(sys.modules[name].__file__)) for name in found)]
     return sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+def _stamp(file: str | None) -> tuple[int, int]:
+    try:
+        told = Path(file or "").stat()
+    except OSError:  # in an archive
+        return (0, 0)
+    return (told.st_mtime_ns, told.st_size)
 
 
 def build(schema: type[S], plain: Mapping[str, Plain]) -> S:

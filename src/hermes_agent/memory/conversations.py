@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.inbound import Conversation
 from hermes_agent.store.database import Store
 from hermes_agent.store.finding.ranking import Spoken
 from hermes_agent.store.finding.snippets import marked
@@ -18,7 +19,6 @@ PAGE_MESSAGES = 60
 PAGE_CHARACTERS = 8000
 LONGEST_MESSAGE = 1500
 OPENING = 120
-PRIVATE = "dm"
 
 
 class Recall:
@@ -62,9 +62,7 @@ class Recall:
         record = await self._store.sessions.get(self._session)
         if record is None:
             return Scope(principal=self._speaker or "nobody")
-        # The second part of a conversation's key says what kind of chat it is.
-        kind = record.conversation.partition(":")[2].partition(":")[0].partition("#")[0]
-        if kind == PRIVATE and self._speaker in ("", record.principal):
+        if Conversation.parse(record.conversation).is_private and self._speaker in ("", record.principal):
             return Scope(principal=record.principal)
         return Scope(conversation=record.conversation)
 

@@ -7,13 +7,9 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
-
-PRIVATE = frozenset({"dm", "folder"})
-"""Kinds of chats that one person alone has."""
+from hermes_agent.core.inbound import Conversation
 
 PEOPLE = "people"
-PARTS = 5
-"""Parts of a conversation's key where it names the participant, whose own it then is."""
 
 
 class Target(StrEnum):
@@ -50,8 +46,7 @@ class Person:
 
 def is_shared(conversation: str) -> bool:
     """Whether others read along, by the conversation's key."""
-    parts = conversation.partition("#")[0].split(":")
-    return len(parts) > 1 and parts[1] not in PRIVATE and len(parts) < PARTS
+    return Conversation.parse(conversation).is_shared
 
 
 def person_of(principal: str, is_owner: Callable[[str], bool], conversation: str = "") -> Person:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.random_session import differences
-from hermes_agent.core.events import Asked, Compacted
+from hermes_agent.core.events import Asked, Compacted, Outcome
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.testing.faults import Status
 from tests.app.replays.taped import lines, recorded, replayed
@@ -77,6 +77,30 @@ async def test_a_summary_by_the_auxiliary_model_is_there_again(tmp_path: Path):
 
     made = [entry.event for entry in then if isinstance(entry.event, Compacted)]
     assert {event.writer for event in made if event.strategy == "summary"} == {"custom/small"}
+    assert list(again.entries) == then
+    assert differences(tmp_path) == []
+
+
+async def test_a_stop_while_a_summary_is_written_is_played_too(tmp_path: Path):
+    def script(heard: Heard) -> Say | Answer:
+        if heard.model != "small":
+            return Say(f"Answer {heard.turn}. " + "indeed " * 400)
+        tries.append(heard)
+        return Answer(pieces=(Say("## Task\nTalk."),), pace=Pace(first=30 if len(tries) == 1 else 0))
+
+    tries: list[Heard] = []
+
+    async with recorded(tmp_path, script, more="  window: 8192\n" + SMALL.format("compression")) as here:
+        while not tries:
+            after = await here.tell("Tell me more. " + "Go on. " * 100)
+            while here.runtime.hermes.runs(here.record.id) and not tries:
+                await asyncio.sleep(0.005)
+        await here.runtime.hermes.stop(here.record.id)
+        assert (await here.ended(after)).outcome is Outcome.STOPPED
+        await here.say("And now?")
+        then = await here.log()
+    again = await replayed(tmp_path)
+
     assert list(again.entries) == then
     assert differences(tmp_path) == []
 

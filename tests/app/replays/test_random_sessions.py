@@ -1,4 +1,4 @@
-"""Replays of random sessions: parallel calls, failures, retries, steering."""
+"""Replays of random sessions: parallel calls, failures, retries, steering, stops."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ async def test_a_replay_leaves_the_rows_of_the_recorded_run_times_included(seed:
     assert differences(tmp_path) == []
 
 
-async def test_a_stop_that_strikes_while_calls_begin_is_played_too(tmp_path: Path) -> None:
-    await record(tmp_path, 55, Shape(stops=True))
+@pytest.mark.parametrize("seed", [0, 1, 5, 11, 26, 55, 58, 99])
+async def test_a_stop_or_an_interruption_at_any_moment_is_played_too(seed: int, tmp_path: Path) -> None:
+    await record(tmp_path, seed, Shape(stops=True))
 
     await replay(tmp_path)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.random_session import differences
+from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.tapes import tape
 from hermes_agent.app.replays.driving import played
 from hermes_agent.app.replays.telling import steps_of, verdict_of
@@ -16,6 +17,8 @@ from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.events import Asked, Outcome, Replied, RunEnded, ToolEnded
+from hermes_agent.core.inbound import Busy
+from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
 from hermes_agent.providers.cassette.reading import read_cassette
 from hermes_agent.providers.cassette.recording import Recorder
@@ -99,6 +102,25 @@ async def test_a_stop_in_the_middle_of_an_answer_is_played_too(tmp_path: Path):
     again = await replayed(tmp_path)
 
     assert list(again.entries) == then
+    assert differences(tmp_path) == []
+
+
+async def test_a_message_that_interrupts_is_played_too(tmp_path: Path):
+    def script(heard: Heard) -> Answer | Say:
+        slow = Answer(pieces=(Say("word " * 400),), pace=Pace(between=0.01))
+        return slow if heard.turn == 0 else Say("Yes?")
+
+    async with recorded(tmp_path, script) as here:
+        after = await here.tell("Talk.")
+        await asyncio.sleep(0.3)
+        await here.tell(here.inbound("Wait.", busy=Busy.INTERRUPT))
+        first = await here.until(RunEnded, after)
+        assert first.event.outcome is Outcome.STOPPED
+        assert (await here.until(RunEnded, first.number)).event.text == "Yes?"
+
+    await replayed(tmp_path)
+
+    assert lines(tmp_path, "stop")[0]["reason"] == NEW_MESSAGE
     assert differences(tmp_path) == []
 
 
@@ -260,3 +282,34 @@ async def test_a_recording_needs_a_new_file(tmp_path: Path):
         async with recorded(tmp_path, LOOK):
             pass
     assert (tmp_path / TAPE).read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "line", ["/model custom/other", "/title Tomatoes", "/undo", "/pin Look, do not touch: read only.", "/compress"]
+)
+async def test_what_a_command_changes_is_changed_in_the_replay_too(tmp_path: Path, line: str):
+    async with recorded(tmp_path, counting) as here:
+        await here.say("First.")
+        await here.type(line)
+        await here.say("Second.")
+        then = await here.log()
+
+    again = await replayed(tmp_path)
+
+    assert list(again.entries) == then
+    assert differences(tmp_path) == []
+
+
+async def test_a_branch_and_what_is_said_in_it_are_played(tmp_path: Path):
+    async with recorded(tmp_path, counting) as here:
+        await here.say("First.")
+        branched = await here.runtime.hermes.branch(here.record)
+        await here.runtime.hermes.submit(here.inbound("Second."), branched.id)
+        await here.runtime.hermes.idle()
+
+    home = Home(root=tmp_path / "fresh", base=tmp_path / "fresh").ensure()
+    plan = Replay(path=tmp_path / TAPE, driven=True, database=str(home.database))
+    async with played(home, Player(read_cassette(plan.path), plan)) as sessions:
+        assert len(sessions) == 2
+
+    assert differences(tmp_path) == []

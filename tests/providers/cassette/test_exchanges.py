@@ -16,7 +16,7 @@ from hermes_agent.providers.cassette.differing import Questions
 from hermes_agent.providers.cassette.lines import Answered, Asked
 from hermes_agent.providers.cassette.mail import RecordedGate, ReplayedGate
 from hermes_agent.providers.cassette.playing import Player
-from hermes_agent.providers.cassette.recorded_calls import RecordedCalls, call_of
+from hermes_agent.providers.cassette.recorded_calls import call_of
 from hermes_agent.providers.cassette.recorded_model import RecordedModel
 from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.providers.cassette.replayed_calls import NearestCalls, NotRecorded, ReplayedToolbox, StrictCalls
@@ -173,7 +173,7 @@ async def test_a_call_gets_its_recorded_result_with_its_questions_and_progress(t
 async def test_a_call_that_cannot_be_made_is_none_in_the_replay_either(tmp_path: Path) -> None:
     tape = recorder(tmp_path)
     with pytest.raises(UnknownTool):
-        RecordedCalls(tape.file, tape.track(SESSION)).toolbox(Box()).resolve("paint", {})
+        tape.calls(SESSION).toolbox(Box()).resolve("paint", {})
     over(tape)
 
     made = await player(tmp_path)

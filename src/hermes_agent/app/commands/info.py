@@ -25,7 +25,7 @@ async def model(desk: Desk, rest: str) -> Done:
     if not rest:
         return Done(text=f"Model: {desk.runtime.route(desk.record.model).name}")
     route = desk.runtime.route(rest)
-    await desk.hermes.store.sessions.set_model(desk.record.id, rest)
+    await desk.hermes.choose(desk.record.id, rest)
     return Done(text=f"This session now asks {route.name}.")
 
 

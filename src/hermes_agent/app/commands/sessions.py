@@ -31,7 +31,7 @@ async def new(desk: Desk, rest: str) -> Done:
         new=True,
     )
     if rest:
-        await desk.hermes.store.sessions.rename(record.id, rest)
+        await desk.hermes.rename(record.id, rest)
     return Done(text=f"New session {record.id}.", session=record.id)
 
 
@@ -65,7 +65,7 @@ async def title(desk: Desk, rest: str) -> Done:
     """Show or set the session's title."""
     if not rest:
         return Done(text=desk.record.title or "(untitled)")
-    await desk.hermes.store.sessions.rename(desk.record.id, rest)
+    await desk.hermes.rename(desk.record.id, rest)
     return Done(text=f"Titled “{rest}”.")
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.mailbox import Gate, OpenGate
 from hermes_agent.agent.prompt import Surroundings
+from hermes_agent.agent.stop import When, at_once
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -29,12 +30,14 @@ Look = Callable[[], Awaitable[Surroundings]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Own:
-    """What a session, or a purpose beside it, has of its own: its time, its ids, and which mail it finds. `asked` says
-    of a purpose in a replay whether a model was asked for it; None: whoever is configured may be."""
+    """What a session, or a purpose beside it, has of its own: its time, its ids, which mail it finds, and when a stop
+    strikes. `asked` says of a purpose in a replay whether a model was asked for it; None: whoever is configured may
+    be."""
 
     clock: Clock
     ids: Ids
     gate: Gate = field(default_factory=OpenGate)
+    when: When = at_once
     asked: bool | None = None
 
 
@@ -43,7 +46,8 @@ class Deck(Protocol):
 
     - `clock` and `ids` are those of the process, `own` those of one session, or of what goes on beside it for a
       `purpose`;
-    - `made`, `arrived` and `stopped` are told what came from outside; `arrival` says when it came;
+    - `made`, `arrived` and `changed` are told what came from outside; `arrival` says when it came; a command that had
+      the log to itself has changed what follows the number `since`;
     - `begin` opens a run, before its `model` is made; both may raise what keeps the run from beginning, and `refused`
       is told of that; `ended` closes it, at that number of the log, not `released` where there is more mail;
     - `look` finds out the surroundings, `offered` are the tools of a new prompt, `tail` says what is told beside
@@ -64,7 +68,7 @@ class Deck(Protocol):
 
     def arrived(self, session: str, inbound: Inbound, at: float) -> None: ...
 
-    def stopped(self, session: str, reason: str) -> None: ...
+    async def changed(self, session: str, store: Store, since: int | None = None) -> None: ...
 
     async def begin(self, session: Session, store: Store) -> None: ...
 
@@ -104,7 +108,7 @@ class Playing:
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
         """Nothing is kept."""
 
-    def stopped(self, session: str, reason: str) -> None:
+    async def changed(self, session: str, store: Store, since: int | None = None) -> None:
         """Nothing is kept."""
 
     async def begin(self, session: Session, store: Store) -> None:

@@ -11,6 +11,7 @@ from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
+from hermes_agent.app.ledger import RunLedger
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import GoingInCircles, HermesError
@@ -20,7 +21,8 @@ from hermes_agent.core.inbound import Inbound
 from hermes_agent.core.model import Model
 from hermes_agent.core.tool import Answer
 from hermes_agent.providers.broker import Ledger
-from hermes_agent.providers.cassette.lines import Arrived, RunOver, Seen, StopAsked, Told
+from hermes_agent.providers.cassette.lines import Arrived, RunOver, Seen, Told
+from hermes_agent.providers.cassette.mail import RecordedGate
 from hermes_agent.providers.cassette.recorded_calls import RecordedCalls
 from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.store.database import Store
@@ -39,7 +41,8 @@ class RecordingDeck:
     def own(self, session: str, purpose: str = "") -> Own:
         """A clock that stands still between the things that come in, and ids of the recording."""
         track = self._recorder.track(session, purpose)
-        return Own(clock=track.clock, ids=track.ids, gate=self._recorder.gate(session))
+        stops, gate = self._recorder.stops(session), RecordedGate(self._recorder.file, track)
+        return Own(clock=track.clock, ids=track.ids, gate=gate, when=stops.when)
 
     def made(self, session: Session) -> None:
         """A session was made."""
@@ -53,10 +56,9 @@ class RecordingDeck:
         """A message is in the inbox."""
         self._recorder.add(Arrived(track=self._recorder.name(session), at=at, inbound=inbound))
 
-    def stopped(self, session: str, reason: str) -> None:
-        """Somebody said stop."""
-        at = self.clock.now()
-        self._recorder.add(StopAsked(track=self._recorder.name(session), at=at, reason=reason))
+    async def changed(self, session: str, store: Store, since: int | None = None) -> None:
+        """A command changed the session."""
+        await self._recorder.changed(session, store, since)
 
     async def begin(self, session: Session, store: Store) -> None:
         """A run begins."""
@@ -69,11 +71,12 @@ class RecordingDeck:
     async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
         """The run is over."""
         name = self._recorder.name(session)
+        self._recorder.stops(session).over()
         self._recorder.add(RunOver(track=name, outcome=outcome, number=number, released=released))
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The model, its exchanges recorded."""
-        return await self._recorder.model(session, purpose, ledger, live)
+        return await self._recorder.model(session, purpose, ledger, live, in_run=isinstance(ledger, RunLedger))
 
     async def look(self, session: str, look: Look) -> Surroundings:
         """What is found, recorded."""
@@ -129,8 +132,10 @@ class RecordedHooks:
         """Ask each hook. A run that ends here, or is ended, has no answer that `after_call` would see."""
         inside = replace(proposed, context=self.calls.context(proposed.context))
         try:
+            await self.calls.stops.entered(proposed.call.id)
             for hook in self.hooks:
                 await hook.before_call(inside)
+            await self.calls.stops.passed()
         except GoingInCircles as error:
             self._ends(proposed, error)
             raise
@@ -141,8 +146,13 @@ class RecordedHooks:
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:
         """What the hooks make of the answer is what came of the call."""
-        for hook in reversed(self.hooks):
-            answer = await hook.after_call(proposed, answer)
+        try:
+            for hook in reversed(self.hooks):
+                answer = await hook.after_call(proposed, answer)
+            await self.calls.stops.passed()
+        except asyncio.CancelledError:
+            self._ends(proposed, None)
+            raise
         self._ends(proposed, answer)
         return answer
 

@@ -10,7 +10,6 @@ from typing import Any
 from hermes_agent.agent.agent import Agent, Toolbox
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.hooks import Hook, Proposed
-from hermes_agent.agent.mailbox import OpenGate
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
 from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
@@ -34,6 +33,7 @@ from hermes_agent.providers.cassette.recorded_calls import call_of
 from hermes_agent.providers.cassette.redacting import Redact
 from hermes_agent.providers.cassette.replayed_calls import Calls, ReplayedToolbox
 from hermes_agent.providers.cassette.replayed_model import LiveFrom, played
+from hermes_agent.providers.cassette.stops import ReplayedStops
 from hermes_agent.providers.cassette.tracks import ReplayedTrack
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session
@@ -59,8 +59,11 @@ class ReplayingDeck:
     def own(self, session: str, purpose: str = "") -> Own:
         """Time, ids and mail of the recording; where nothing but answers comes from it, all mail is found."""
         track = self._player.track(session, purpose)
-        gate = ReplayedGate(track) if self._player.how.driven else OpenGate()
-        return Own(clock=track.clock, ids=track.ids, gate=gate, asked=not track.is_empty)
+        asked = not track.is_empty
+        if not self._player.how.driven:
+            return Own(clock=track.clock, ids=track.ids, asked=asked)
+        when = ReplayedStops(track).when
+        return Own(clock=track.clock, ids=track.ids, gate=ReplayedGate(track), when=when, asked=asked)
 
     def made(self, session: Session) -> None:
         """A session was made: it stands for the next one of the recording."""
@@ -73,7 +76,7 @@ class ReplayingDeck:
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
         """Nothing is kept."""
 
-    def stopped(self, session: str, reason: str) -> None:
+    async def changed(self, session: str, store: Store, since: int | None = None) -> None:
         """Nothing is kept."""
 
     async def begin(self, session: Session, store: Store) -> None:  # noqa: ARG002  the Protocol's shape
@@ -89,7 +92,9 @@ class ReplayingDeck:
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """What answers from the recording."""
-        if not purpose and isinstance(ledger, RunLedger):
+        if purpose and isinstance(ledger, RunLedger):
+            self._player.track(session, purpose).within(self._player.track(session))
+        elif isinstance(ledger, RunLedger):
             self._books[session] = ledger
         return await self._player.model(session, purpose, self._redact, ledger, live)
 
@@ -157,7 +162,7 @@ class LiveDeck:
     def arrived(self, session: str, inbound: Inbound, at: float) -> None:
         """Nothing is kept."""
 
-    def stopped(self, session: str, reason: str) -> None:
+    async def changed(self, session: str, store: Store, since: int | None = None) -> None:
         """Nothing is kept."""
 
     async def begin(self, session: Session, store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.cassette.lines import Arrived, RunBegun, RunOver, SessionMade, StopAsked
+from hermes_agent.providers.cassette.lines import Arrived, Changed, RunBegun, RunOver, SessionMade, StopAsked
 from hermes_agent.providers.cassette.playing import Player
 from hermes_agent.providers.cassette.tracks import ReplayedTrack, is_cut
 from hermes_agent.store.sessions import Session
@@ -100,11 +100,16 @@ class Driver:
 
         await store.write(change)
         if made.entries:
-            lease = await store.lanes.hold(record.id, self._player.cassette.header.process.queue)
-            if lease is None:
-                raise HermesError(f"Session {record.id} is busy.")
-            await store.write(lambda tx: store.history.append(tx, lease, made.entries))
-            await store.lanes.release(lease)
+            await self._append(record.id, made.entries)
+
+    async def _append(self, session: str, entries: Sequence[Entry]) -> None:
+        """Write the log as somebody who has it to himself."""
+        store = self._runtime.store
+        lease = await store.lanes.hold(session, self._player.cassette.header.process.queue)
+        if lease is None:
+            raise HermesError(f"Session {session} is busy.")
+        await store.write(lambda tx: store.history.append(tx, lease, entries))
+        await store.lanes.release(lease)
 
     async def _until(self, session: str, runs: int, after: int) -> None:
         """Watch until so many runs have ended."""
@@ -120,11 +125,12 @@ class Driver:
     async def _bring(self, session: str, track: ReplayedTrack) -> None:
         while (line := await track.next_from_outside()) is not None:
             match line:
-                case Arrived(inbound=inbound) if inbound.busy is Busy.INTERRUPT:
-                    await self._interrupt(session, track, line)
                 case Arrived():
                     await self._submit(session, track, line)
                     track.come(line)  # What follows has to find it in the inbox.
+                case Changed():
+                    await self._change(session, line)
+                    track.come(line)
                 case StopAsked(reason=reason):
                     await self._stop(session, track, reason)
                 case _:
@@ -138,14 +144,16 @@ class Driver:
             queue = self._player.cassette.header.process.queue
             await self._runtime.store.inbox.accept(line.inbound, session, queue, at=self._player.arrival())
 
-    async def _interrupt(self, session: str, track: ReplayedTrack, line: Arrived) -> None:
-        """A message that stops the run: it is in the inbox before the run ends."""
-        if track.will_be_stopped:
-            await track.stuck()
-            for cut in track.cuts:
-                track.clock.set(cut.at, cut.t)
-        await self._submit(session, track, line)
-        await self._consume(track)
+    async def _change(self, session: str, line: Changed) -> None:
+        """What a command did to the session."""
+        sessions, new = self._runtime.store.sessions, line.session
+        old = await self._runtime.hermes.record(session)
+        if old.title != new.title:
+            await sessions.rename(session, new.title, new.updated)
+        if old.model != new.model:
+            await sessions.set_model(session, new.model)
+        if line.held:
+            await self._append(session, line.entries)
 
     async def _stop(self, session: str, track: ReplayedTrack, reason: str) -> None:
         """End the run when it has done what it did then; a stop that came too late then is none now."""

@@ -59,7 +59,7 @@ class Visit:
     async def rename(self, session: str, title: str) -> SessionRecord:
         """Give a session another title. Raises `UnknownSession`."""
         await self.session(session)
-        await self.runtime.store.sessions.rename(session, title)
+        await self.runtime.hermes.rename(session, title)
         return await self.session(session)
 
     async def delete(self, session: str) -> None:

@@ -53,7 +53,7 @@ class Talk:
         if self.record is None:
             return
         if invocation.model and invocation.model != self.record.model:
-            await sessions.set_model(self.record.id, invocation.model)
+            await self.runtime.hermes.choose(self.record.id, invocation.model)
             await self.refresh()
         if invocation.resume:
             await self.runtime.hermes.make_current(self.conversation, self.record.id)

@@ -85,6 +85,18 @@ class StopAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A command changed the session, which is now so; `held`: for that it had the log to itself, and wrote `entries`
+    into it."""
+
+    track: str
+    session: Session
+    held: bool
+    entries: tuple[Entry, ...] = ()
+    kind: Literal["changed"] = field(default="changed", init=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunBegun:
     """A run began with these limits and settings of `compaction`; with `error` it could not begin."""
 
@@ -293,6 +305,7 @@ Line = (
     | SessionMade
     | Arrived
     | StopAsked
+    | Changed
     | RunBegun
     | RunOver
     | MailRead
@@ -305,7 +318,9 @@ Line = (
     | Planned
     | Called
 )
-Turn = Arrived | StopAsked | RunBegun | RunOver | MailRead | Asked | Answered | Called
+Outside = Arrived | StopAsked | Changed
+"""The lines of what neither a run nor a model nor a tool did."""
+Turn = Outside | RunBegun | RunOver | MailRead | Asked | Answered | Called
 """The lines whose order within a track is kept."""
 
 
@@ -315,6 +330,7 @@ KINDS = frozenset(
         "session",
         "inbound",
         "stop",
+        "changed",
         "run",
         "over",
         "read",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import CassetteError
 from hermes_agent.core.model import Model, ToolSchema
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.differing import Questions
-from hermes_agent.providers.cassette.lines import Arrived, MailRead, RunBegun, RunOver, StopAsked, Told, Turn
+from hermes_agent.providers.cassette.lines import Arrived, MailRead, Outside, RunBegun, RunOver, Told, Turn
 from hermes_agent.providers.cassette.raised import raised
 from hermes_agent.providers.cassette.reading import Cassette
 from hermes_agent.providers.cassette.redacting import Redact
@@ -82,7 +82,7 @@ class Player:
         number = self._names.setdefault(session, str(len(self._names) + 1))
         name = f"{number}/{purpose}" if purpose else number
         if name not in self._tracks:
-            skipped: tuple[type[Turn], ...] = () if self.how.driven else (Arrived, StopAsked, MailRead)
+            skipped: tuple[type[Turn], ...] = () if self.how.driven else (*get_args(Outside), MailRead)
             self._tracks[name] = ReplayedTrack(name, self._seed, self.cassette.turns(name), skipped)
         return self._tracks[name]
 
@@ -118,6 +118,7 @@ class Player:
     async def over(self, session: str) -> None:
         """A run is over; where the recording ends before that, nothing follows anyway."""
         track = self.track(session)
+        track.unstuck()
         if track.ahead(RunOver, lambda _line: True) is not None:
             await track.turn(RunOver, lambda _line: True, f"a run of session {session} ends")
 

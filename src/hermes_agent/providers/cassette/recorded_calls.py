@@ -15,6 +15,7 @@ from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Too
 from hermes_agent.providers.cassette.lines import Called, Planned
 from hermes_agent.providers.cassette.raised import noted
 from hermes_agent.providers.cassette.redacting import digest
+from hermes_agent.providers.cassette.stops import RecordedStops
 from hermes_agent.providers.cassette.tracks import RecordedTrack
 from hermes_agent.providers.cassette.writing import CassetteFile
 
@@ -26,9 +27,11 @@ class Toolbox(Protocol):
 
 
 class RecordedCalls:
-    """Records the calls of one session; `toolbox` is what its run resolves calls with."""
+    """Records the calls of one session; `toolbox` is what its run resolves calls with, `stops` are what cuts them
+    short."""
 
-    def __init__(self, file: CassetteFile, track: RecordedTrack) -> None:
+    def __init__(self, file: CassetteFile, track: RecordedTrack, stops: RecordedStops) -> None:
+        self.stops = stops
         self._file = file
         self._track = track
         self._planned: set[str] = set()
@@ -75,6 +78,7 @@ class RecordedCalls:
 
     def ends(self, call: str, tool: str, arguments: Mapping[str, Any], came: Answer | HermesError | None) -> None:
         """What came of the call; None where it was cut short."""
+        self.stops.left(call)
         at, t = self._track.tick()
         self._file.add(
             Called(
@@ -148,6 +152,7 @@ class _RecordedTool:
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         """The tool's answer; what comes of the call is recorded when every hook has seen it."""
         try:
+            await self.calls.stops.entered(call_of(context))
             return await self.tool.run(arguments, self.calls.context(context))
         except asyncio.CancelledError:
             self.calls.ends(call_of(context), self.tool.schema.name, arguments, None)
@@ -191,9 +196,11 @@ class _RecordedContext:
         self.context.progress(text)
 
     async def ask(self, question: Question) -> str:
+        await self.calls.stops.passed()
         self.calls.asks(call_of(self), question)
         return await self.context.ask(question)
 
     async def use(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        await self.calls.stops.passed()
         self.calls.uses(call_of(self), name, arguments)
         return await self.context.use(name, arguments)

@@ -24,6 +24,7 @@ from hermes_agent.providers.cassette.lines import (
 )
 from hermes_agent.providers.cassette.raised import noted
 from hermes_agent.providers.cassette.redacting import digest, whole_words
+from hermes_agent.providers.cassette.stops import RecordedStops
 from hermes_agent.providers.cassette.tracks import RecordedTrack
 from hermes_agent.providers.cassette.writing import CassetteFile
 
@@ -134,11 +135,12 @@ class RecordedLedger:
 
 
 class RecordedModel:
-    """A `Model` that answers as another one and writes it down."""
+    """A `Model` that answers as another one and writes it down; `stops` are those of the run that it works for."""
 
-    def __init__(self, model: Model, sheet: Sheet) -> None:
+    def __init__(self, model: Model, sheet: Sheet, stops: RecordedStops) -> None:
         self._model = model
         self._sheet = sheet
+        self._stops = stops
 
     @property
     def name(self) -> str:
@@ -152,22 +154,31 @@ class RecordedModel:
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`."""
+        await self._stops.passed()
         self._sheet.ask(request, self._model)
         try:
+            await self._stops.entered(self)
             async with aclosing(self._model.ask(request)) as items:
                 async for item in items:
+                    await self._stops.passed()
                     self._came(item)
                     yield item
         except HermesError as error:
+            await self._stops.passed()
             self._sheet.add(noted(error))
-            self._sheet.end()
+            self._end()
             raise
         finally:
             self._sheet.cut()
+            self._stops.left(self)
 
     def _came(self, item: Delta | Reply) -> None:
         if isinstance(item, Reply):
             self._sheet.add(Whole(reply=item))
-            self._sheet.end()
+            self._end()
         else:
             self._sheet.add(item)
+
+    def _end(self) -> None:
+        self._sheet.end()
+        self._stops.left(self)

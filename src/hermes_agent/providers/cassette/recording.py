@@ -15,17 +15,18 @@ from hermes_agent.core.model import Model
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.providers.cassette.lines import (
     VERSION,
+    Changed,
     Header,
     Line,
     Process,
     RunBegun,
     SessionMade,
 )
-from hermes_agent.providers.cassette.mail import RecordedGate
 from hermes_agent.providers.cassette.raised import noted
 from hermes_agent.providers.cassette.recorded_calls import RecordedCalls
 from hermes_agent.providers.cassette.recorded_model import RecordedLedger, RecordedModel, Sheet
 from hermes_agent.providers.cassette.redacting import Redact
+from hermes_agent.providers.cassette.stops import RecordedStops
 from hermes_agent.providers.cassette.tracks import RecordedTrack, ids_of
 from hermes_agent.providers.cassette.writing import CassetteFile
 from hermes_agent.store.database import Store
@@ -47,6 +48,7 @@ class Recorder:
         self.store_ids = ids_of(self._seed, "store")
         self._file: CassetteFile | None = None
         self._tracks: dict[str, RecordedTrack] = {}
+        self._stops: dict[str, RecordedStops] = {}
         self._known: set[str] = set()
         self._steps = count(1)
         self._written: set[str] = set()
@@ -103,6 +105,14 @@ class Recorder:
         self._known.add(session.id)
         self.file.add(SessionMade(track=self.track(session.id).name, session=session))
 
+    async def changed(self, session: str, store: Store, since: int | None) -> None:
+        """A command changed the session; with `since` it had the log to itself, and wrote what follows that number. One
+        that was not in a run yet is taken in as a whole when it is."""
+        record = await store.sessions.get(session) if session in self._known else None
+        if record is not None:
+            entries = () if since is None else tuple(await store.history.entries(session, since))
+            self.file.add(Changed(track=self.name(session), session=record, held=since is not None, entries=entries))
+
     async def take_up(self, session: Session, store: Store) -> None:
         """A run of this session begins; where it was there before the recording, what it is goes into the recording."""
         track = self.track(session.id)
@@ -126,6 +136,7 @@ class Recorder:
     def begun(self, session: str, limits: Limits, effort: str, *, compaction: Mapping[str, Any]) -> None:
         """A run begins."""
         self._begun(session, limits, effort, compaction, None)
+        self.stops(session).begun()
 
     def refused(self, session: str, error: HermesError) -> None:
         """A run cannot begin."""
@@ -141,15 +152,22 @@ class Recorder:
             RunBegun(track=track.name, at=at, t=t, limits=limits, effort=effort, compaction=compaction, error=told)
         )
 
-    def gate(self, session: str) -> RecordedGate:
-        """What records the mail that a session's run finds."""
-        return RecordedGate(self.file, self.track(session))
+    def stops(self, session: str) -> RecordedStops:
+        """What strikes the runs of a session."""
+        if session not in self._stops:
+            self._stops[session] = self._new_stops(session)
+        return self._stops[session]
 
-    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
-        """The model, its exchanges recorded; without a `purpose` it is the session's own."""
+    def _new_stops(self, session: str) -> RecordedStops:
+        return RecordedStops(self.file, self.name(session), self.clock)
+
+    async def model(self, session: str, purpose: str, ledger: Ledger, live: Live, *, in_run: bool = True) -> Model:
+        """The model, its exchanges recorded; without a `purpose` it is the session's own. One that is not `in_run` is
+        no place where a stop may strike."""
         sheet = Sheet(self.file, self.track(session, purpose), self._steps, self._written)
-        return RecordedModel(await live(RecordedLedger(ledger, sheet)), sheet)
+        stops = self.stops(session) if in_run else self._new_stops(session)
+        return RecordedModel(await live(RecordedLedger(ledger, sheet)), sheet, stops)
 
     def calls(self, session: str) -> RecordedCalls:
         """What records the tool calls of a session."""
-        return RecordedCalls(self.file, self.track(session))
+        return RecordedCalls(self.file, self.track(session), self.stops(session))

@@ -85,7 +85,7 @@ class StrictCalls:
         call, made = call_of(context), list[asyncio.Task[None]]()
         while True:
             ahead = self._track.ahead(Called, lambda line: line.call == call)
-            if ahead is not None and (ahead.is_cut or self._is_struck(ahead)):
+            if ahead is not None and ahead.is_cut:
                 await self._hang()
             if ahead is not None and ahead.moment in ("may_run", "ends"):
                 for each in made:
@@ -96,11 +96,6 @@ class StrictCalls:
                 await context.ask(line.question)
             elif line.moment == "uses":
                 made.append(spawn(_use(line, context), name=f"replayed call {call}"))
-
-    def _is_struck(self, line: Called) -> bool:
-        """Whether a stop strikes the call before this line of it, though it knew of that only later."""
-        end = self._track.ahead(Called, lambda each: each.call == line.call and each.moment == "ends")
-        return end is not None and end.is_cut and self._track.stops_before(line)
 
     async def _turn(self, context: CallContext) -> Called:
         call = call_of(context)

@@ -76,6 +76,8 @@ class StrictModel:
             async with aclosing(played(after, self._ledger, None)) as rest:
                 async for _ in rest:
                     pass
+            if self._track.coming is answered:
+                self._track.come(answered)
 
 
 class NearestModel:

@@ -12,13 +12,14 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import RequestDiffers
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.inbound import Busy
 from hermes_agent.providers.cassette.lines import (
     Answered,
     Arrived,
     Asked,
     Called,
+    Changed,
     MailRead,
+    Outside,
     RunBegun,
     RunOver,
     StopAsked,
@@ -40,7 +41,7 @@ def is_cut(line: Turn) -> bool:
 
 def is_from_outside(line: Turn) -> bool:
     """Whether the line tells of something that neither a model nor a tool did."""
-    return isinstance(line, Arrived | StopAsked) or is_cut(line)
+    return isinstance(line, Outside) or is_cut(line)
 
 
 def in_order(lines: Sequence[Turn]) -> list[Turn]:
@@ -50,7 +51,7 @@ def in_order(lines: Sequence[Turn]) -> list[Turn]:
     for line in lines:
         place = len(ordered)
         if isinstance(line, RunOver) and line.released:
-            while place and isinstance(ordered[place - 1], Arrived):
+            while place and isinstance(ordered[place - 1], Arrived | Changed):
                 place -= 1
         elif isinstance(line, Arrived):
             place = next((at for at, each in enumerate(ordered) if _needs(each, line)), place)
@@ -160,7 +161,7 @@ class ReplayedTrack:
     def inside(self) -> Turn | None:
         """What the run itself does next; None where the recording is over."""
         rest = self._lines[self._place :]
-        return next((line for line in rest if not isinstance(line, Arrived | StopAsked)), None)
+        return next((line for line in rest if not isinstance(line, Outside)), None)
 
     async def until(self, kind: type[Turn], what: str) -> None:
         """Return when a line of this kind comes next, without taking it."""
@@ -170,15 +171,10 @@ class ReplayedTrack:
             await self._wait(what)
 
     @property
-    def over(self) -> RunOver | None:
-        """The end of the run that is under way, or comes next."""
-        return self.ahead(RunOver, lambda _line: True)
-
-    @property
     def will_be_stopped(self) -> bool:
         """Whether the run that is under way ends before it has done all that it would do. A process may leave before it
         has written down how its last run ended: what was cut short then was stopped."""
-        over = self.over
+        over = self.ahead(RunOver, lambda _line: True)
         return (over is None or over.outcome in (Outcome.STOPPED, Outcome.LIMIT)) and self._stop_comes(over)
 
     def _stop_comes(self, over: RunOver | None) -> bool:
@@ -201,27 +197,18 @@ class ReplayedTrack:
 
     @property
     def cuts(self) -> list[Answered | Called]:
-        """What is cut short next, by the stop that comes next where one does, with the calls that only began then."""
+        """What is cut short next, by the stop that comes next where one does."""
         found: list[Answered | Called] = []
-        begun: list[Answered | Called] = []
         for line in self._lines[self._place :]:
             if isinstance(line, Answered | Called) and is_cut(line):
-                found += [*begun, line]
-                begun = []
-            elif isinstance(line, Called) and line.moment == "may_run":
-                begun.append(line)
-            elif found or not isinstance(line, Arrived | StopAsked):
+                found.append(line)
+            elif found or not isinstance(line, Outside):
                 break
         return found
 
-    def stops_before(self, line: Turn) -> bool:
-        """Whether a stop comes before this line, which is further on."""
-        for each in self._lines[self._place :]:
-            if each is line:
-                return False
-            if isinstance(each, StopAsked) or (isinstance(each, Arrived) and each.inbound.busy is Busy.INTERRUPT):
-                return True
-        return False
+    def within(self, run: ReplayedTrack) -> None:
+        """What waits here to be stopped is part of that run."""
+        self._stuck = run._stuck
 
     async def hang(self) -> None:
         """Wait to be stopped, as then."""
@@ -231,6 +218,10 @@ class ReplayedTrack:
     async def stuck(self) -> None:
         """Return when the run has done all that it did before it was stopped."""
         await self._stuck.wait()
+        self._stuck.clear()
+
+    def unstuck(self) -> None:
+        """The run that was stopped is over."""
         self._stuck.clear()
 
     async def turn(self, kind: type[T], fits: Callable[[T], bool], what: str) -> T:
@@ -251,8 +242,8 @@ class ReplayedTrack:
             await self._wait(what)
 
     async def next_from_outside(self) -> Turn | None:
-        """Wait until a message, a stop or something that is cut short comes next, without taking it; None where none
-        comes any more."""
+        """Wait until a message, a stop, a command or something that is cut short comes next, without taking it; None
+        where none comes any more."""
         while self._outside and self._outside[0] < self._place:
             self._outside.popleft()
         while self._outside:
