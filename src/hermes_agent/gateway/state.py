@@ -15,7 +15,7 @@ from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.line import Line
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
-from hermes_agent.host.process_table import Identity, identify, is_alive
+from hermes_agent.host.process_table import Identity, is_alive, row_of
 
 MARK = "gateway-*.json"
 
@@ -70,9 +70,9 @@ def write_state(
         for name, line in lines.items()
     }
     pid = os.getpid()
-    state = GatewayState(
-        pid=pid, started=started, channels=channels, born=identify(pid).started, phase=phase, config=config
-    )
+    row = row_of(pid)
+    born = row.started if row else 0
+    state = GatewayState(pid=pid, started=started, channels=channels, born=born, phase=phase, config=config)
     path = state_file(home, pid)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(path, msgspec.json.encode(state), durable=False)
