@@ -321,7 +321,7 @@ class Builder:
             settings=self.loaded.value,
             skills=self.toolkit.skills,
             notes=notes,
-            standing=self.options.standing,
+            standing=self.standing,
             auxiliary=self.beside.model,
             book=self.book,
             works=self.options.reviews,

@@ -143,6 +143,7 @@ class Gateway:
             http=self._http,
             clock=self.runtime.clock,
             folder=self.runtime.home.root / "channels" / kind.name,
+            kept=self.runtime.store.facts,
         )
         try:
             if unknown := given.keys() - kind.options.keys():
