@@ -12,7 +12,7 @@ import pytest
 
 from hermes_agent.host import process
 from hermes_agent.host.process import Child, start_detached
-from hermes_agent.host.process_table import family, identify
+from hermes_agent.host.process_table import Identity, family, row_of
 
 ENV = {"PATH": os.environ["PATH"], "MARK": "1"}
 STUBBORN = "trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 60; sleep 61' & echo ready; sleep 60; sleep 62"
@@ -101,7 +101,8 @@ async def test_the_end_of_a_child_is_seen_with_its_code(out: int) -> None:
 
 async def test_the_end_of_a_stranger_is_seen_too(out: int) -> None:
     child = started("sleep 0.2", out)
-    stranger = Child(identify(child.identity.pid))
+    row = row_of(child.identity.pid)
+    stranger = Child(Identity(pid=row.pid, started=row.started))
 
     async with asyncio.timeout(5):
         await stranger.exited()

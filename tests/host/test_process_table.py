@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hermes_agent.host.process_table import Identity, family, identify, is_alive, parse_stat, row_of
+from hermes_agent.host.process_table import Identity, family, is_alive, parse_stat, row_of
 
 pytestmark = pytest.mark.skipif(not pathlib.Path("/proc/self").is_dir(), reason="this machine has no /proc")
 
@@ -37,14 +37,14 @@ async def shell(text: str, mark: str) -> AsyncIterator[subprocess.Popen[bytes]]:
 
 
 def test_this_process_is_alive_and_is_itself() -> None:
-    me = identify(os.getpid())
+    me = row_of(os.getpid())
 
-    assert is_alive(me)
-    assert row_of(os.getpid()).parent == os.getppid()
+    assert is_alive(Identity(pid=me.pid, started=me.started))
+    assert me.parent == os.getppid()
 
 
 def test_a_later_process_of_the_same_number_is_another() -> None:
-    me = identify(os.getpid())
+    me = row_of(os.getpid())
 
     assert not is_alive(Identity(pid=me.pid, started=me.started + 1))
 

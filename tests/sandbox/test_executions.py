@@ -1,4 +1,4 @@
-"""A record is claimed once, and what a place cannot carry is refused in a sentence."""
+"""A record says who runs a command and how it ended, and what a place cannot carry is refused in a sentence."""
 
 import os
 from pathlib import Path
@@ -9,25 +9,18 @@ from hermes_agent.sandbox.executions import (
     MOST_MOVED,
     NOBODY,
     check_text,
-    claim,
     get_file,
     identity_in,
     is_beginning,
+    noted_end,
     put_file,
     void,
 )
 from hermes_agent.sandbox.place import PlaceFailed
 
 
-def test_a_record_is_claimed_once(tmp_path: Path):
-    claim(tmp_path / "g" / "a")
-
-    with pytest.raises(FileExistsError):
-        claim(tmp_path / "g" / "a")
-
-
 def test_a_claim_whose_shell_said_nothing_yet_is_beginning_until_it_is_void(tmp_path: Path):
-    claim(tmp_path / "a")
+    (tmp_path / "a").mkdir()
     assert is_beginning(tmp_path / "a")
 
     assert void(tmp_path / "a")
@@ -40,6 +33,21 @@ def test_who_runs_it_is_read_from_its_own_line_or_its_number():
     assert identity_in(line).pid == os.getpid()
     assert identity_in("42\n").pid == 42
     assert identity_in("") == identity_in("nonsense") == NOBODY
+
+
+@pytest.mark.parametrize(
+    ("written", "code", "left"),
+    [
+        ("0\n", 0, None),
+        ("143 3\n", 143, 3),
+        ("", None, None),
+        ("0", None, None),
+        ("x y\n", None, None),
+        ("1 \u00b2\n", None, None),
+    ],
+)
+def test_how_it_ended_is_read_and_nonsense_is_none(written: str, code: int | None, left: int | None):
+    assert noted_end(written) == (code, left)
 
 
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])

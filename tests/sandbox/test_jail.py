@@ -174,6 +174,18 @@ async def test_a_command_replaces_nothing_of_its_record(jailed: Jailed) -> None:
     assert not any(path.is_symlink() for path in record.iterdir())
 
 
+async def test_a_command_cannot_say_that_it_is_another_process_nor_how_many_are_left(jailed: Jailed) -> None:
+    record = jailed.home / "cache" / "jailed" / "g" / "1"
+
+    await jailed(f"cat /proc/1/stat >|'{record}/pid'; echo 0 99 x >|'{record}/exit'; kill -9 $$")
+
+    assert (record / "pid").read_text().split()[0] not in ("1", "")
+    again = await jailed.place().attach("g/1")
+    assert again is not None
+    ended = await again.wait()
+    assert (ended.code, ended.children) == (None, False)
+
+
 async def test_a_workspace_that_is_the_system_is_refused(jailed: Jailed) -> None:
     with pytest.raises(PlaceFailed, match="holds the system"):
         await jailed.place().start("g/a", Command(text="true", folder="/"))

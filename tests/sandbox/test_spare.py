@@ -1,8 +1,11 @@
-"""A record made ready is given once, and whoever finds none makes their own."""
+"""A record is claimed once, whether one was made ready or not."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 from hermes_agent.sandbox.spare import FILES, Spare
 
@@ -11,40 +14,68 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_it_is_given_once(tmp_path: Path) -> None:
-    spare, first, second = Spare(tmp_path), tmp_path / "first", tmp_path / "second"
-    first.mkdir()
-    second.mkdir()
-    spare.make()
-    spare.make()
-    spare.give(first)
-    spare.give(second)
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_record_is_claimed_once(tmp_path: Path, ready: bool) -> None:
+    spare, record = Spare(tmp_path), tmp_path / "g" / "a"
+    if ready:
+        spare.make()
+    spare.claim(record)
 
-    assert names(first) == sorted(FILES)
-    assert names(second) == []
+    with pytest.raises(FileExistsError):
+        spare.claim(record)
+    with pytest.raises(FileExistsError):
+        Spare(tmp_path).claim(record)
+    assert names(record) == sorted(FILES)
+
+
+def test_what_is_ready_is_given_once(tmp_path: Path) -> None:
+    spare = Spare(tmp_path)
+    spare.make()
+    spare.make()
+    assert len(names(tmp_path)) == 1
+
+    spare.claim(tmp_path / "a")
+    spare.claim(tmp_path / "b")
+
+    assert names(tmp_path) == ["a", "b"]
 
 
 def test_only_the_owner_reads_it(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    spare = Spare(tmp_path)
-    spare.make()
-    spare.give(tmp_path / "a")
+    Spare(tmp_path).claim(tmp_path / "a")
 
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "a").iterdir()} == {0o600}
 
 
-def test_where_it_cannot_be_made_or_is_gone_nothing_is_given(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    Spare(tmp_path / "file").make()
+def test_what_was_ready_and_is_gone_is_made_again(tmp_path: Path) -> None:
     spare = Spare(tmp_path)
     spare.make()
     for made in tmp_path.glob(".spare.*"):
-        for path in made.iterdir():
-            path.unlink()
-    (tmp_path / "a").mkdir()
-    spare.give(tmp_path / "a")
+        shutil.rmtree(made)
 
-    assert names(tmp_path / "a") == []
+    spare.claim(tmp_path / "a")
+
+    assert names(tmp_path / "a") == sorted(FILES)
+
+
+def test_where_none_can_be_made_that_is_told_by_the_claim(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    spare = Spare(tmp_path / "file")
+    spare.make()
+
+    with pytest.raises(OSError, match="Not a directory"):
+        spare.claim(tmp_path / "file" / "a")
+
+
+def test_a_record_that_cannot_be_put_there_is_kept_for_the_next(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    spare = Spare(tmp_path)
+
+    with pytest.raises(NotADirectoryError):
+        spare.claim(tmp_path / "a")
+    spare.claim(tmp_path / "b")
+
+    assert names(tmp_path) == ["a", "b"]
 
 
 def test_what_was_left_by_a_program_that_was_killed_goes_too(tmp_path: Path) -> None:
@@ -55,7 +86,5 @@ def test_what_was_left_by_a_program_that_was_killed_goes_too(tmp_path: Path) -> 
     spare.drop()
 
     assert len(names(tmp_path)) == 1
-    (tmp_path / "a").mkdir()
-    spare.give(tmp_path / "a")
-    other.give(tmp_path / "a")
-    assert names(tmp_path / "a") == sorted(FILES)
+    other.claim(tmp_path / "a")
+    assert names(tmp_path) == ["a"]

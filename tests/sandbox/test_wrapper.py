@@ -16,7 +16,7 @@ SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
 def run(shell: str, folder: Path, text: str, *, kept: str = "", keeps_as: str = '"$PWD"') -> int:
     if len(text) >= INLINE:
         (folder / "command").write_text(text)
-    rest = script(folder=str(folder), begins=begin("g/a", "/"), kept=kept, keeps_as=keeps_as, text=text)
+    rest = script(folder=str(folder), begins=begin(str(folder), "/"), kept=kept, keeps_as=keeps_as, text=text)
     made = f"{CLAIM}\n{rest}"
     with (folder / "out").open("ab") as out:
         return subprocess.run(
@@ -35,6 +35,8 @@ def run(shell: str, folder: Path, text: str, *, kept: str = "", keeps_as: str = 
         ("set -eux; false", 1),
         ("set -C; cd /usr; exit 6", 6),
         ("(exit 7)", 7),
+        ("true; kill -TERM $$", 143),
+        ("true; kill -HUP $$; true", 129),
     ],
 )
 def test_the_exit_code_is_written_down(tmp_path: Path, shell: str, text: str, code: int) -> None:

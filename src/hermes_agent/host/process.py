@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.process_table import PROC, Identity, family, group_below, identify, is_alive
+from hermes_agent.host.process_table import PROC, Identity, family, group_below, is_alive
 from hermes_agent.host.tasks import spawn
 
 GRACE = 0.8  # seconds between SIGTERM and SIGKILL; with the rest, a stop stays under two
@@ -141,7 +141,7 @@ def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], std
         stderr=out,
         start_new_session=True,
     )
-    return Child(identify(popen.pid), popen)
+    return Child(Identity(pid=popen.pid), popen)  # nobody else has the number until this one is collected
 
 
 async def run(

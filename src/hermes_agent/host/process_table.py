@@ -50,12 +50,6 @@ def parse_stat(text: str) -> Row | None:
     )
 
 
-def identify(pid: int) -> Identity:
-    """The identity of a live process."""
-    row = row_of(pid)
-    return Identity(pid=pid, started=row.started if row else 0)
-
-
 def is_alive(who: Identity) -> bool:
     """Whether this very process runs, not a later one of the same number, and not a dead one not yet collected."""
     if PROC.joinpath("self").exists():

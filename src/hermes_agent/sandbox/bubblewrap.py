@@ -39,7 +39,6 @@ class Bubblewrap:
     """See `Jail`. `program` is bwrap's path."""
 
     name = "bubblewrap"
-    claim = None
     layers = 2  # bwrap, and the first process of its process table
 
     def __init__(self, program: str, walls: Walls) -> None:

@@ -1,12 +1,12 @@
 """The record of one command on this machine: a folder of small files.
 
-exec/<group>/<name>/     made atomically: whoever makes it may start the command
+exec/<group>/<name>/     moved there atomically: whoever does may start the command
     meta.json            the command and where it runs
     command              its text, where that is long
-    pid                  made by the shell when it begins: its line of /proc/PID/stat
+    pid                  made by the shell when it begins, or by its jail: its line of /proc/PID/stat
     out                  both outputs, whole
     in                   a pipe to its input (background only)
-    exit                 the exit code and a newline, when it has ended
+    exit                 the exit code and a newline, when it has ended (in a jail with processes of its own: how many)
     env                  what it leaves to the kept shell: the directory in a comment, then the exported variables
     listed               there for commands that `list` names
 exec/<group>/.kept       the kept shell: `env` of the last command whose end was seen
@@ -24,6 +24,7 @@ from hermes_agent.host.process_table import Identity, parse_stat
 from hermes_agent.sandbox.place import Command, PlaceFailed
 
 EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
+ENDED = re.compile(r"(\d{1,3})(?: (\d{1,9}))?\n", re.ASCII)
 KEPT = ".kept"
 MOST_MOVED = 64 << 20
 MOST_TYPED = 10_000  # it is quoted twice, and one argument of a program may have 128 kB
@@ -62,13 +63,13 @@ def identity_in(written: str) -> Identity:
     return Identity(pid=row.pid, started=row.started)
 
 
-def claim(folder: Path) -> None:
-    """Make the folder, or fail because somebody made it before."""
-    try:
-        folder.mkdir(mode=0o700)
-    except FileNotFoundError:
-        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.mkdir(mode=0o700)
+def noted_end(written: str) -> tuple[int | None, int | None]:
+    """What a record's `exit` says: the code, and how many processes there were in a table of its own; None for what it
+    does not say. A jailed command may have written anything there."""
+    found = ENDED.fullmatch(written)
+    if found is None:
+        return None, None
+    return int(found[1]), int(found[2]) if found[2] else None
 
 
 def is_beginning(folder: Path) -> bool:

@@ -49,17 +49,14 @@ class Cell:
 
 class Jail(Protocol):
     """- `launch` starts the program inside the walls, detached, in a session of its own, with `cell.folder` as what it
-    finds its record by; both outputs go to `out`; blocks for some milliseconds; raises `OSError`;
+    finds its record by, and notes outside of them who runs it (`pid`); both outputs go to `out`; blocks for some
+    milliseconds; raises `OSError`;
     - nothing that the program or its children do lifts a wall;
-    - `claim` is what the inner shell does to say that it runs, where `launch` does not do it outside of the walls;
     - `layers` processes of the jail stand between the one that `launch` gives and the program.
     """
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def claim(self) -> str | None: ...
 
     @property
     def layers(self) -> int: ...

@@ -21,7 +21,7 @@ shift 2
 SMALL=65536
 
 within() { # the record of exec id $1
-    id=$1 f=$root/$1 mark=HERMES_EXEC=$1/
+    f=$root/$1 mark=HERMES_EXEC=$root/$1/
 }
 
 clock() { # `clock`: hundredths of a second since the machine's start
@@ -86,7 +86,7 @@ supervise() { # run the script and write down how it ended; holds `alive` (9) op
     [ -p "$f/in" ] && input=$f/in
     read -r began _ </proc/uptime
     cd "$cwd" || exit 126
-    HERMES_EXEC="$id/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
+    HERMES_EXEC="$f/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
     p=$!
     { IFS= read -r line <"/proc/$p/stat" && echo "$line" >"$f/leader"; } 2>/dev/null
     while :; do

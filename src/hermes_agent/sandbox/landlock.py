@@ -55,8 +55,6 @@ class Landlock:
 
     name = "landlock"
     layers = 0
-    # The record's `pid` was made by `launch`, which is what claims it.
-    claim = '{ IFS= read -r _h </proc/$$/stat || _h=$$; } 2>/dev/null; echo "$_h" >|pid; unset _h'
 
     def __init__(self, walls: Walls, version: int) -> None:
         self._walls = walls
@@ -66,7 +64,12 @@ class Landlock:
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread of its own takes the walls on, which no thread can shed, and starts the program."""
-        os.close(os.open(cell.folder / "pid", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with (cell.folder / "pid").open("xb") as who:
+            child = self._start(argv, cell, env, stdin, out)
+            who.write(Path(f"/proc/{child.identity.pid}/stat").read_bytes())
+        return child
+
+    def _start(self, argv: Sequence[str], cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         temporary = cell.folder.parent / ".tmp"
         temporary.mkdir(exist_ok=True, mode=0o700)
         env = {**env, "TMPDIR": str(temporary)}
@@ -113,7 +116,7 @@ class Landlock:
             yield f"/dev/{device}", READ | WRITE_FILE | IOCTL_DEV
         for path in (*self._walls.writable, cell.workspace, str(temporary)):
             yield os.path.realpath(path), EVERYTHING
-        for name in ("pid", *cell.files):
+        for name in cell.files:
             yield str(cell.folder / name), READ_FILE | WRITE_FILE | TRUNCATE
         for record in (cell.kept, cell.folder / "command"):
             if record is not None:

@@ -1,11 +1,11 @@
-"""A record that is made ready while nobody waits: making files can take most of the time that a short command takes."""
+"""Records that are made ready while nobody waits: making files can take most of the time that a short command takes."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import threading
 from contextlib import suppress
+from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 
 FILES = ("meta.json", "out", "exit", "env")
@@ -14,39 +14,54 @@ PREFIX = ".spare."
 
 
 class Spare:
-    """The files of at most one record, below `folder`, of this program alone."""
+    """Makes records below `folder`, and keeps one of them ready."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / f"{PREFIX}{os.getpid()}.{os.urandom(4).hex()}"
-        self._turn = threading.Lock()
-        self._ready = False
+        self._folder = folder
+        self._ready: list[Path] = []
 
     def make(self) -> None:
-        """Make them ready, where they are not. Blocks; a failure leaves none, and a record is then made as it comes."""
-        with self._turn, suppress(OSError):
+        """Have one ready. Blocks; a failure leaves none, and a record is then made as it comes."""
+        with suppress(OSError):
             if not self._ready:
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                for name in FILES:
-                    os.close(os.open(self._folder / name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-                self._ready = True
+                self._ready.append(self._made())
 
-    def give(self, record: Path) -> None:
-        """Move them into a record that was just claimed, where they are ready. Blocks for microseconds."""
-        if not self._turn.acquire(blocking=False):
-            return  # they are being made: making others takes no longer
+    def claim(self, record: Path) -> None:
+        """Put a record there: whoever does may start the command. Blocks for microseconds where one is ready. Raises
+        `FileExistsError` where there is one."""
+        made = self._taken() or self._made()
         try:
-            with suppress(OSError):
-                for name in FILES if self._ready else ():
-                    (self._folder / name).rename(record / name)
-            self._ready = False
-        finally:
-            self._turn.release()
+            self._move(made, record)
+        except OSError as error:
+            self._ready.append(made)
+            if error.errno in (EEXIST, ENOTEMPTY):
+                raise FileExistsError(error.errno, error.strerror) from error
+            raise
 
     def drop(self) -> None:
-        """Remove them, and those of programs that were killed. Blocks."""
-        with self._turn:
-            self._ready = False
-            shutil.rmtree(self._folder, ignore_errors=True)
-            for left in self._folder.parent.glob(f"{PREFIX}*"):
-                if not Path("/proc", left.name.removeprefix(PREFIX).partition(".")[0]).exists():
-                    shutil.rmtree(left, ignore_errors=True)
+        """Remove what is ready, and what programs that were killed left. Blocks."""
+        while made := self._taken():
+            shutil.rmtree(made, ignore_errors=True)
+        for left in self._folder.glob(f"{PREFIX}*"):
+            if not Path("/proc", left.name.removeprefix(PREFIX).partition(".")[0]).exists():
+                shutil.rmtree(left, ignore_errors=True)
+
+    def _taken(self) -> Path | None:
+        with suppress(IndexError):  # several threads may ask for the last one
+            return self._ready.pop()
+        return None
+
+    def _move(self, made: Path, record: Path) -> None:
+        """A folder takes the place of an empty one too; no record is ever empty."""
+        try:
+            made.rename(record)
+        except FileNotFoundError:
+            record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (made if made.is_dir() else self._made()).rename(record)
+
+    def _made(self) -> Path:
+        folder = self._folder / f"{PREFIX}{os.getpid()}.{os.urandom(4).hex()}"
+        folder.mkdir(parents=True, mode=0o700)
+        for name in FILES:
+            os.close(os.open(folder / name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        return folder

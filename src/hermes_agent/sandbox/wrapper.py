@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from shlex import quote
+from signal import Signals
 
 MARK = "HERMES_EXEC"
 HEARS = "--default-signal=INT,QUIT"
@@ -14,7 +15,10 @@ NOTE = "'# '"
 _TAKES_OVER = re.compile(r"\b(exec|trap)\b")
 # The outer shell gets the signals of the group too, and must live to write down how the inner one took them. A trap
 # that does something is not inherited; an ignored signal would be.
-_OUTLIVE = "trap : HUP INT QUIT TERM USR1 USR2 ALRM"
+_SIGNALS = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "ALRM")
+_OUTLIVE = f"trap : {' '.join(_SIGNALS)}"
+# A shell that a signal ends runs its exit trap with the code of the command before: 0, for one that was killed.
+_TELL = "; ".join(f"trap 'exit {128 + Signals[f'SIG{name}']}' {name}" for name in _SIGNALS)
 # With noclobber the shell opens `pid` with O_EXCL: whoever creates it decides whether the command ever runs. It is a
 # relative name on purpose: the shell begins in the folder that was claimed for it, even if that was moved meanwhile.
 CLAIM = """\
@@ -29,9 +33,9 @@ _PIECES = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
 
 
-def begin(exec_id: str, cwd: str) -> str:
-    """What a command's shell does before it: who it is, and where."""
-    return f"export {MARK}={quote(exec_id)}\ncd {quote(cwd)} || exit 126"
+def begin(folder: str, cwd: str) -> str:
+    """What a command's shell does before it: who it is (its record: ids are the same in every home), and where."""
+    return f"export {MARK}={quote(folder)}\ncd {quote(cwd)} || exit 126"
 
 
 def on_terminal(run: str) -> str:
@@ -68,7 +72,7 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
         inner = f"trap {quote(quiet.format(keep))} EXIT; " if keep else ""
         lines += [_OUTLIVE, f"( {inner}{run}\n)", f"_h=$?; {end}; exit $_h"]
     else:
-        lines += [f"trap {quote(quiet.format(f'{keep}{end}; '))} EXIT", run]
+        lines += [f"trap {quote(quiet.format(f'{keep}{end}; '))} EXIT", _TELL, run]
     return "\n".join(filter(None, lines))
 
 

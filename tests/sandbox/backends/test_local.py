@@ -16,6 +16,7 @@ import hermes_agent
 from hermes_agent.host.process_table import family
 from hermes_agent.sandbox.backends import local
 from hermes_agent.sandbox.backends.local import LocalPlace
+from hermes_agent.sandbox.executions import read_text
 from hermes_agent.sandbox.place import Command
 
 SOURCE = str(Path(hermes_agent.__file__).parents[1])
@@ -72,6 +73,32 @@ async def test_after_kill_9_the_whole_output_and_the_exit_code_are_there_and_it_
     assert await place.directory("g") == "/usr"
 
 
+async def test_a_command_of_the_same_id_in_another_home_is_left_alone(place: LocalPlace, tmp_path: Path) -> None:
+    other = LocalPlace(folder=tmp_path / "other", env=ENV)
+    text = "echo ready; sleep 60"
+    mine, theirs = [await each.start("g/a", Command(text=text, folder=str(tmp_path))) for each in (place, other)]
+
+    assert await mine.kill()
+
+    assert await theirs.poll() is None
+    assert await theirs.kill()
+
+
+async def test_a_command_that_somebody_else_ended_is_not_said_to_have_succeeded(
+    place: LocalPlace, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(start_and_be_killed, tmp_path, "true; echo $$ >> number; sleep 60")
+    running = await place.attach("g/a")
+    assert running is not None
+    async with asyncio.timeout(10):
+        while not (shell := await asyncio.to_thread(read_text, tmp_path / "number")):
+            await asyncio.sleep(0.01)
+
+    os.killpg(int(shell), signal.SIGTERM)
+
+    assert (await running.wait()).code == 143
+
+
 MANY = """
 import asyncio, sys
 from pathlib import Path
@@ -111,7 +138,7 @@ async def test_after_kill_9_fifty_background_commands_are_found_running_or_ended
     async with asyncio.TaskGroup() as group:
         kills = [group.create_task(running.kill()) for running in found if running is not None]
     assert all(kill.result() for kill in kills)
-    assert [name for name in ended if family(0, f"HERMES_EXEC={name}".encode())] == []
+    assert [name for name in ended if family(0, f"HERMES_EXEC={tmp_path}/exec/{name}".encode())] == []
 
 
 async def test_after_kill_9_a_stubborn_command_can_still_be_ended(place: LocalPlace, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ async def test_a_stop_ends_it_with_what_it_started(bench: Bench, tmp_path: Path)
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert family(0, f"HERMES_EXEC=s1/{context.key}".encode()) == []
+    assert family(0, f"HERMES_EXEC={tmp_path}/exec/s1/{context.key}".encode()) == []
 
 
 async def test_a_program_cannot_pretend_to_ask(bench: Bench) -> None:

@@ -24,12 +24,12 @@ from hermes_agent.sandbox.executions import (
     Meta,
     check_length,
     check_text,
-    claim,
     cover_part,
     get_file,
     identity_in,
     is_beginning,
     make_input,
+    noted_end,
     put_file,
     read_part,
     read_text,
@@ -43,12 +43,13 @@ from hermes_agent.sandbox.spare import Spare
 from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
 
 SMALL = 64 << 10
-SIGKILLED, SIGTERMED = 137, 143
+SIGKILLED = 137
 # A command that ends within this time is finished in the thread that started it, without another round over the loop.
 QUICK_SECONDS = 0.01
 JAILED_QUICK_SECONDS = 0.06
 _GLANCE = 0.01
-# What a jailed command writes of its own record, made before it starts: it may write into these and replace nothing.
+REST_SECONDS = 0.01
+# What a jailed command writes of its own record: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
 
 
@@ -77,6 +78,7 @@ class LocalPlace:
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
         self._spare = Spare(folder)
+        self._next: asyncio.Task[None] | None = None
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     @cached_property
@@ -85,8 +87,14 @@ class LocalPlace:
 
     async def start(self, exec_id: str, command: Command) -> Running:
         running = await asyncio.to_thread(self._start, exec_id, command)
-        spawn(asyncio.to_thread(self._spare.make), name="the next record")
+        if self._next is None or self._next.done():
+            self._next = spawn(self._make_next(), name="the next record")
         return running
+
+    async def _make_next(self) -> None:
+        """Make a record ready, when the caller has had the time to go on."""
+        await asyncio.sleep(REST_SECONDS)
+        await asyncio.to_thread(self._spare.make)
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
@@ -120,6 +128,8 @@ class LocalPlace:
 
     async def close(self) -> None:
         """Nothing is held open but what was made ready for the next command."""
+        if self._next is not None:
+            self._next.cancel()
         await asyncio.to_thread(self._spare.drop)
 
     def _start(self, exec_id: str, command: Command) -> Running:
@@ -138,17 +148,16 @@ class LocalPlace:
         keeps = kept is not None and command.keeps
         text = script(
             folder=str(folder),
-            begins=begin(exec_id, cwd),
+            begins=begin(str(folder), cwd),
             kept=str(kept) if before else "",
             keeps_as=(quote(base) if command.workdir else '"$PWD"') if keeps else "",
             text=on_terminal(command.text) if command.pty else command.text,
             counts=self._jail is not None and self._jail.layers > 0,
         )
-        said = CLAIM if self._jail is None else self._jail.claim
-        text = f"{said}\n{text}" if said else text
+        if self._jail is None:
+            text = f"{CLAIM}\n{text}"
         try:
-            claim(folder)
-            self._spare.give(folder)
+            self._spare.claim(folder)
         except FileExistsError as error:
             raise AlreadyStarted(f"{exec_id} was started before.") from error
         except OSError as error:
@@ -171,7 +180,7 @@ class LocalPlace:
         given = make_input(folder) if command.background else None
         try:
             child = self._launch(
-                folder, meta, [self._shell, "-c", text], env={**env, MARK: exec_id}, stdin=given, out=out
+                folder, meta, [self._shell, "-c", text], env={**env, MARK: str(folder)}, stdin=given, out=out
             )
         finally:
             os.close(out)
@@ -187,8 +196,6 @@ class LocalPlace:
     ) -> Child:
         if self._jail is None:
             return start_detached(argv, cwd=str(folder), env=env, stdin=stdin, out=out)
-        for name in OWN_FILES:
-            (folder / name).touch(mode=0o600)
         cell = Cell(folder=folder, files=OWN_FILES, kept=self._kept(meta.command), workspace=meta.command.folder)
         return self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
 
@@ -283,7 +290,7 @@ class LocalRunning:
 
     async def kill(self) -> bool:
         was_running = self._child.is_alive
-        gone = await self._child.end(f"{MARK}={self.exec_id}")
+        gone = await self._child.end(f"{MARK}={self._folder}")
         if was_running:
             await asyncio.to_thread(self._note_kill)
         return gone
@@ -298,32 +305,32 @@ class LocalRunning:
 
     def settle(self) -> Ended:
         """Note how it ended, once; what it leaves goes to the kept shell. Blocks."""
-        listed = self._folder / "listed"
         before = self._ended
-        left = self._left_somebody() if before is None and self._child.is_ours else listed.exists()
-        children = left and bool(family(0, f"{MARK}={self.exec_id}".encode()))
+        noted = read_text(self._folder / "exit") if before is None else ""
+        listed = self._folder / "listed"
+        left = self._left_somebody(noted) if before is None and self._child.is_ours else listed.exists()
+        children = left and bool(family(0, f"{MARK}={self._folder}".encode()))
         if children:
             listed.touch()
-        self._ended = replace(before or self._read_end(), children=children)
+        self._ended = replace(before or self._read_end(noted), children=children)
         return self._ended
 
-    def _left_somebody(self) -> bool:
+    def _left_somebody(self, noted: str) -> bool:
         """Whether processes may be left. A jail with a process table of its own says so, and its first process, which
         is in the group, goes only a moment later."""
-        noted = read_text(self._folder / "exit").split()
-        if len(noted) > 1:
-            return int(noted[1]) > self._layers
-        return self._child.has_group
+        left = noted_end(noted)[1]
+        return self._child.has_group if left is None else left > self._layers
 
-    def _read_end(self) -> Ended:
+    def _read_end(self, noted: str) -> Ended:
         self._keep()
-        text = read_text(self._folder / "exit")
-        seen = self._child.code  # what the kernel says; the shell's trap does not know the signal that ended the shell
-        code = seen if seen is not None else int(text.split()[0]) if text.endswith("\n") else None
+        code = self._child.code
+        if code is None:
+            code = noted_end(noted)[0]
+        out = (self._folder / "out").stat()
+        if out.st_size <= SMALL:
+            self._output = (self._folder / "out").read_bytes() if out.st_size else b""
         begun = (self._folder / "meta.json").stat().st_mtime
-        ended = (self._folder / ("exit" if text else "out")).stat().st_mtime
-        if (self._folder / "out").stat().st_size <= SMALL:
-            self._output = (self._folder / "out").read_bytes()
+        ended = (self._folder / "exit").stat().st_mtime if noted else out.st_mtime
         return Ended(code=code, seconds=max(0.0, ended - begun))
 
     def _keep(self) -> None:
@@ -335,9 +342,7 @@ class LocalRunning:
                 left.replace(self._kept)
 
     def _note_kill(self) -> None:
-        """Write the code down for those who attach later."""
-        noted = read_text(self._folder / "exit").partition(" ")[0].strip()
-        code = self._child.code
-        if code is None:
-            code = (int(noted) or SIGTERMED) if noted else SIGKILLED
-        (self._folder / "exit").write_text(f"{code}\n")
+        """Write the code down for those who attach later, where no shell was left to do it."""
+        if noted_end(read_text(self._folder / "exit"))[0] is None:
+            code = self._child.code
+            (self._folder / "exit").write_text(f"{SIGKILLED if code is None else code}\n")
