@@ -14,6 +14,7 @@ import click
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import announce, remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError, HomeError
 from hermes_agent.gateway.channels import CHANNELS
@@ -78,7 +79,9 @@ async def _serve(surface: Surface) -> None:
         if settings.api.enabled:
             keys = late(KEYS)(settings.api, surface.secrets.get)
             standing = late(STANDING)(keys, late(OPTIONS)().standing)
-        opened.append(await closing.enter_async_context(open_gateway(home, changed=changed, standing=standing)))
+        tape = tape_of(surface.invocation)
+        at_work = open_gateway(home, changed=changed, standing=standing, tape=tape)
+        opened.append(await closing.enter_async_context(at_work))
         closing.callback(forget_state, home)
         changed()
         if keys is not None:
