@@ -11,13 +11,15 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.gateway.channel import Abilities, Channel, Kind, Needs
 from hermes_agent.gateway.channels.discord import CHANNEL as DISCORD
 from hermes_agent.gateway.channels.email import CHANNEL as MAIL
+from hermes_agent.gateway.channels.matrix import CHANNEL as MATRIX
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
 from hermes_agent.host.http import Http
-from hermes_agent.testing.channel import ABILITIES, FakePlatform
+from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
 from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.email import mail_platform
+from hermes_agent.testing.doubles.matrix import matrix_platform
 from hermes_agent.testing.doubles.platform import Double
 from hermes_agent.testing.doubles.slack import slack_platform
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
@@ -40,7 +42,14 @@ class Stage:
 
 def needs(folder: Path, options: Mapping[str, str] | None = None, secret: str = "secret") -> Needs:
     """What a channel of a test is made of."""
-    return Needs(options=options or {}, secret=lambda _: secret, http=Http(), clock=SystemClock(), folder=folder)
+    return Needs(
+        options=options or {},
+        secret=lambda _: secret,
+        http=Http(),
+        clock=SystemClock(),
+        folder=folder,
+        kept=FakeKept(),
+    )
 
 
 Maker = Callable[[Path], AbstractAsyncContextManager[Stage]]
@@ -89,6 +98,22 @@ async def discord(folder: Path) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
+async def matrix(folder: Path) -> AsyncIterator[Stage]:
+    async with matrix_platform() as platform:
+        given = needs(folder, {"homeserver": platform.url})
+        yield Stage(
+            kind=MATRIX,
+            channel=MATRIX.make(given),
+            double=platform,
+            chat="!1:hermes.test",
+            person="@ann:hermes.test",
+            group="!9:hermes.test",
+            thread="$4",
+        )
+        await given.http.close()
+
+
+@asynccontextmanager
 async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
     async with telegram() as double:
         made = needs(folder, {"api_url": double.url}, TOKEN)
@@ -100,6 +125,7 @@ MAKERS: dict[str, Maker] = {
     "discord": discord,
     "telegram": on_telegram,
     "email": email,
+    "matrix": matrix,
     "slack": slack,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from hermes_agent.gateway.channel import Kind
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.paths import Home
@@ -78,3 +79,16 @@ async def house(
             file.write(f"gateway:\n{own}  channels:\n    {platform.name}:\n{lines}{more}")
         async with open_gateway(home, {platform.name: platform.kind()}) as opened:
             yield House(opened, platform, model)
+
+
+@asynccontextmanager
+async def opened(path: Path, kind: Kind, script: Script, people: str) -> AsyncIterator[ModelServer]:
+    """A gateway with that one channel."""
+    async with serving(openai_model(script, keys=())) as model:
+        home = Home(root=path / "home", base=path / "home")
+        settle_home(home.root, model.url)
+        lines = "".join(f"      {line}\n" for line in f"enabled: true\n{people}".splitlines())
+        with home.config_file.open("a") as file:
+            file.write(f"gateway:\n  channels:\n    {kind.name}:\n{lines}")
+        async with open_gateway(home, {kind.name: kind}):
+            yield model

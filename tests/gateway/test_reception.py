@@ -9,7 +9,7 @@ from hermes_agent.agent.inbox import WHO
 from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.outbound import SlotState
 from hermes_agent.gateway.channel import NotNow
-from hermes_agent.gateway.heard import Media, Pressed, Removed, Sender, Withdrawn
+from hermes_agent.gateway.heard import Invited, Media, Pressed, Removed, Sender, Withdrawn
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from tests.gateway.house import House, eventually, house
@@ -255,3 +255,13 @@ async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
 
 async def large() -> bytes:
     return b"x" * 2000
+
+
+async def test_invitations_of_people_it_knows_are_taken(tmp_path: Path):
+    async with house(tmp_path, [Say("Hello.")], GROUP) as here:
+        for user in ("7", "8", "9", "99"):
+            await here.platform.tell(Invited(where=here.platform.where("5", group=True), sender=Sender(user=user)))
+        await here.rest()
+
+        assert here.platform.words == ["owner", "member", "guest", ""]
+        assert not here.platform.chats.messages

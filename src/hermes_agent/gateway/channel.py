@@ -154,16 +154,25 @@ class Channel(Protocol):
     async def close(self) -> None: ...
 
 
+class Kept(Protocol):
+    """Short texts in the store by place and name, for whichever process listens next. An empty one takes it away."""
+
+    async def of(self, place: str) -> Mapping[str, str]: ...
+
+    async def set(self, place: str, name: str, value: str) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What a channel is made of: its options with their defaults filled in, secrets by name, the process's HTTP
-    clients, the time, and a folder of its own."""
+    clients, the time, a folder of its own, and what it keeps in the store."""
 
     options: Mapping[str, str]
     secret: Callable[[str], str]
     http: Http
     clock: Clock
     folder: Path
+    kept: Kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,16 @@ class Removed:
     reason: str
 
 
-Heard = Said | Pressed | Withdrawn | Removed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invited:
+    """Somebody asks this agent into a chat. It goes there where `hear` gives a word, and stays away where it gives
+    none."""
+
+    where: Conversation
+    sender: Sender
+
+
+Heard = Said | Pressed | Withdrawn | Removed | Invited
 Hear = Callable[[Heard], Awaitable[str]]
-"""Takes in what was heard; durable when it returns. What it gives is a short word for whoever pressed a button (empty:
-none)."""
+"""Takes in what was heard; durable when it returns. What it gives is a short word for whoever pressed a button or
+invited (empty: none)."""

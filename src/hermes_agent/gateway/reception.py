@@ -17,7 +17,7 @@ from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access import Access, Refusal, harmless
 from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts, Known
-from hermes_agent.gateway.heard import Heard, Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.heard import Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.line import Line
 from hermes_agent.gateway.media import taken_in
 
@@ -53,6 +53,8 @@ class Reception:
                 await self._said(line, access, heard)
             case Pressed():
                 return await self._pressed(line, access, heard)
+            case Invited():
+                return await self._invited(line, heard)
             case Withdrawn() | Removed():
                 log.info("%s: %s", line.kind.name, type(heard).__name__)
         return ""
@@ -133,6 +135,13 @@ class Reception:
         notes = (Text(text=f"({chat.hint})", origin=Origin.RUNTIME),) if chat.hint else ()
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
         return (*notes, *files, *words)
+
+    async def _invited(self, line: Line, invited: Invited) -> str:
+        """A word where whoever invites may speak here; strangers get no sign."""
+        await self._doors.people.meet(self._runtime.store)
+        known = self._doors.access(line.kind.name).standing(invited.sender.user, invited.sender.groups)
+        log.info("%s: %s by %s", line.kind.name, "invited" if known else "invited in vain", invited.sender.user)
+        return known.value if known else ""
 
     async def _pressed(self, line: Line, access: Access, pressed: Pressed) -> str:
         """The answer that a button gives, from somebody who may give it."""

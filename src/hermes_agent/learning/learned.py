@@ -107,7 +107,9 @@ class Learned:
         """What learning used and brought, by kind of work."""
         jobs = await self.store.learning.list(since=since, limit=10_000)
         kinds = {kind: [job for job in jobs if job.kind is kind] for kind in JobKind}
-        lines = [f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if mine]
+        lines = [
+            f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if any(each.ended for each in mine)
+        ]
         lines += [
             f"  {_job(job)}" for job in [job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10]
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import NoReturn
 
 from hermes_agent.core.clock import Clock, SystemClock
@@ -125,6 +126,19 @@ class FakePlatform:
     def where(self, chat: str, *, thread: str = "", group: bool = False) -> Conversation:
         """A chat of this platform."""
         return Conversation(platform=self.name, chat_kind="group" if group else "dm", chat=chat, thread=thread)
+
+
+class FakeKept:
+    """What a channel keeps, in memory."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, dict[str, str]] = {}
+
+    async def of(self, place: str) -> Mapping[str, str]:
+        return dict(self.texts.get(place, {}))
+
+    async def set(self, place: str, name: str, value: str) -> None:
+        self.texts.setdefault(place, {})[name] = value
 
 
 class FakeChannel:

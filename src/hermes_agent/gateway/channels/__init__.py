@@ -5,6 +5,7 @@ from __future__ import annotations
 CHANNELS: dict[str, str] = {
     "discord": "hermes_agent.gateway.channels.discord:CHANNEL",
     "email": "hermes_agent.gateway.channels.email:CHANNEL",
+    "matrix": "hermes_agent.gateway.channels.matrix:CHANNEL",
     "slack": "hermes_agent.gateway.channels.slack:CHANNEL",
     "telegram": "hermes_agent.gateway.channels.telegram:CHANNEL",
 }

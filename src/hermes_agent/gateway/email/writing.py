@@ -9,15 +9,11 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, formataddr
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NeverHere, Part
 from hermes_agent.gateway.email.reading import OWN_IDS
-from hermes_agent.host.late import late
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
+from hermes_agent.gateway.html import html
 
 MOST_REFERENCES = 20
 
@@ -84,8 +80,5 @@ def subject_of(answered: str, text: str, name: str) -> str:
 
 
 def as_html(text: str) -> str:
-    """Markdown as HTML. Tags in it are shown as text; pictures of other servers become links, so that reading the mail
-    tells nobody that it was read."""
-    parser: MarkdownIt = late("markdown_it:MarkdownIt")("commonmark", {"html": False, "breaks": True})
-    body = parser.enable(["table", "strikethrough"]).disable("image").render(text)
-    return f'<html><body style="font-family:sans-serif">{body}</body></html>'
+    """Markdown as the HTML of a mail."""
+    return f'<html><body style="font-family:sans-serif">{html(text)}</body></html>'

@@ -148,7 +148,7 @@ class SlackPlatform:
             return failed
         found = self._done(name, values)
         if trouble is Trouble.DEAF:
-            return _cut(request)
+            return cut(request)
         return web.Response(body=b"?") if trouble is Trouble.GARBLED else web.json_response(found)
 
     def _failed(self, call: str, trouble: Trouble | None, request: web.Request) -> web.Response | None:
@@ -160,7 +160,7 @@ class SlackPlatform:
             case Trouble.GONE:
                 return web.json_response({"ok": False, "error": MISSING.get(call, "channel_not_found")})
             case Trouble.CUT:
-                return _cut(request)
+                return cut(request)
         return None
 
     def _done(self, name: str, values: Values) -> Values:
@@ -279,7 +279,8 @@ def _labels(values: Values) -> tuple[str, ...]:
     return tuple(each["text"]["text"] for block in blocks for each in block.get("elements", ()))
 
 
-def _cut(request: web.Request) -> web.Response:
+def cut(request: web.Request) -> web.Response:
+    """Break the connection instead of answering."""
     assert request.transport is not None
     request.transport.abort()
     return web.Response()

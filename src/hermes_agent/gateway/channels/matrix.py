@@ -1,0 +1,252 @@
+"""Matrix: the client-server API of a homeserver, by one access token."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import (
+    Abilities,
+    Channel,
+    ChannelError,
+    Kind,
+    MessageGone,
+    Needs,
+    NeverHere,
+    Option,
+    Pace,
+    Part,
+    Unit,
+)
+from hermes_agent.gateway.heard import Hear
+from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.crypto import Crypto, Shut
+from hermes_agent.gateway.matrix.events import PLATFORM, Event, Reader
+from hermes_agent.gateway.matrix.rooms import Known, Rooms
+from hermes_agent.gateway.matrix.sync import Sync
+from hermes_agent.gateway.matrix.writing import (
+    SIGNS,
+    SLOT,
+    changed,
+    file,
+    once,
+    placed,
+    reaction,
+    transaction,
+    words,
+)
+from hermes_agent.gateway.service import Service
+
+TYPING_SECONDS = 10.0
+MESSAGE, REACTION = "m.room.message", "m.reaction"
+
+
+class MatrixChannel:
+    """A `Channel` to the rooms of one account."""
+
+    def __init__(self, needs: Needs, base: str, crypto: Crypto, *, threads: bool) -> None:
+        headers = {"Authorization": f"Bearer {needs.secret('MATRIX_ACCESS_TOKEN')}"}
+        self._client = Client(Service(title="The homeserver", http=needs.http, headers=headers), base)
+        self._crypto = crypto
+        self._threads = threads
+        self._needs = needs
+        self._rooms = Rooms(self._client)
+        self._typing: set[str] = set()
+
+    async def listen(self, hear: Hear) -> None:
+        me = await self._client.call("GET", "account/whoami", reads=True)
+        own = self._rooms.own = str(me.get("user_id", ""))
+        await self._crypto.begin(own, str(me.get("device_id", "")))
+        reader = Reader(
+            own=own, name=await self._name(own), rooms=self._rooms, fetch=self._fetch, threads=self._threads
+        )
+        sync = Sync(
+            client=self._client,
+            rooms=self._rooms,
+            crypto=self._crypto,
+            reader=reader,
+            kept=self._needs.kept,
+            now=self._needs.clock.now,
+            excuse=self._excuse,
+        )
+        await sync.follow(hear)
+
+    async def send(self, to: Conversation, part: Part, key: str) -> str:
+        content = words(part) if part.file is None else await self._uploaded(to.chat, part)
+        try:
+            receipt = await self._put(to.chat, MESSAGE, placed(content, to, part.answers), transaction(key))
+            self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
+            await self._sign(to.chat, receipt, part, key)
+        except MessageGone as error:
+            raise NeverHere(str(error)) from error
+        if to.chat in self._typing:
+            with suppress(ChannelError):
+                await self._say_typing(to.chat, typing=False)
+        return receipt
+
+    async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
+        if receipt in self._rooms.gone:
+            raise MessageGone("Somebody took the message away.")
+        if part.file is not None:
+            return  # A file's words stay what they were.
+        content, _ = words(part), await self._own()
+        await self._put(to.chat, MESSAGE, changed(content, receipt), once())
+        self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
+        with suppress(NeverHere, MessageGone):
+            if not part.buttons:
+                for sign in await self._rooms.signs(to.chat, receipt):
+                    await self._redact(to.chat, sign)
+                self._rooms.signed(receipt, ())
+            else:
+                await self._sign(to.chat, receipt, part, f"{receipt}:{part.slot}")
+
+    async def delete(self, to: Conversation, receipt: str) -> None:
+        await self._redact(to.chat, receipt)
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
+        return None
+
+    async def typing(self, to: Conversation) -> None:
+        await self._say_typing(to.chat, typing=True)
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
+        await self._put(to.chat, REACTION, reaction(source_id, sign), transaction(f"{source_id}:{sign}"))
+
+    async def health(self) -> str:
+        try:
+            await self._client.call("GET", "account/whoami", reads=True)
+        except ChannelError as error:
+            return str(error)
+        return ""
+
+    async def close(self) -> None:
+        await self._crypto.close()
+
+    async def _put(self, room: str, kind: str, content: Event, mark: str) -> str:
+        """Send an event; its id. Reactions are never encrypted."""
+        if kind == MESSAGE and await self._rooms.encrypted(room):
+            kind, content = await self._crypto.write(room, kind, content)
+        path = joined("rooms", room, "send", kind, mark)
+        return str((await self._client.call("PUT", path, content))["event_id"])
+
+    async def _sign(self, room: str, receipt: str, part: Part, key: str) -> None:
+        """Put the signs of the choices under a message, for people to press."""
+        signs = []
+        for sign, _ in zip(SIGNS, part.buttons, strict=False):
+            with suppress(NeverHere, MessageGone):  # The list of choices stands in the text.
+                signs.append(await self._put(room, REACTION, reaction(receipt, sign), transaction(f"{key}:{sign}")))
+        self._rooms.signed(receipt, tuple(signs))
+
+    async def _redact(self, room: str, id_: str) -> None:
+        await self._client.call("PUT", joined("rooms", room, "redact", id_, transaction(f"redact {id_}")), {})
+
+    async def _uploaded(self, room: str, part: Part) -> dict[str, Any]:
+        sent = part.file
+        assert sent is not None
+        try:
+            content = await asyncio.to_thread(Path(sent.path).read_bytes)
+        except OSError as error:
+            raise NeverHere(f"The file {sent.name} cannot be read: {error.strerror}.") from error
+        if await self._rooms.encrypted(room):
+            locked, keys = await asyncio.to_thread(self._crypto.lock, content)
+            address = await self._client.upload("file", "application/octet-stream", locked)
+            return file(part, sent, len(content), {"file": {**keys, "url": address}})
+        address = await self._client.upload(sent.name, sent.media_type, content)
+        return file(part, sent, len(content), {"url": address})
+
+    async def _fetch(self, content: Event) -> bytes:
+        """The bytes of a file that came."""
+        keys = content.get("file")
+        if not isinstance(keys, dict):
+            return await self._client.download(str(content.get("url", "")))
+        locked = await self._client.download(str(keys.get("url", "")))
+        return await asyncio.to_thread(self._crypto.unlock, locked, keys)
+
+    async def _excuse(self, room: str) -> None:
+        """Say in a room, in the clear, that nothing is read there."""
+        said = {**words(Part(text=self._crypto.excuse)), "msgtype": "m.notice"}
+        path = joined("rooms", room, "send", MESSAGE, transaction(f"{room}: not read"))
+        await self._client.call("PUT", path, said)
+
+    async def _say_typing(self, room: str, *, typing: bool) -> None:
+        (self._typing.add if typing else self._typing.discard)(room)
+        content: dict[str, Any] = {"typing": typing}
+        if typing:
+            content["timeout"] = int(TYPING_SECONDS * 1000)
+        await self._client.call("PUT", joined("rooms", room, "typing", await self._own()), content, reads=True)
+
+    async def _own(self) -> str:
+        if not self._rooms.own:
+            me = await self._client.call("GET", "account/whoami", reads=True)
+            self._rooms.own = str(me.get("user_id", ""))
+        return self._rooms.own
+
+    async def _name(self, own: str) -> str:
+        try:
+            found = await self._client.call("GET", joined("profile", own, "displayname"), reads=True)
+        except (NeverHere, MessageGone):
+            return ""
+        return str(found.get("displayname") or "")
+
+
+def make(needs: Needs) -> Channel:
+    """The channel of an account. Raises `ConfigError`."""
+    if find_spec("markdown_it") is None:
+        raise ConfigError("Matrix needs a package: pip install 'hermes-runtime[matrix]'.")
+    options = {name: needs.options.get(name) or option.default for name, option in OPTIONS.items()}
+    base = options["homeserver"].rstrip("/")
+    if not base.startswith(("https://", "http://")):
+        raise ConfigError(
+            "gateway.channels.matrix.options.homeserver is the address of the homeserver, as https://matrix.example.org."
+        )
+    if not needs.secret("MATRIX_ACCESS_TOKEN"):
+        raise ConfigError("MATRIX_ACCESS_TOKEN is missing: the access token of the agent's account.")
+    if options["threads"] not in ("yes", "no"):
+        raise ConfigError("gateway.channels.matrix.options.threads is `yes` or `no`.")
+    return MatrixChannel(needs, base, Shut(), threads=options["threads"] == "yes")
+
+
+OPTIONS = {
+    "homeserver": Option(doc="Address of the homeserver's client API, as https://matrix.example.org."),
+    "threads": Option(doc="What is said to the agent in a group begins a thread (`yes`, `no`).", default="no"),
+}
+
+CHANNEL = Kind(
+    name=PLATFORM,
+    title="Matrix",
+    abilities=Abilities(
+        longest_message=16_000,
+        unit=Unit.BYTES,
+        edit=True,
+        delete=True,
+        threads=True,
+        buttons=len(SIGNS),
+        reactions=True,
+        typing=TYPING_SECONDS,
+        largest_file=50_000_000,
+        mentions=True,
+        keyed=True,
+        hears_edits=True,
+    ),
+    # Synapse's own limit (rc_message): 0.2 events a second after the first ten; edits count.
+    pace=Pace(every=0.05, chat=0.5, group=0.5, edit=5.0),
+    secrets=("MATRIX_ACCESS_TOKEN",),
+    setup=(
+        "Register an account for the agent on a homeserver, and put the homeserver's address into "
+        "gateway.channels.matrix.options.homeserver.",
+        'Log in once for its access token: curl -d \'{"type":"m.login.password","identifier":{"type":'
+        '"m.id.user","user":"hermes"},"password":"..."}\' HOMESERVER/_matrix/client/v3/login; keep it: '
+        "`hermes secrets set MATRIX_ACCESS_TOKEN`.",
+        "Put your own id (@you:example.org) into gateway.channels.matrix.owners: the agent takes invitations of people "
+        "whom it knows, and of nobody else.",
+        "Invite it into a room without encryption and write to it. Ids of groups in which it is to answer "
+        "(!...:example.org) stand in `groups`.",
+    ),
+    make=make,
+    options=OPTIONS,
+)

@@ -1,0 +1,1 @@
+"""Matrix: its client-server API, in words of the gateway."""

@@ -1,0 +1,152 @@
+"""What Matrix tells of a room, as the gateway's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.writing import SIGNS, SLOT
+
+PLATFORM = "matrix"
+FILES = frozenset({"m.image", "m.file", "m.audio", "m.video"})
+SPOKEN = frozenset({"m.text", "m.emote", "m.notice", "m.location"}) | FILES
+QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
+"""The message that a reply of an older program repeats."""
+PLAIN_SIGNS = tuple(sign.replace("\ufe0f", "") for sign in SIGNS)
+VOICE = ("m.voice", "org.matrix.msc3245.voice")
+
+Event = Mapping[str, Any]
+Fetch = Callable[[Event], Awaitable[bytes]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """`own` is the agent's id, `name` what it is called. `fetch` gets the bytes of a file's content; `threads`: what is
+    said to the agent in a group begins a thread."""
+
+    own: str
+    name: str
+    rooms: Rooms
+    fetch: Fetch
+    threads: bool
+
+    async def heard(self, room: str, event: Event) -> Heard | None:
+        """What an event of a room holds; None where it is nothing to the agent."""
+        if event.get("sender") == self.own and event.get("type") != "m.room.redaction":
+            return None
+        content = event.get("content") or {}
+        match event.get("type"):
+            case "m.room.message":
+                return await self._said(room, event, content)
+            case "m.reaction":
+                return await self._pressed(room, event, content)
+            case "m.room.redaction":
+                id_ = str(event.get("redacts") or content.get("redacts") or "")
+                self.rooms.redacted(id_)
+                return Withdrawn(source_id=id_, where=await self.where(room, ""))
+            case "m.room.tombstone":
+                reason = f"The room was replaced by {content.get('replacement_room', 'another')}."
+                return Removed(where=await self.where(room, ""), reason=reason)
+        return None
+
+    async def where(self, room: str, thread: str) -> Conversation:
+        """A room, and a thread in it."""
+        kind = "dm" if await self.rooms.alone(room) else "group"
+        return Conversation(platform=PLATFORM, chat_kind=kind, chat=room, thread=thread)
+
+    async def _said(self, room: str, event: Event, content: Event) -> Said | None:
+        relation = content.get("m.relates_to") or {}
+        id_, replaces = str(event.get("event_id", "")), relation.get("rel_type") == "m.replace"
+        if replaces:
+            id_ = str(relation.get("event_id", ""))
+            content = content.get("m.new_content") or {}
+        kind = content.get("msgtype")
+        if kind not in SPOKEN:
+            return None  # A redacted message has no content left.
+        user, addressed = str(event.get("sender", "")), await self._addressed(room, content, relation)
+        thread = (await self.rooms.message(room, id_)).thread if replaces else thread_of(relation)
+        where = await self.where(room, thread)
+        if self.threads and addressed and not thread and where.chat_kind == "group":
+            where = Conversation(platform=PLATFORM, chat_kind="group", chat=room, thread=id_)
+        return Said(
+            source_id=id_,
+            where=where,
+            sender=Sender(
+                user=user,
+                name=(await self.rooms.people(room)).get(user, ""),
+                bot=kind == "m.notice" or SLOT in content,
+            ),
+            text=self._words(content, replied="m.in_reply_to" in relation, addressed=addressed),
+            at=float(event.get("origin_server_ts") or 0) / 1000,
+            media=(self._media(content),) if kind in FILES else (),
+            addressed=addressed,
+            edited=replaces,
+        )
+
+    async def _addressed(self, room: str, content: Event, relation: Event) -> bool:
+        if self.own in ((content.get("m.mentions") or {}).get("user_ids") or ()):
+            return True
+        body = str(content.get("body", ""))
+        if self.own in body or (
+            self.name and body.lower().startswith((f"{self.name.lower()}:", f"@{self.name.lower()}"))
+        ):
+            return True
+        answered = str((relation.get("m.in_reply_to") or {}).get("event_id", ""))
+        if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", False):
+            answered = str(relation.get("event_id", ""))
+        return bool(answered) and (await self.rooms.message(room, answered)).mine
+
+    def _words(self, content: Event, *, replied: bool, addressed: bool) -> str:
+        """What a person wrote, without the agent's name before it and without what they answer."""
+        body = str(content.get("body", ""))
+        if content.get("msgtype") in FILES and content.get("filename", body) == body:
+            return ""  # The name of a file that has no words beside it.
+        if replied:
+            body = QUOTED.sub("", body)
+        if addressed:
+            names = "|".join(
+                re.escape(name) for name in (self.own[1:], self.name, self.own[1:].partition(":")[0]) if name
+            )
+            body = re.sub(rf"\A\s*@?(?:{names})(?:[:,]\s*|\s+|\Z)", "", body, count=1, flags=re.IGNORECASE)
+        if place := content.get("geo_uri"):
+            body = f"{body} ({place})"
+        return body.strip()
+
+    def _media(self, content: Event) -> Media:
+        info = content.get("info") or {}
+        size = info.get("size")
+        return Media(
+            name=str(content.get("filename") or content.get("body") or "file"),
+            media_type=str(info.get("mimetype") or "application/octet-stream").split(";")[0],
+            size=size if isinstance(size, int) else 0,
+            fetch=lambda: self.fetch(content),
+            voice=any(mark in content for mark in VOICE),
+        )
+
+    async def _pressed(self, room: str, event: Event, content: Event) -> Pressed | None:
+        relation = content.get("m.relates_to") or {}
+        sign = str(relation.get("key", "")).replace("\ufe0f", "")
+        if sign not in PLAIN_SIGNS:
+            return None
+        under = await self.rooms.message(room, str(relation.get("event_id", "")))
+        if not under.mine or not under.slot:
+            return None
+        user = str(event.get("sender", ""))
+        return Pressed(
+            source_id=str(event.get("event_id", "")),
+            where=await self.where(room, under.thread),
+            sender=Sender(user=user, name=(await self.rooms.people(room)).get(user, "")),
+            slot=under.slot,
+            choice=PLAIN_SIGNS.index(sign),
+            at=float(event.get("origin_server_ts") or 0) / 1000,
+        )
+
+
+def thread_of(relation: Event) -> str:
+    """The root of the thread that a message belongs to."""
+    return str(relation.get("event_id", "")) if relation.get("rel_type") == "m.thread" else ""

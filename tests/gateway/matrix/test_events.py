@@ -1,0 +1,121 @@
+"""What people do in rooms, as the gateway's words."""
+
+import pytest
+
+from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.matrix.events import Reader, thread_of
+from hermes_agent.testing.doubles.matrix import OWN
+from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing
+
+REPLY = {"m.in_reply_to": {"event_id": "$x"}}
+
+
+def test_a_relation_of_another_kind_is_no_thread():
+    assert thread_of({"rel_type": "m.replace", "event_id": "$1"}) == ""
+    assert Reader.__slots__
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "words", "addressed"),
+    [
+        ("Hermes: do it", {}, "do it", True),
+        ("@hermes: do it", {}, "do it", True),
+        (f"{OWN} do it", {}, "do it", True),
+        ("Hermes do it", {"m.mentions": {"user_ids": [OWN]}}, "do it", True),
+        ("Hermes is a god", {}, "Hermes is a god", False),
+        ("Hermes", {"m.mentions": {"user_ids": [OWN]}}, "", True),
+        ("> <@x> old\n> words\n\nnew", {"m.relates_to": REPLY}, "new", False),
+        ("> a quotation", {}, "> a quotation", False),
+        ("here", {"msgtype": "m.location", "geo_uri": "geo:1,2"}, "here (geo:1,2)", False),
+        ("waves", {"msgtype": "m.emote"}, "waves", False),
+    ],
+)
+async def test_the_words_and_whom_they_are_for(tmp_path, text, content, words, addressed):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say(text, chat=GROUP, group=True, **content)
+        (said,) = await at.until(Said)
+
+    assert (said.text, said.addressed) == (words, addressed)
+
+
+async def test_a_reply_to_the_agent_is_for_it(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        root = await at.platform.say("Hello", chat=GROUP, group=True)
+        mine = at.platform.happens(GROUP, "m.room.message", {"msgtype": "m.text", "body": "Hi"}, OWN)
+        for answered in (mine, root, "$nothing"):
+            relation = {"m.in_reply_to": {"event_id": answered}}
+            await at.platform.say("And?", chat=GROUP, **{"m.relates_to": relation})
+        await at.platform.say("In its thread", chat=GROUP, thread=mine)
+        said = await at.until(Said, 5)
+
+    assert [each.addressed for each in said[1:]] == [True, False, False, True]
+
+
+async def test_programs_are_told_from_people(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("I am a program", msgtype="m.notice")
+        await at.platform.say("I too", **{"hermes.slot": 0})
+        said = await at.until(Said, 2)
+
+    assert [each.sender.bot for each in said] == [True, True]
+
+
+async def test_what_nobody_says_is_nothing(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("my own", user=OWN)
+        at.platform.happens(ROOM, "m.room.message", {}, ANN)
+        at.platform.happens(ROOM, "m.sticker", {"body": "x"}, ANN)
+        at.platform.happens(ROOM, "m.reaction", {"m.relates_to": {"event_id": "$1", "key": "👍"}}, ANN)
+        at.platform.happens(ROOM, "m.reaction", {"m.relates_to": {"event_id": "$1", "key": "1\ufe0f\u20e3"}}, ANN)
+        await at.platform.say("words")
+        (said,) = await at.until(Said)
+
+    assert said.text == "words"
+    assert at.of(Pressed) == []
+
+
+async def test_a_message_that_was_changed_is_the_same_one_in_its_thread(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        first = await at.platform.say("One", chat=GROUP, group=True, thread="$root")
+        relation = {"rel_type": "m.replace", "event_id": first}
+        new = {"msgtype": "m.text", "body": "Two"}
+        await at.platform.say("* Two", chat=GROUP, **{"m.relates_to": relation, "m.new_content": new})
+        one, two = await at.until(Said, 2)
+
+    assert (one.source_id, one.where, one.edited) == (first, two.where, False)
+    assert (two.source_id, two.where.thread, two.text, two.edited) == (first, "$root", "Two", True)
+
+
+async def test_a_message_that_was_taken_back_and_a_room_that_was_replaced(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        first = await at.platform.say("One")
+        at.platform.happens(ROOM, "m.room.redaction", {"redacts": first}, ANN)
+        at.platform.happens(ROOM, "m.room.tombstone", {"replacement_room": "!2:hermes.test"}, ANN)
+        (removed,) = await at.until(Removed)
+
+    assert [each.source_id for each in at.of(Withdrawn)] == [first]
+    assert removed.reason == "The room was replaced by !2:hermes.test."
+
+
+async def test_files_and_spoken_words(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        at.platform.files["f1"] = b"content"
+        url = "mxc://hermes.test/f1"
+        info = {"mimetype": "audio/ogg; codecs=opus", "size": 7}
+        await at.platform.say("a.ogg", msgtype="m.audio", url=url, info=info, **{"org.matrix.msc3245.voice": {}})
+        await at.platform.say("look", msgtype="m.image", filename="a.png", url=url, info={"size": "big"})
+        one, two = await at.until(Said, 2)
+        assert await one.media[0].fetch() == b"content"
+
+    assert (one.text, one.media[0].voice, one.media[0].media_type, one.media[0].size) == ("", True, "audio/ogg", 7)
+    assert (two.text, two.media[0].name, two.media[0].voice, two.media[0].size) == ("look", "a.png", False, 0)
+
+
+async def test_what_is_said_to_it_in_a_group_begins_a_thread_where_that_is_wanted(tmp_path):
+    async with hearing(tmp_path, threads="yes") as at, at.listening():
+        first = await at.platform.say("Hermes: hello", chat=GROUP, group=True)
+        await at.platform.say("others talk", chat=GROUP)
+        await at.platform.say("Hermes: alone", chat=ROOM)
+        said = await at.until(Said, 3)
+
+    assert [each.where.thread for each in said] == [first, "", ""]

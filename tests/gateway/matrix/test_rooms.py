@@ -1,0 +1,55 @@
+from hermes_agent.gateway.heard import Pressed, Said
+from hermes_agent.gateway.matrix.rooms import Known, Rooms
+from hermes_agent.testing.doubles.matrix import OWN
+from tests.gateway.matrix.hearing import ANN, ROOM, hearing
+
+
+def member(user: str, membership: str) -> dict:
+    return {"type": "m.room.member", "state_key": user, "content": {"membership": membership, "displayname": "Bob"}}
+
+
+async def test_who_comes_and_goes_makes_a_group_and_a_chat_with_one(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        rooms: Rooms = at.channel._rooms
+        await at.platform.say("one")
+        await at.until(Said)
+        assert await rooms.alone(ROOM)
+        rooms.changed(ROOM, member("@bob:x", "join"))
+        assert not await rooms.alone(ROOM)
+        assert (await rooms.people(ROOM))["@bob:x"] == "Bob"
+        rooms.changed(ROOM, member("@bob:x", "leave"))
+        assert await rooms.alone(ROOM)
+        rooms.changed("!other:x", member("@bob:x", "join"))
+        assert not await rooms.encrypted(ROOM)
+        rooms.changed(ROOM, {"type": "m.room.encryption", "content": {}})
+        assert await rooms.encrypted(ROOM)
+
+
+async def test_a_message_of_an_earlier_process_is_asked_for(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one")
+        await at.until(Said)
+        content = {"msgtype": "m.text", "body": "May I?", "hermes.slot": 3, "m.relates_to": {"rel_type": "m.thread"}}
+        first = at.platform.happens(ROOM, "m.room.message", content, OWN)
+        newer = {"m.relations": {"m.replace": {"content": {"m.new_content": {"hermes.slot": 8}}}}}
+        second = at.platform.happens(ROOM, "m.room.message", content, OWN, unsigned=newer)
+        rooms: Rooms = at.channel._rooms
+        assert await rooms.message(ROOM, first) == Known(mine=True, slot=3)
+        assert (await rooms.message(ROOM, second)).slot == 8
+
+        for message in (first, second):
+            relation = {"rel_type": "m.annotation", "event_id": message, "key": "2\u20e3"}
+            at.platform.happens(ROOM, "m.reaction", {"m.relates_to": relation}, ANN)
+        pressed = await at.until(Pressed, 2)
+
+    assert [(each.slot, each.choice) for each in pressed] == [(3, 1), (8, 1)]
+
+
+async def test_only_so_much_is_remembered(tmp_path):
+    async with hearing(tmp_path) as at:
+        rooms: Rooms = at.channel._rooms
+        for number in range(6000):
+            rooms.know(str(number), Known())
+            rooms.redacted(str(number))
+
+        assert (len(rooms._messages), len(rooms.gone)) == (5000, 5000)
