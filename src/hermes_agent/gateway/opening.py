@@ -49,8 +49,8 @@ async def open_gateway(
     tape: Tape | None = None,
 ) -> AsyncIterator[Gateway]:
     """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
-    `standing` says what people of no channel are, `restart` has this process begin again, `tape` is as in `Options`. Who
-    asked an earlier process for a restart is told that it is done.
+    `standing` says what people of no channel are, `restart` has this process begin again, `tape` is as in `Options`.
+    Who asked an earlier process for a restart is told that it is done.
 
     Raises `HermesError` for a home, database or setting that cannot be used.
     """
