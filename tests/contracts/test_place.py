@@ -133,6 +133,22 @@ async def test_another_process_attaches_to_a_running_command(
     assert second.command.text.startswith("echo one")
 
 
+async def test_a_command_of_several_lines_with_backslashes_is_attached_to_as_it_was(
+    place: Place, make: Callable[[], Place], plain: Command
+) -> None:
+    folder = Path(plain.folder, "a\\nb")
+    await asyncio.to_thread(folder.mkdir)
+    text = "printf '%s' 'a\\nb'\necho \"\\\\t\""
+    running = await place.start("g/a", replace(plain, text=text, workdir=folder.name, background=True))
+    await running.wait()
+
+    again = await make().attach("g/a")
+
+    assert again is not None
+    assert (again.command, again.cwd) == (running.command, str(folder))
+    assert await again.read(0, 100) == b"a\\nb\\t\n"
+
+
 async def test_another_process_attaches_to_an_ended_one(
     place: Place, make: Callable[[], Place], plain: Command
 ) -> None:
