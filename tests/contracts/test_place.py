@@ -66,20 +66,6 @@ async def test_a_command_gives_its_exit_code_and_output(
     assert output is None or found[1] == output
 
 
-async def test_a_very_long_command_runs(place: Place, plain: Command) -> None:
-    text = f"echo {'x' * 300_000} | wc -c"
-
-    assert await run(place, "g/a", replace(plain, text=text)) == (0, "300001\n")
-
-
-@pytest.mark.parametrize("text", ["echo a\0b", "echo \ud800"])
-async def test_what_no_shell_can_read_is_refused_and_nothing_claimed(place: Place, plain: Command, text: str) -> None:
-    with pytest.raises(PlaceFailed):
-        await place.start("g/a", replace(plain, text=text))
-
-    assert await place.attach("g/a") is None
-
-
 @pytest.mark.parametrize("exec_id", ["", "a", "../a", "g/../a", "g/.kept", "g/a/b", "g/a b", "g/" + "x" * 121, "g/\n"])
 async def test_an_id_that_is_none_is_refused(place: Place, plain: Command, exec_id: str) -> None:
     with pytest.raises(PlaceFailed):
@@ -131,22 +117,6 @@ async def test_another_process_attaches_to_a_running_command(
     assert (await second.wait()).code == 6
     assert await second.read(0, 100) == b"one\ntwo\n"
     assert second.command.text.startswith("echo one")
-
-
-async def test_a_command_of_several_lines_with_backslashes_is_attached_to_as_it_was(
-    place: Place, make: Callable[[], Place], plain: Command
-) -> None:
-    folder = Path(plain.folder, "a\\nb")
-    await asyncio.to_thread(folder.mkdir)
-    text = "printf '%s' 'a\\nb'\necho \"\\\\t\""
-    running = await place.start("g/a", replace(plain, text=text, workdir=folder.name, background=True))
-    await running.wait()
-
-    again = await make().attach("g/a")
-
-    assert again is not None
-    assert (again.command, again.cwd) == (running.command, str(folder))
-    assert await again.read(0, 100) == b"a\\nb\\t\n"
 
 
 async def test_another_process_attaches_to_an_ended_one(
