@@ -79,7 +79,9 @@ supervise() { # run the script and write down how it ended; holds `alive` (9) op
     exec </dev/null >/dev/null 2>&1
     trap : HUP INT QUIT TERM
     IFS= read -r me </proc/self/stat
-    (set -C && echo "$me" >"$f/pid") 2>/dev/null || exit 125
+    set -C
+    { echo "$me" >"$f/pid"; } 2>/dev/null || exit 125
+    set +C
     shell=sh
     command -v bash >/dev/null 2>&1 && shell=bash
     input=/dev/null
@@ -137,7 +139,7 @@ end() { # SHELL: ended CODE SECONDS LEFT, the kept directory, the beginning of t
         [ -n "$1" ] && { IFS= read -r first <"$root/$1/.kept"; } 2>/dev/null
         echo "ended $code $began $ended ${left:-0}"
         echo "${first#\# }"
-        head -c $((SMALL + 1)) "$f/out"
+        [ ! -s "$f/out" ] || head -c $((SMALL + 1)) "$f/out"
     elif lives "$f/pid"; then
         echo running
     else
