@@ -67,6 +67,18 @@ async def test_a_review_has_no_other_tool_and_touches_nothing_of_a_person_s(tmp_
     assert not (tmp_path / "home/x").exists()
 
 
+async def test_a_review_is_asked_with_the_bytes_of_the_conversation_and_goes_on_from_it(tmp_path):
+    async with learning_place(tmp_path, Script(rounds("echo a", "echo b", "echo c"))) as here:
+        await here.say("Look around, please")
+        await reviewed(here)
+        talk, reviews = ([json.loads(each.request.body) for each in asked(here, review=it)] for it in (False, True))
+
+    assert len({json.dumps([each["tools"], each["messages"][0]]) for each in (*talk, *reviews)}) == 1
+    assert len(reviews) == 2
+    shown = talk[-1]["messages"]
+    assert reviews[0]["messages"][: len(shown)] == shown
+
+
 async def test_a_stopped_a_failed_and_a_toolless_run_start_no_review(tmp_path):
     async with learning_place(tmp_path / "a", Script([Status(400)])) as here:
         await here.say("Fail")

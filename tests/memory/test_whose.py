@@ -11,6 +11,8 @@ from hermes_agent.memory.whose import Person, Target, is_shared, person_of, targ
     [
         (Conversation(platform="cli", chat_kind="folder", chat="/a:b#c"), False),
         (Conversation(platform="telegram", chat="1"), False),
+        (Conversation(platform="api", chat_kind="chat", chat="anna", thread="5a"), False),
+        (Conversation(platform="api", chat_kind="name", chat="anna", thread="work"), False),
         (Conversation(platform="telegram", chat_kind="group", chat="1"), True),
         (Conversation(platform="telegram", chat_kind="group", chat="1", thread="2", topic="x"), True),
         (Conversation(platform="telegram", chat_kind="group", chat="1", participant="7"), False),

@@ -27,7 +27,10 @@ PasswordAuthentication no
 PermitRootLogin yes
 MaxSessions 100
 MaxStartups 100
+SetEnv SHLVL=2
 """
+# The last line: bash reads the account's ~/.bashrc before each command of sshd, but not as the shell of a shell; what
+# somebody has there is no part of what is tested and measured.
 
 
 class NoServer(Exception):

@@ -133,10 +133,11 @@ class Journal:
         return change
 
     def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...]) -> Change:
-        """The prefix under its hash, as part of the commit that freezes it."""
+        """The prefix under its hash, and the session's from now on, as part of the commit that freezes it."""
 
         async def change(tx: Transaction) -> None:
             await self._store.prefixes.put(tx, prefix, sections)
+            await self._store.sessions.set_prefix(tx, self.session.id, prefix.hash)
 
         return change
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.floor import Afterwards, Service
 from hermes_agent.app.service.people import People
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
 
+Tape: TypeAlias = "Recorder | Player"
 POSTING = "hermes_agent.app.service.posting:Posting"
 
 
@@ -37,6 +38,7 @@ class Options:
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
     owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
     `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
+    `restart` has this process begin again (None: it cannot).
     """
 
     model: str = ""
@@ -51,10 +53,11 @@ class Options:
     toolsets: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
-    tape: Recorder | Player | None = None
+    tape: Tape | None = None
     standing: StandingOf = standing_here
     titles: bool = False
     reviews: bool = False
+    restart: Callable[[], None] | None = None
 
     def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
         """How a process of these options serves everybody."""

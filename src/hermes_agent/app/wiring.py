@@ -176,6 +176,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             learner=learner,
             hooks=hooks,
             model=options.model,
+            restart=options.restart,
         )
 
 
@@ -320,7 +321,7 @@ class Builder:
             settings=self.loaded.value,
             skills=self.toolkit.skills,
             notes=notes,
-            standing=self.options.standing,
+            standing=self.standing,
             auxiliary=self.beside.model,
             book=self.book,
             works=self.options.reviews,

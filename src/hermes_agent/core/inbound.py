@@ -8,8 +8,8 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Text
 
-PRIVATE = frozenset({"", "dm", "folder"})
-"""Kinds of chats that one person alone reads."""
+PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
+"""Kinds of chats that one person alone reads; `chat` and `name` are those of programs, by their key."""
 
 
 class Standing(StrEnum):

@@ -107,7 +107,9 @@ class Learned:
         """What learning used and brought, by kind of work."""
         jobs = await self.store.learning.list(since=since, limit=10_000)
         kinds = {kind: [job for job in jobs if job.kind is kind] for kind in JobKind}
-        lines = [f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if mine]
+        lines = [
+            f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if any(each.ended for each in mine)
+        ]
         lines += [
             f"  {_job(job)}" for job in [job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10]
         ]
@@ -209,7 +211,8 @@ def _sum(total: Sum) -> str:
 
 
 def _job(job: Job) -> str:
-    return f"{_moment(job.created)}  {job.kind.value} {job.id} of {job.session}: {job.state.value}. {job.account.note}"
+    whose = f" of {job.session}" if job.session else ""
+    return f"{_moment(job.created)}  {job.kind.value} {job.id}{whose}: {job.state.value}. {job.account.note}"
 
 
 def _moment(at: float) -> str:

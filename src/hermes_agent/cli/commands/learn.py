@@ -114,7 +114,8 @@ def review(surface: Surface) -> None:
     async def act(runtime: Runtime) -> list[str]:
         done = await runtime.learner.run()
         jobs = (await runtime.store.learning.list(limit=done))[::-1] if done else []
-        return [f"{job.kind.value} of {job.session}: {job.account.note}" for job in jobs] or ["Nothing is in line."]
+        told = [f"{job.kind.value} of {job.session}: {job.account.note}" for job in jobs if job.account.note]
+        return told or ["Nothing is in line."]
 
     _print(_opened(surface, act))
 

@@ -62,6 +62,9 @@ SYSTEM_CHANGES: dict[str, frozenset[str]] = {
     "vssadmin": _words("delete"),
     "defaults": _words("delete write"),
     "csrutil": _words("disable"),
+    "dconf": _words("write reset load update"),
+    "gsettings": _words("set reset reset-recursively"),
+    "busctl": _words("call set-property emit"),
 }
 _CLOUDS = frozenset(("aws", "gcloud", "az", "gsutil", "doctl", "linode-cli", "hcloud", "flyctl", "fly", "oci"))
 _CLOUD_CHANGES = re.compile(

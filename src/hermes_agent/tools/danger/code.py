@@ -56,6 +56,8 @@ _OTHERS: dict[str, re.Pattern[str]] = {
     ),
     "lua": re.compile(r"os\.(execute|remove|rename)|io\.popen|loadstring|\bload\b|socket|io\.open"),
     "awk": re.compile(r"system\s*\(|\|\s*\"|\|\s*getline|\"\s*\|&|print[^|]*\|\s*[\"\w]|/inet/|>\s*\"?/"),
+    "emacs": re.compile(r"delete-(file|directory)|shell-command|call-process|start-process|make-process|write-region"),
+    "expect": re.compile(r"\b(spawn|exec|system)\b"),
     "osascript": re.compile(r"do shell script|delete|empty"),
     "sed": re.compile(r"(^|;|\d|/)\s*e(\s|$)|/[gp0-9]*e[gp0-9]*$"),
 }
@@ -70,6 +72,7 @@ _SAME = {
     "tclsh": "lua",
     "luajit": "lua",
 }
+_LETTERS = {"php": "rB", "expect": "c"}
 _DELETING = re.compile(
     r"rm\s+-\w*r|rimraf|unlink|rmSync|rmdirSync|rmtree|rm_rf|File\.delete|DirectoryIterator", re.IGNORECASE
 )
@@ -116,7 +119,7 @@ def _by_hints(simple: Simple, pattern: re.Pattern[str], language: str) -> Iterat
     if language in ("awk", "sed", "osascript"):
         codes = [word for word in simple.arguments if not word.startswith("--")]
     else:
-        codes = list(_codes(simple, "eErEp" if language != "php" else "rB"))
+        codes = list(_codes(simple, _LETTERS.get(language, "eErEp")))
     for code in codes:
         if _DELETING.search(code):
             yield DELETES, []
@@ -179,6 +182,8 @@ def _called(call: ast.Call) -> Iterator[tuple[str, list[str]]]:
     if name == "compile":
         yield RUNS, []
     last = name.rpartition(".")[2]
+    if last in ("urlopen", "Request") and (call.args[1:] or any(word.arg == "data" for word in call.keywords)):
+        yield SENDS, []
     if last == "open" and _writes(call, 0 if name.endswith(").open") else 1):
         yield WRITES, _texts(call.args[:1])
     elif last in ("write_text", "write_bytes", "touch", "mkdir", "makedirs") and isinstance(call.func, ast.Attribute):

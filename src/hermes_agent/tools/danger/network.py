@@ -53,7 +53,10 @@ def runs_what_it_fetches(simple: Simple) -> bool:
         return PIPE in first or COMPUTED in first or _was_fetched(simple, first) or first == "/dev/stdin"
     if program in INTERPRETERS:
         return _is_fed(simple, first)
-    fetches = program in _FETCHING_RUNNERS and any("://" in word for word in simple.operands)
+    if program in ("make", "gmake"):
+        return PIPE in "".join(simple.operands) or simple.value("-f", "--file", "--makefile") in ("-", "/dev/stdin")
+    runs = program in _FETCHING_RUNNERS or (program in ("pip", "pip3") and first == "install")
+    fetches = runs and any("://" in word for word in simple.operands)
     return fetches or _was_fetched(simple, simple.words[0] if simple.words else "")
 
 

@@ -43,7 +43,10 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "xxd": (),
     "tcpdump": ("-w",),
     "gpg": ("-o", "--output"),
+    "find": ("-fprintf", "-fprint0", "-fprint", "-fls"),
 }
+# Which of their operands some programs write to.
+_SOME = {"patch": slice(0, 1), "split": slice(1, 2)}
 _LAST = frozenset(("cp", "mv", "install", "rsync", "ln", "scp", "link"))
 _ALL = frozenset(
     ("tee", "touch", "mkdir", "truncate", "rm", "rmdir", "unlink", "shred", "fallocate", "mkfifo", "chattr")
@@ -96,6 +99,8 @@ def written(simple: Simple) -> list[str]:
             found.append(".")
     elif program in _ALL:
         found += _without_values(simple)
+    elif program in _SOME:
+        found += operands[_SOME[program]]
     elif program in OUTPUTS:
         found += filter(None, (simple.value(option) for option in OUTPUTS[program]))
     else:

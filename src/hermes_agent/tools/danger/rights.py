@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from hermes_agent.tools.syntax.simple import NAME, PIPE, VARIABLE, Simple, is_known
 from hermes_agent.tools.syntax.wrapped import SHELLS
@@ -28,8 +29,9 @@ def is_computed(simple: Simple) -> bool:
     if not simple.words:
         return False
     name = simple.words[0]
+    spaced = " " in name.strip() and "/" not in name and not simple.prefixes
     globbed = bool(re.search(r"[*?\[]", name)) and name not in ("[", "[[")
-    return not is_known(name) or NAME in name or globbed or "," in name
+    return not is_known(name) or NAME in name or globbed or spaced or "," in name
 
 
 def acts_as_another(simple: Simple) -> bool:
@@ -66,6 +68,24 @@ def loads_other_code(simple: Simple) -> bool:
             r"--?(require|r|import|javaagent)\b", value
         ):
             return True
+    return _configures_git(simple)
+
+
+_OF_GIT = re.compile(
+    r"core\.(pager|editor|sshcommand|fsmonitor|hookspath|gitproxy|askpass)|alias\..+|include(if)?\..*path"
+    r"|(credential|filter|diff|merge|difftool|mergetool|gpg|sequence|pager|interactive)\..*",
+    re.IGNORECASE,
+)
+
+
+def _configures_git(simple: Simple) -> bool:
+    """Whether it sets what git runs later. An alias for git itself is none."""
+    words = simple.operands
+    if simple.program != "git" or words[:1] != ("config",):
+        return False
+    for key, value in pairwise(words):
+        if _OF_GIT.fullmatch(key) and value not in _CALM:
+            return value.startswith("!") or not key.lower().startswith("alias.")
     return False
 
 
@@ -85,6 +105,8 @@ _TALKERS = _set(
     "history comm"
 )
 _SCRIPTABLE = {
+    "gdb": re.compile(r"^(shell|!|python|pi|source|call|compile)\b|^-ex=(shell|!)"),
+    "zip": re.compile(r"^-\w*TT|^--unzip-command|(^|/)(ba|z|da)?sh\b"),
     "man": re.compile(r"-[HP].*|--(pager|html)=.*"),
     "make": re.compile(r"--eval.*|.?SHELL=.*"),
     "nmap": re.compile(rf"--script=?.*([/{PIPE}]|\.nse).*|--interactive"),

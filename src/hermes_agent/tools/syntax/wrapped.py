@@ -62,7 +62,12 @@ PREFIXES = {
     "entr": Prefix(),
     "start-stop-daemon": Prefix(("-p", "-x", "-n", "-u")),
     "capsh": Prefix(),
+    "valgrind": Prefix(),
+    "xvfb-run": Prefix(("-n", "-s", "-e", "-f", "-w", "-p")),
+    "screen": Prefix(("-S", "-c", "-t", "-T", "-h", "-p", "-x", "-r")),
+    "direnv": Prefix((), 2),
 }
+_IN_CONTAINER = Prefix(("-u", "-e", "-w", "--user", "--env", "--workdir", "--env-file"), 1)
 _ASKING = {"command": ("-v", "-V"), "sudo": ("-l", "-v", "-k", "-K", "--list", "--version"), "env": ()}
 # Programs that run what follows a subcommand of theirs.
 _RUNNERS = {
@@ -75,7 +80,13 @@ _RUNNERS = {
     "npm": ("exec", "x"),
     "pnpm": ("exec", "dlx"),
     "yarn": ("exec",),
-    "git": ("bisect run", "submodule foreach", "rebase --exec", "rebase -x"),
+    "git": ("bisect run", "submodule foreach", "rebase --exec", "rebase -x", "difftool -x", "difftool --extcmd"),
+    "npx": ("",),
+    "bunx": ("",),
+    "uvx": ("",),
+    "pipx": ("run",),
+    "perf": ("stat", "record", "trace"),
+    "gdb": ("--args",),
 }
 
 
@@ -90,7 +101,7 @@ def unwrapped(simple: Simple) -> Simple:
             return simple
         simple = replace(
             simple,
-            words=(*words, *_appended(simple)),
+            words=_with_appended(simple, words),
             prefixes=(*simple.prefixes, simple.program),
             variables={**simple.variables, **set_here},
         )
@@ -120,6 +131,13 @@ def _behind(words: list[str], prefix: Prefix) -> tuple[list[str], dict[str, str]
     return words, set_here
 
 
+def _with_appended(simple: Simple, words: list[str]) -> tuple[str, ...]:
+    """The words with what `xargs` adds, behind them and where its sign stands."""
+    added = _appended(simple)
+    sign = simple.value("-I", "--replace") or "{}"
+    return (*(word.replace(sign, COMPUTED) if added == (COMPUTED,) else word for word in words), *added)
+
+
 def _appended(simple: Simple) -> tuple[str, ...]:
     """What `xargs` puts behind the words: names of files here, or what nobody knows."""
     if simple.program not in ("xargs", "parallel"):
@@ -137,6 +155,9 @@ def commands_in(simple: Simple) -> Iterator[Simple]:
         behind = _after(list(simple.arguments), runner.split())
         if behind:
             yield replace(simple, words=_split(behind), prefixes=(*simple.prefixes, simple.program))
+    if simple.program in ("docker", "podman", "nerdctl") and simple.words[1:2] == ("exec",):
+        inside, _ = _behind(list(simple.words[2:]), _IN_CONTAINER)
+        yield replace(simple, words=tuple(inside), prefixes=(*simple.prefixes, simple.program))
     if simple.program == "ssh" and (remote := _remote(simple)):
         yield replace(simple, words=_split(remote), prefixes=(*simple.prefixes, "ssh"), folder="~", writes=())
 
@@ -199,8 +220,10 @@ def scripts_of(simple: Simple) -> Iterator[str]:
         yield simple.operands[0]
     elif program in ("su", "runuser", "script", "flock", "nix-shell"):
         yield from filter(None, (simple.value("-c", "--command", "--run"),))
-    elif program in ("tmux", "screen"):
+    elif program in ("tmux", "hyperfine"):
         yield from (word for word in simple.operands if " " in word)
+    elif simple.prefixes and " " in (simple.words or ("",))[0].strip():
+        yield simple.words[0]  # `watch 'a b'` and the like give it to a shell
     else:
         yield from _written_before(simple, (simple.words or ("",))[0])
 
