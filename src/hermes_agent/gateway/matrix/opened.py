@@ -189,7 +189,7 @@ class Opened:
         return list(self._olm.share_group_session_parallel(room, users, ignore_unverified_devices=True))
 
     async def _query(self) -> None:
-        asked = {user: [] for user in sorted(self._olm.users_for_key_query)}  # type: ignore[var-annotated]
+        asked: dict[str, list[str]] = {user: [] for user in sorted(self._olm.users_for_key_query)}
         await self._ask("query", {"device_keys": asked}, self._nio.KeysQueryResponse.from_dict)
 
     async def _claim(self, wanted: Mapping[str, Iterable[str]]) -> None:
