@@ -1,15 +1,22 @@
 """The gateway as people meet it: what they say is answered once, and one broken channel harms no other."""
 
+import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.gateway.channel import Abilities, TokenRefused
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.gateway.opening import open_gateway
+from hermes_agent.host.paths import Home
+from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
-from hermes_agent.testing.faults import Hang
+from hermes_agent.testing.faults import Hang, KeepAlives
+from hermes_agent.testing.model_servers import openai_model, serving
+from tests.app.place import settle_home
 from tests.gateway.house import eventually, house
 
 
@@ -141,3 +148,80 @@ async def test_a_reply_that_is_too_long_for_one_message_comes_in_several(tmp_pat
 
         assert "\n\n".join(each.text for each in shown) == text
         assert all(len(each.text) <= 200 for each in shown)
+
+
+async def test_what_runs_at_the_end_finishes_and_is_delivered_before_it(tmp_path: Path):
+    platform = FakePlatform()
+    slow = KeepAlives(reply=Answer(pieces=(Say("Done at last."),)), every=0.05, count=10)
+    async with house(tmp_path, [slow], platform=platform) as here:
+        await platform.say("Take your time")
+        await eventually(lambda: bool(here.model.exchanges))
+
+    assert [shown.text for shown in platform.chats.of("1")] == ["Done at last."]
+
+
+async def test_what_could_not_finish_goes_on_with_the_next_gateway(tmp_path: Path):
+    platform, replies = FakePlatform(), iter([Hang(), Say("Here I am.")])
+    async with serving(openai_model(lambda _: next(replies), keys=())) as model:
+        home = Home(root=tmp_path, base=tmp_path)
+        settle_home(home.root, model.url)
+        with home.config_file.open("a") as file:
+            file.write(
+                "gateway:\n  drain_seconds: 0\n  channels:\n    fake:\n      enabled: true\n      owners: ['7']\n"
+            )
+        async with open_gateway(home, {"fake": platform.kind()}):
+            await platform.say("Are you there?")
+            await eventually(lambda: len(model.exchanges) == 1)
+
+        async with open_gateway(home, {"fake": platform.kind()}):
+            await eventually(lambda: bool(platform.chats.of("1")))
+
+    assert [shown.text for shown in platform.chats.of("1")] == ["Here I am."]
+
+
+async def test_a_run_during_which_the_program_died_again_and_again_is_given_up_with_a_word(tmp_path: Path):
+    platform = FakePlatform()
+    async with serving(openai_model([Say("Never asked.")], keys=())) as model:
+        home = Home(root=tmp_path, base=tmp_path)
+        settle_home(home.root, model.url)
+        with home.config_file.open("a") as file:
+            file.write("gateway:\n  channels:\n    fake:\n      enabled: true\n      owners: ['7']\n")
+        for death in range(3):
+            await asyncio.to_thread(dies_at_work, home, death)
+        async with open_gateway(home, {"fake": platform.kind()}):
+            await eventually(lambda: bool(platform.chats.of("1")))
+
+        assert not model.exchanges
+    (shown,) = platform.chats.of("1")
+    assert "the program died 3 times while it worked on this" in shown.text
+
+
+def dies_at_work(home: Home, death: int) -> None:
+    """A process that takes a message in (the first one does), holds its session and dies."""
+    subprocess.run(
+        [sys.executable, "-c", DIES, str(home.root), str(death)], env={"PYTHONPATH": ":".join(sys.path)}, check=True
+    )
+
+
+DIES = """
+import asyncio, os, sys
+from pathlib import Path
+from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.messages import Text
+from hermes_agent.host.paths import Home
+
+async def main(root, first):
+    async with open_runtime(Home(root=root, base=root), Options(queue="gateway")) as runtime:
+        who, where = Principal(platform="fake", user="7"), Conversation(platform="fake", chat="1")
+        record = await runtime.hermes.open_session(where, who, workspace=str(root))
+        parts = (Text(text="Hi"),)
+        said = Inbound(source="fake", source_id="1", principal=who, conversation=where, parts=parts, received=1.0)
+        if first:
+            await runtime.store.inbox.accept(said, record.id, "gateway")
+        await runtime.store.workers.reap()
+        assert await runtime.store.lanes.claim(["gateway"], record.id)
+        os._exit(0)
+
+asyncio.run(main(Path(sys.argv[1]), sys.argv[2] == "0"))
+"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -168,3 +169,17 @@ async def test_a_group_that_lives_on_is_noticed(out: int) -> None:
     assert child.has_group
     assert await child.end("MARK=left")
     assert family(0, b"MARK=left") == []
+
+
+def test_a_program_becomes_another_one_under_its_number():
+    code = (
+        "import os, sys; from hermes_agent.host.process import become; print(os.getpid(), flush=True); "
+        "become([sys.executable, '-c', 'import os; print(os.getpid(), os.environ[\"A\"])'], env={'A': 'b'})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**ENV, "PYTHONPATH": ":".join(sys.path)}, capture_output=True, check=True
+    )
+
+    first, second, said = done.stdout.decode().split()
+    assert first == second
+    assert said == "b"

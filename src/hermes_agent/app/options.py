@@ -37,6 +37,7 @@ class Options:
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
     owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
     `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
+    `restart` has this process begin again (None: it cannot).
     """
 
     model: str = ""
@@ -55,6 +56,7 @@ class Options:
     standing: StandingOf = standing_here
     titles: bool = False
     reviews: bool = False
+    restart: Callable[[], None] | None = None
 
     def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
         """How a process of these options serves everybody."""

@@ -59,7 +59,7 @@ class Runtime:
     questions; `build` makes the agent of a session under its journal. `is_owner` knows
     the principals whose `notes` are the home's own; `auxiliary` gives the model that works for a purpose; `settled`
     returns when no run is under way, and nothing beside them; `hooks` are the person's own programs that are told of
-    events (None: there are none)."""
+    events (None: there are none); `restart` has this process begin again (None: it cannot)."""
 
     home: Home
     loaded: Loaded[Settings]
@@ -81,6 +81,7 @@ class Runtime:
     settled: Callable[[], Coroutine[Any, Any, None]]
     model: str = ""
     hooks: Hooks | None = None
+    restart: Callable[[], None] | None = None
 
     @property
     def settings(self) -> Settings:

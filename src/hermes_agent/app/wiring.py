@@ -176,6 +176,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             learner=learner,
             hooks=hooks,
             model=options.model,
+            restart=options.restart,
         )
 
 

@@ -36,6 +36,7 @@ class Delivery:
         self._drafts = drafts
         self._wanted = asyncio.Event()
         self._at_work: dict[int, asyncio.Task[None]] = {}
+        self._holding = False
         self.delivered = 0
 
     def look(self) -> None:
@@ -58,18 +59,27 @@ class Delivery:
 
     async def idle(self) -> None:
         """Return when nothing that may be shown now is left."""
-        while self._at_work or await self._outbox.next_ready(tuple(self._lines)) == 0.0:
+        while self._busy or await self._outbox.next_ready(tuple(self._lines)) == 0.0:
             self.look()
             await asyncio.wait((*self._at_work.values(), spawn(asyncio.sleep(0.05), name="a moment")))
+
+    @property
+    def _busy(self) -> bool:
+        """Whether something is on its way, or is just being held."""
+        return bool(self._at_work) or self._holding or self._wanted.is_set()
 
     async def _round(self) -> float | None:
         """Hold what is due; seconds until more may be, None where somebody will say so."""
         names, room = tuple(self._lines), MOST - len(self._at_work)
         if not names or room <= 0:
             return None
-        slots = await self._outbox.claim(names, room)
-        for slot in slots:
-            self._at_work[slot.id] = spawn(self._deliver(slot), name=f"deliver {slot.key}")
+        self._holding = True
+        try:
+            slots = await self._outbox.claim(names, room)
+            for slot in slots:
+                self._at_work[slot.id] = spawn(self._deliver(slot), name=f"deliver slot {slot.id}")
+        finally:
+            self._holding = False
         return None if slots else await self._outbox.next_ready(names)
 
     async def _deliver(self, slot: Slot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from hermes_agent.app.returning import report_back
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
@@ -43,9 +44,11 @@ async def open_gateway(
     kinds: Mapping[str, Kind] | None = None,
     changed: Callable[[], None] = lambda: None,
     standing: Callable[[str], Standing] | None = None,
+    restart: Callable[[], None] | None = None,
 ) -> AsyncIterator[Gateway]:
     """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
-    `standing` says what people of no channel are.
+    `standing` says what people of no channel are, `restart` has this process begin again. Who asked an earlier process
+    for that is told that it is done.
 
     Raises `HermesError` for a home, database or setting that cannot be used.
     """
@@ -62,10 +65,12 @@ async def open_gateway(
         reviews=True,
         delivers=lambda surface: surface in CHANNELS or surface in lines,
         here=lambda surface: surface in lines,
+        restart=restart,
     )
     async with open_runtime(home, options) as runtime:
         await runtime.store.outbox.prune(runtime.clock.now() - KEPT_SECONDS)
         gateway = Gateway(runtime, settings, doors, lines, changed)
+        await report_back(runtime)
         await gateway.start()
         try:
             yield gateway

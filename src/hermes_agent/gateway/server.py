@@ -56,6 +56,7 @@ class Gateway:
         self._kinds = kinds
         self._changed = changed
         self._http = Http()
+        self._ending = False
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -64,12 +65,14 @@ class Gateway:
         floor.bus.overhear(self.drafts.overhear)
         floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
         floor.heed(self.delivery.look)
-        self._tasks = [spawn(self.delivery.run(), name="delivery"), spawn(self._take_up(), name="orders")]
+        self._tasks = [spawn(self.delivery.run(), name="delivery")]
+        self.orders.take_up()
         lines = [line for kind in self._kinds.values() if (line := self._line(kind)) is not None]
         self._tasks += [spawn(self._serve(line), name=f"channel {line.kind.name}") for line in lines]
 
     async def stop(self) -> None:
         """Listen no more, let what runs end for a while, deliver what is due, and go."""
+        self._ending = True
         for task in self._tasks[1:]:
             task.cancel()
         with suppress(TimeoutError):
@@ -84,10 +87,6 @@ class Gateway:
         for line in self.known.values():
             await line.channel.close()
         await self._http.close()
-
-    async def _take_up(self) -> None:
-        with suppress(StoreError):
-            await self.orders.take_up()
 
     async def _serve(self, line: Line) -> None:
         """Keep one channel going until cancelled."""
@@ -130,7 +129,8 @@ class Gateway:
             self._tell(line, "listening", "")
             await line.channel.listen(hear)
         finally:
-            self.lines.pop(kind.name, None)
+            if not self._ending:  # What is due at the end is still delivered.
+                self.lines.pop(kind.name, None)
             await keeping.let_go(lease)
         return None
 

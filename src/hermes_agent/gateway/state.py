@@ -1,17 +1,31 @@
-"""How a gateway is, in a file of the home, for whoever asks from outside."""
+"""How the gateways of a home are, each in a file of its own, for whoever asks from outside."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.line import Line
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.paths import Home
+from hermes_agent.host.process_table import Identity, is_alive, row_of
+
+MARK = "gateway-*.json"
+
+
+class Phase(StrEnum):
+    """Where a gateway is: not open yet, at work, or letting its runs finish."""
+
+    STARTING = "starting"
+    READY = "ready"
+    ENDING = "ending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,44 +40,63 @@ class ChannelState:
 
 
 class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
-    """A gateway: its process, since when it runs, its channels by name."""
+    """A gateway: its process (`born` as in `Identity.started`), since when it runs, its channels by name, and what is
+    wrong with its settings (empty: nothing)."""
 
     pid: int
     started: float
     channels: dict[str, ChannelState]
+    born: int = 0
+    phase: Phase = Phase.READY
+    config: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is at work and each of its channels has listened, or said why not."""
+        return self.phase is Phase.READY and all(each.state != "starting" for each in self.channels.values())
 
 
-def state_file(home: Home) -> Path:
-    """Where a gateway of this home writes how it is."""
-    return home.root / "run" / "gateway.json"
+def state_file(home: Home, pid: int) -> Path:
+    """Where the gateway of that process writes how it is."""
+    return home.root / "run" / MARK.replace("*", str(pid))
 
 
-def write_state(home: Home, started: float, lines: Mapping[str, Line]) -> None:
+def write_state(
+    home: Home, started: float, lines: Mapping[str, Line], *, phase: Phase = Phase.READY, config: str = ""
+) -> None:
     """Write how this process's gateway is. Raises `HomeError`."""
     channels = {
         name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, heard=line.heard)
         for name, line in lines.items()
     }
-    path = state_file(home)
+    pid = os.getpid()
+    row = row_of(pid)
+    born = row.started if row else 0
+    state = GatewayState(pid=pid, started=started, channels=channels, born=born, phase=phase, config=config)
+    path = state_file(home, pid)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private(path, msgspec.json.encode(GatewayState(pid=os.getpid(), started=started, channels=channels)))
+    write_private(path, msgspec.json.encode(state), durable=False)
 
 
 def forget_state(home: Home) -> None:
     """This process's gateway has ended."""
-    state_file(home).unlink(missing_ok=True)
+    state_file(home, os.getpid()).unlink(missing_ok=True)
+
+
+def read_states(home: Home) -> list[GatewayState]:
+    """The gateways that run on this home, the newest first; what one that died left is taken away."""
+    found: list[GatewayState] = []
+    for path in sorted((home.root / "run").glob(MARK)):
+        with suppress(HomeError, msgspec.DecodeError):
+            state = msgspec.json.decode(read_small(path) or b"", type=GatewayState)
+            if is_alive(Identity(pid=state.pid, started=state.born)):
+                found.append(state)
+                continue
+        with suppress(OSError):
+            path.unlink()
+    return sorted(found, key=lambda state: -state.started)
 
 
 def read_state(home: Home) -> GatewayState | None:
-    """The gateway that runs on this home; None where none does, also where one died without a word."""
-    content = read_small(state_file(home))
-    if content is None:
-        return None
-    try:
-        state = msgspec.json.decode(content, type=GatewayState)
-        os.kill(state.pid, 0)
-    except (msgspec.DecodeError, ProcessLookupError):
-        return None
-    except PermissionError:
-        pass  # It is there, and somebody else's.
-    return state
+    """The newest gateway that runs on this home; None where none does, also where one died without a word."""
+    return next(iter(read_states(home)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -26,11 +26,18 @@ def run(work: Coroutine[Any, Any, T], *, fast: str = FAST) -> T:
 def told_to_end() -> Iterator[asyncio.Event]:
     """What is set when the process is asked to end: by Ctrl-C, or SIGTERM."""
     told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    try:
+    with heeding({signal.SIGINT: told.set, signal.SIGTERM: told.set}):
         yield told
+
+
+@contextmanager
+def heeding(signals: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+    """Have the loop call these when the process gets those signals."""
+    loop = asyncio.get_running_loop()
+    for number, heed in signals.items():
+        loop.add_signal_handler(number, heed)
+    try:
+        yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in signals:
             loop.remove_signal_handler(number)

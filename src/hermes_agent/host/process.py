@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import NoReturn
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.process_table import PROC, Identity, family, group_below, is_alive
@@ -142,6 +143,11 @@ def start_detached(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], std
         start_new_session=True,
     )
     return Child(Identity(pid=popen.pid), popen)  # nobody else has the number until this one is collected
+
+
+def become(argv: Sequence[str], *, env: Mapping[str, str]) -> NoReturn:
+    """Be another program from now on, under the same process number; nothing of this one goes on. Raises `OSError`."""
+    os.execve(argv[0], list(argv), dict(env))
 
 
 async def run(

@@ -47,7 +47,9 @@ async def test_an_order_that_a_crash_left_is_done(tmp_path: Path):
     async with place(tmp_path, []) as here:
         await here.runtime.store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)
 
-        await made(here).take_up()
+        orders = made(here)
+        orders.take_up()
+        await orders.drain()
 
         assert await answers(here) == ["Titled “Mine”."]
         mail = await here.runtime.store.inbox.find("telegram", "1")

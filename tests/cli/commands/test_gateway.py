@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,13 +14,17 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.cli.commands.send import place_of
+from hermes_agent.cli.gateway.unit import RUNNING
 from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.gateway.state import read_states
+from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve_in_thread
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
 from tests.gateway.house import eventually
+from tests.measured import measured
 
 ENV = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "src"), "TELEGRAM_BOT_TOKEN": TOKEN, "HOME": "/nonexistent"}
 
@@ -80,9 +85,79 @@ async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked
     assert "listening" in await type_(tmp_path, "gateway", "status")
     assert status["outbox"] == {"sent": 3}
 
-    assert "asked to end" in await type_(tmp_path, "gateway", "stop")
+    said = await type_(tmp_path, "gateway", "stop")
+    assert "asked to end" in said
+    assert "has ended" in said
     assert await asyncio.to_thread(running.wait, 30) == 0
     assert "No gateway runs" in await type_(tmp_path, "gateway", "status")
+
+
+@pytest.fixture
+def home(tmp_path: Path, double: TelegramDouble) -> Iterator[Path]:
+    """A home whose gateway in the background is ended with the test."""
+    with serving_in_thread(openai_model([Say("Hello.")], keys=())) as model:
+        (tmp_path / "config.yaml").write_text(
+            f"model:\n  default: custom/m\n  base_url: {model.url}\ngateway:\n  channels:\n    telegram:\n"
+            f"      enabled: true\n      owners: ['7']\n      options:\n        api_url: {double.url}\n"
+        )
+        yield tmp_path
+        for state in read_states(Home(root=tmp_path, base=tmp_path)):
+            os.kill(state.pid, signal.SIGKILL)
+
+
+async def in_background(home: Path, *words: str) -> str:
+    """What `hermes gateway` says on a home whose gateway lives in the background."""
+    said = await asyncio.to_thread(typed, home, "gateway", *words, **{**ENV, **measured()})
+    return said.out + said.err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(home: Path, double: TelegramDouble):
+    said = await in_background(home, "start")
+    assert str(home / "logs/hermes.log") in said
+    assert "telegram  listening" in said
+    with pytest.raises(HermesError, match="runs on this home already"):
+        await in_background(home, "start")
+    (first,) = read_states(Home(root=home, base=home))
+
+    await double.say("/restart", chat="7", user="7")
+    await eventually(lambda: len(double.chats.of("7")) == 2, 40)
+    asked, back = double.chats.of("7")
+    assert asked.text.startswith("Restarting")
+    assert back.text.startswith("I am back")
+    (second,) = read_states(Home(root=home, base=home))
+    assert second.pid == first.pid
+    assert second.started > first.started
+
+    assert f"runs again as process {first.pid}" in await in_background(home, "restart")
+    await double.say("Hi", chat="7", user="7")
+    await eventually(lambda: len(double.chats.of("7")) == 3)
+    assert double.chats.of("7")[2].text == "Hello."
+    assert len((await in_background(home, "logs")).splitlines()) >= 3
+    assert "channel telegram: listening" in await in_background(home, "logs", "--json", "-n", "1", "--since", "1h")
+    assert await in_background(home, "logs", "--level", "critical") == "Nothing yet.\n"
+
+    assert "has ended" in await in_background(home, "stop")
+
+
+@pytest.mark.slow
+async def test_a_gateway_that_cannot_begin_says_why(home: Path):
+    text = (home / "config.yaml").read_text()
+    (home / "config.yaml").write_text(text.replace("    telegram:", "    telegrm:"))
+
+    for word in ("start", "restart"):
+        with pytest.raises(HermesError, match="no channel `telegrm`"):
+            await in_background(home, word)
+
+
+@pytest.mark.slow
+async def test_a_gateway_whose_token_is_refused_says_so_when_it_is_started(home: Path, double: TelegramDouble):
+    said = await asyncio.to_thread(
+        typed, home, "gateway", "start", **{**ENV, **measured(), "TELEGRAM_BOT_TOKEN": "1:x"}
+    )
+
+    assert "telegram  stopped" in said.out
 
 
 def test_without_a_gateway_a_message_waits(tmp_path: Path):
@@ -115,4 +190,18 @@ def test_a_channel_says_how_it_is_set_up(tmp_path: Path):
 
 
 def test_a_unit_for_systemd_names_the_home(tmp_path: Path):
-    assert f"HERMES_HOME={tmp_path}" in typed(tmp_path, "gateway", "install").out
+    for words in (("--print",), ("--system", "--print")):
+        said = typed(tmp_path, "gateway", "install", *words, HOME=str(tmp_path))
+        assert f"HERMES_HOME={tmp_path}" in said.out
+        assert not said.err
+
+
+@pytest.mark.skipif(RUNNING.exists(), reason="systemd runs here")
+def test_without_systemd_nothing_is_installed_and_that_is_said(tmp_path: Path):
+    said = typed(tmp_path, "gateway", "install", HOME=str(tmp_path))
+
+    assert "systemd does not run here" in said.err
+    assert "hermes gateway start" in said.err
+    assert not (tmp_path / ".config").exists()
+    with pytest.raises(HermesError, match="There is no"):
+        typed(tmp_path, "gateway", "uninstall", HOME=str(tmp_path))

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "model": "hermes_agent.app.commands.info:MODEL",
     "tools": "hermes_agent.app.commands.info:TOOLS",
     "status": "hermes_agent.app.commands.info:STATUS",
+    "restart": "hermes_agent.app.commands.restart:RESTART",
     "cost": "hermes_agent.app.commands.cost:COST",
     "usage": "hermes_agent.app.commands.cost:USAGE",
     "memory": "hermes_agent.app.commands.memory:MEMORY",

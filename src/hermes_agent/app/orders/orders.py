@@ -52,7 +52,7 @@ class Orders:
         self._keeping = runtime.hermes.floor.keeping
         self._workspace = workspace
         self._answered = answered
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str | None, asyncio.Task[None]] = {}
 
     async def take(self, inbound: Inbound) -> None:
         """Take an order in; durable when this returns. The same one twice is done once."""
@@ -71,23 +71,22 @@ class Orders:
         await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, text), wake=False))
         self._answered()
 
-    async def take_up(self) -> None:
+    def take_up(self) -> None:
         """Do what earlier processes left."""
-        while (lease := await self._keeping.take(COMMANDS)) is not None:
-            await self._work(lease)
+        self._see_to(None)
 
     async def drain(self) -> None:
         """Return when nothing is being done."""
         while self._tasks:
             await asyncio.wait(tuple(self._tasks.values()))
 
-    def _see_to(self, lane: str) -> None:
+    def _see_to(self, lane: str | None) -> None:
         if lane in self._tasks:
             return  # It looks for more when it is done with what it has.
-        task = self._tasks[lane] = spawn(self._look(lane), name=f"orders {lane}")
+        task = self._tasks[lane] = spawn(self._look(lane), name="orders")
         task.add_done_callback(lambda _: self._tasks.pop(lane, None))
 
-    async def _look(self, lane: str) -> None:
+    async def _look(self, lane: str | None) -> None:
         while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
             await self._work(lease)
 

@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from contextlib import AsyncExitStack, suppress
+import asyncio
+from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
+from hermes_agent.cli.exits import Exit
+from hermes_agent.cli.gateway import logs as log_lines
+from hermes_agent.cli.gateway import starting, unit
+from hermes_agent.cli.gateway.serving import serve, serve_again
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import announce, remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.errors import ConfigError, HermesError, HomeError
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.opening import open_gateway
-from hermes_agent.gateway.state import GatewayState, forget_state, read_state, write_state
+from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
-from hermes_agent.host.loops import told_to_end
 from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from hermes_agent.gateway.channel import Kind
-    from hermes_agent.gateway.server import Gateway
-
-API = "hermes_agent.api.server:api_server"
-KEYS = "hermes_agent.api.keys:open_keys"
-STANDING = "hermes_agent.api.serve:standing_by"
-OPTIONS = "hermes_agent.app.wiring:Options"
-UNIT = """[Unit]
-Description=Hermes gateway
-After=network-online.target
-
-[Service]
-ExecStart={program} gateway run
-Environment=HERMES_HOME={home}
-Restart=always
-RestartSec=5
-TimeoutStopSec=60
-
-[Install]
-WantedBy=default.target
-"""
 
 
 @click.group(short_help="Be reachable on chat platforms.")
@@ -55,39 +37,48 @@ def gateway() -> None:
 
 @gateway.command()
 @pass_surface
-def run(surface: Surface) -> None:
+def run(surface: Surface) -> int:
     """Listen and answer until Ctrl-C or SIGTERM. Which channels: section `gateway` of config.yaml; the API too where
     `api.enabled` says so."""
     if (running := read_state(surface.home)) is not None:
         remark(f"A gateway runs on this home already (process {running.pid}); each token is used by one of them.")
-    run_loop(_serve(surface))
+    if not run_loop(serve(surface)):
+        return Exit.OK
+    serve_again(surface)
+    remark("The gateway ended, and this system did not let it begin again.")
+    return Exit.FAILED
 
 
-async def _serve(surface: Surface) -> None:
-    home, started = surface.home.ensure(), SystemClock().now()
-    opened: list[Gateway] = []
+@gateway.command()
+@pass_surface
+def start(surface: Surface) -> None:
+    """Start it in the background, and wait until its channels listen or say why not."""
+    if surface.loaded.notice:
+        remark(surface.loaded.notice)
+    _begun(surface, starting.start(surface), "runs")
 
-    def changed() -> None:
-        with suppress(HomeError):
-            write_state(home, started, opened[0].known if opened else {})
 
-    settings = surface.loaded.value
-    async with AsyncExitStack() as closing:
-        told = closing.enter_context(told_to_end())
-        standing, keys = None, None
-        if settings.api.enabled:
-            keys = late(KEYS)(settings.api, surface.secrets.get)
-            standing = late(STANDING)(keys, late(OPTIONS)().standing)
-        opened.append(await closing.enter_async_context(open_gateway(home, changed=changed, standing=standing)))
-        closing.callback(forget_state, home)
-        changed()
-        if keys is not None:
-            place = await closing.enter_async_context(late(API)(opened[0].runtime, keys))
-            announce(f"The API answers at {place.url}/v1")
-        names = ", ".join(sorted(opened[0].known)) or "no channel: section `gateway.channels` of config.yaml"
-        announce(f"The gateway listens on {names}.")
-        await told.wait()
-        announce("Ending: what runs may finish.")
+@gateway.command()
+@pass_surface
+def stop(surface: Surface) -> None:
+    """End the gateway of this home; what runs may finish first."""
+    if (state := read_state(surface.home)) is not None:
+        remark(f"Process {state.pid} was asked to end: what runs may finish.")
+    ended = starting.stop(surface.home, surface.loaded.value.gateway.drain_seconds)
+    say(f"The gateway has ended (process {', '.join(map(str, ended))}).")
+
+
+@gateway.command()
+@pass_surface
+def restart(surface: Surface) -> None:
+    """Have it begin again when what runs has finished, with new settings and a new program; start it where none
+    runs."""
+    if read_state(surface.home) is None:
+        _begun(surface, starting.start(surface), "runs")
+        return
+    remark("It was asked to begin again: what runs may finish.")
+    state = starting.restart(surface.home, surface.loaded.value.gateway.drain_seconds)
+    _begun(surface, state, "runs again")
 
 
 @gateway.command()
@@ -95,27 +86,47 @@ async def _serve(surface: Surface) -> None:
 @pass_surface
 def status(surface: Surface, as_json: bool) -> None:
     """Show whether it runs, how each channel is, and what waits to be delivered."""
-    state, tally = read_state(surface.home), with_store(surface, _tally)
+    states, tally = read_states(surface.home), with_store(surface, _tally)
     if as_json:
-        say_json({"gateway": state, "outbox": tally})
+        say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
         return
-    if state is None:
-        say("No gateway runs on this home. `hermes gateway run` starts one.")
-    else:
+    if not states:
+        say("No gateway runs on this home. `hermes gateway start` starts one.")
+    for state in states:
         since = datetime.fromtimestamp(state.started, UTC).astimezone()
-        say(f"The gateway runs as process {state.pid} since {since:%Y-%m-%d %H:%M}.")
-        rows = [(name, each.state, str(each.heard), each.ailment) for name, each in state.channels.items()]
-        say(table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else "No channel is switched on.")
+        phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
+        say(f"The gateway runs as process {state.pid} since {since:%Y-%m-%d %H:%M}{phase}.")
+        if state.config:
+            say(state.config)
+        say(_channels(state))
     say("Outbox: " + (", ".join(f"{count} {name}" for name, count in tally.items()) or "empty"))
 
 
 @gateway.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--since", default="", metavar="WHEN", help="From then on: 30s, 10m, 2h, 3d, or a date and time.")
+@click.option("--level", type=click.Choice(log_lines.LEVELS), default="info", help="At least as bad.")
+@click.option("-n", "--lines", "count", default=200, type=click.IntRange(min=0), help="The last so many (200).")
+@click.option("--all", "everybody", is_flag=True, help="Of every program on this home, not of gateways alone.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object per line.")
 @pass_surface
-def stop(surface: Surface) -> None:
-    """End the gateway of this home; what runs may finish first."""
-    state = _running(surface)
-    os.kill(state.pid, signal.SIGTERM)
-    remark(f"Process {state.pid} was asked to end.")
+def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click hands each option by its name
+    """Show the log of the gateway."""
+    now = datetime.fromtimestamp(SystemClock().now(), UTC).astimezone()
+    since = log_lines.since_of(wanted["since"], now) if wanted["since"] else None
+    reader = log_lines.Reader(log_lines.Wanted(since=since, level=wanted["level"], everybody=wanted["everybody"]))
+    shown = log_lines.as_json if wanted["as_json"] else log_lines.shown
+    recent: deque[dict[str, Any]] | None = deque(maxlen=wanted["count"])
+    for line in log_lines.lines(surface.home.log_file, reader):
+        if line is None:
+            announce("\n".join(map(shown, recent or ())) or "Nothing yet.")
+            recent = None
+            if not wanted["follow"]:
+                return
+        elif recent is None:
+            announce(shown(line))
+        else:
+            recent.append(line)
 
 
 @gateway.command()
@@ -133,17 +144,51 @@ def setup(channel: str) -> None:
 
 
 @gateway.command()
+@click.option("--system", is_flag=True, help="A service of the machine, from its start; needs root.")
+@click.option("--print", "only_shown", is_flag=True, help="Print the unit, and change nothing.")
 @pass_surface
-def install(surface: Surface) -> None:
-    """Print a systemd unit that keeps the gateway running."""
-    say(UNIT.format(program=f"{sys.executable} -m hermes_agent", home=surface.home.root).rstrip())
+def install(surface: Surface, system: bool, only_shown: bool) -> None:
+    """Keep it running as a service of systemd, which starts it anew where it crashes or hangs."""
+    made = _unit(surface, system=system)
+    if only_shown or not unit.RUNNING.exists():
+        if not only_shown:
+            remark(
+                f"systemd does not run here, so nothing was installed. This would be {made.path}; "
+                "without systemd, `hermes gateway start` runs it in the background."
+            )
+        say(made.text.rstrip())
+        return
+    asyncio.run(unit.install(made, surface))
+    say(f"{made.path} is installed, and the gateway is started: `hermes gateway status`.")
+    if not system:
+        remark("It ends with your last session unless `loginctl enable-linger` lets it run without one.")
 
 
-def _running(surface: Surface) -> GatewayState:
-    state = read_state(surface.home)
-    if state is None:
-        raise HermesError("No gateway runs on this home.")
-    return state
+@gateway.command()
+@click.option("--system", is_flag=True, help="The service of the machine; needs root.")
+@pass_surface
+def uninstall(surface: Surface, system: bool) -> None:
+    """End the service of systemd, and take its unit away."""
+    made = _unit(surface, system=system)
+    asyncio.run(unit.uninstall(made, surface))
+    say(f"{made.path} is gone.")
+
+
+def _unit(surface: Surface, *, system: bool) -> unit.Unit:
+    drain = surface.loaded.value.gateway.drain_seconds
+    return unit.unit_of(surface, starting.command_of(surface), drain, system=system)
+
+
+def _begun(surface: Surface, state: GatewayState, how: str) -> None:
+    say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
+    if not state.settled:
+        remark("It is not ready yet; `hermes gateway status` shows how it is.")
+    say(_channels(state))
+
+
+def _channels(state: GatewayState) -> str:
+    rows = [(name, each.state, str(each.heard), each.ailment) for name, each in state.channels.items()]
+    return table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else "No channel is switched on."
 
 
 async def _tally(store: Store) -> dict[str, int]:

@@ -1,0 +1,134 @@
+"""The log of a gateway: the lines of its processes in the home's log, past and to come."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TextIO
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ConfigError
+
+LEVELS = ("debug", "info", "warning", "error", "critical")
+GLANCE = 0.25
+"""Seconds between two looks into a log that is followed."""
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which lines: from `since` on, at least as bad as `level`, of gateways alone unless `everybody`."""
+
+    since: datetime | None = None
+    level: str = "info"
+    everybody: bool = False
+
+
+def since_of(text: str, now: datetime) -> datetime:
+    """The moment that `10m`, `2h`, `3d` or a date and time name. Raises `ConfigError`."""
+    number, unit = text[:-1], UNITS.get(text[-1:])
+    if unit and number.isdecimal():
+        return now - timedelta(**{unit: int(number)})
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(f"`{text}` is no moment: write 30s, 10m, 2h, 3d or 2026-05-01T12:00.") from error
+    return moment.astimezone()
+
+
+class Reader:
+    """Reads the lines of a log that are wanted; whose lines they are it learns on the way."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._gateways: set[object] = set()
+
+    def told(self, raw: str) -> dict[str, Any] | None:
+        """A line as its facts; None where it is not wanted, or is none."""
+        try:
+            line = json.loads(raw)
+            level, process = LEVELS.index(line["level"]), line.get("process")
+            at = datetime.fromisoformat(line["time"])
+        except (ValueError, KeyError, TypeError):
+            return None
+        if str(line.get("part", "")).startswith("gateway."):
+            self._gateways.add(process)
+        if not self._wanted.everybody and process not in self._gateways:
+            return None
+        if level < LEVELS.index(self._wanted.level) or (self._wanted.since and at < self._wanted.since):
+            return None
+        return dict(line)
+
+
+def shown(line: dict[str, Any]) -> str:
+    """A line for a person."""
+    at = datetime.fromisoformat(line["time"]).astimezone()
+    session = f" [{line['session']}]" if line.get("session") else ""
+    error = "\n".join(f"    {each}" for each in str(line.get("error", "")).splitlines())
+    text = f"{at:%Y-%m-%d %H:%M:%S} {line['level']:<7} {line.get('part', '')}{session}: {line.get('text', '')}"
+    return f"{text}\n{error}" if error else text
+
+
+def as_json(line: dict[str, Any]) -> str:
+    """A line for a program."""
+    return json.dumps(line, ensure_ascii=False)
+
+
+def older(log: Path) -> list[Path]:
+    """What was turned over of a log, oldest first."""
+    return sorted(log.parent.glob(f"{log.name}.[0-9]*"), key=lambda path: -int(path.suffix[1:]))
+
+
+def lines(log: Path, reader: Reader, over: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any] | None]:
+    """What stands in the log, then None, then what comes to it, until `over`; also where it is turned over."""
+    caught_up = False
+    for text in texts(log, over):
+        if text:
+            yield from filter(None, [reader.told(text)])
+        elif not caught_up:
+            caught_up = True
+            yield None
+
+
+def texts(log: Path, over: Callable[[], bool]) -> Iterator[str]:
+    """The lines of a log and of what was turned over of it, and an empty text whenever there are no more."""
+    for path in older(log):
+        with path.open(errors="replace") as file:
+            yield from file
+    while True:
+        if log.exists():
+            with log.open(errors="replace") as file:
+                yield from following(file, log, over)
+        else:
+            yield ""
+            time.sleep(GLANCE)
+        if over():
+            return
+
+
+def following(file: TextIO, log: Path, over: Callable[[], bool]) -> Iterator[str]:
+    """Its whole lines, and an empty text whenever there are no more, until it is not the log any more."""
+    rest = ""
+    while True:
+        if text := file.readline():
+            rest += text
+            if rest.endswith("\n"):
+                yield rest
+                rest = ""
+            continue
+        yield ""
+        if over() or not is_still(file, log):
+            return
+        time.sleep(GLANCE)
+
+
+def is_still(file: TextIO, log: Path) -> bool:
+    """Whether that is the file under the path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), log.stat())
+    except FileNotFoundError:
+        return False

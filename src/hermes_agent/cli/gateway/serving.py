@@ -1,0 +1,116 @@
+"""The process of `hermes gateway run`: a gateway, and the API beside it, until somebody asks for the end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
+
+from hermes_agent.cli.output import announce
+from hermes_agent.cli.surface import Surface
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HomeError
+from hermes_agent.gateway.opening import open_gateway
+from hermes_agent.gateway.state import Phase, forget_state, write_state
+from hermes_agent.host.late import late
+from hermes_agent.host.loops import heeding
+from hermes_agent.host.notify import Supervisor
+from hermes_agent.host.paths import Home
+from hermes_agent.host.process import become
+from hermes_agent.host.tasks import spawn
+
+if TYPE_CHECKING:
+    from hermes_agent.gateway.server import Gateway
+
+API = "hermes_agent.api.server:api_server"
+KEYS = "hermes_agent.api.keys:open_keys"
+STANDING = "hermes_agent.api.serve:standing_by"
+OPTIONS = "hermes_agent.app.wiring:Options"
+RESTART, RELOAD = signal.SIGUSR1, signal.SIGUSR2
+"""The signals by which `hermes gateway` asks a running one to begin again, and to read its settings again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """What somebody asked of this process: to end, or to begin `again`."""
+
+    over: asyncio.Event
+    again: bool = False
+
+    def end(self) -> None:
+        """End, when what runs has finished."""
+        self.again = False
+        self.over.set()
+
+    def restart(self) -> None:
+        """The same, and begin again."""
+        self.again = not self.over.is_set() or self.again
+        self.over.set()
+
+
+@dataclass(slots=True, kw_only=True)
+class Sign:
+    """What is told outside of this process's gateway: in its file, and to systemd where that watches."""
+
+    home: Home
+    started: float
+    supervisor: Supervisor
+    phase: Phase = Phase.STARTING
+    gateway: Gateway | None = None
+
+    def write(self) -> None:
+        """Write how it is; a home that cannot be written does not end a gateway."""
+        lines = self.gateway.known if self.gateway else {}
+        with suppress(HomeError, OSError):
+            write_state(self.home, self.started, lines, phase=self.phase)
+
+    def now(self, phase: Phase, *lines: str) -> None:
+        """It is in that phase from now on."""
+        self.phase = phase
+        self.supervisor.tell(*lines)
+        self.write()
+
+
+def serve_again(surface: Surface, program: str = sys.executable) -> bool:
+    """Be this program from its beginning, under the same process number; False where the system does not let us."""
+    with suppress(OSError):
+        become([program, *sys.orig_argv[1:]], env=surface.variables)
+    forget_state(surface.home)
+    return False
+
+
+async def serve(surface: Surface) -> bool:
+    """Serve until told to end; whether it is to begin again."""
+    home, settings = surface.home.ensure(), surface.loaded.value
+    sign = Sign(home=home, started=SystemClock().now(), supervisor=Supervisor(surface.variables))
+    told = Told(over=asyncio.Event())
+    async with AsyncExitStack() as closing:
+        closing.enter_context(heeding({signal.SIGINT: told.end, signal.SIGTERM: told.end, RESTART: told.restart}))
+        closing.callback(lambda: None if told.again else forget_state(home))  # Who waits for it sees it go on.
+        sign.write()
+        alive = spawn(sign.supervisor.reassure(), name="signs of life")
+        closing.callback(alive.cancel)
+        standing, keys = None, None
+        if settings.api.enabled:
+            keys = late(KEYS)(settings.api, surface.secrets.get)
+            standing = late(STANDING)(keys, late(OPTIONS)().standing)
+        opening = open_gateway(home, changed=sign.write, standing=standing, restart=told.restart)
+        sign.gateway = await closing.enter_async_context(opening)
+        if keys is not None:
+            place = await closing.enter_async_context(late(API)(sign.gateway.runtime, keys))
+            announce(f"The API answers at {place.url}/v1")
+        sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
+        names = ", ".join(sorted(sign.gateway.known)) or "no channel: section `gateway.channels` of config.yaml"
+        announce(f"The gateway listens on {names}.")
+        await told.over.wait()
+        sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
+        announce("Beginning again: what runs may finish." if told.again else "Ending: what runs may finish.")
+    return told.again
+
+
+def monotonic_usec() -> int:
+    """The machine's monotonic clock, which systemd wants to be told with a reload."""
+    return int(SystemClock().monotonic() * 1e6)

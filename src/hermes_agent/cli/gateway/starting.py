@@ -1,0 +1,136 @@
+"""Starting a gateway in the background, ending it, and having it begin again: each until it is so, or why not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from hermes_agent.cli.gateway.serving import RESTART
+from hermes_agent.cli.surface import Surface
+from hermes_agent.core.errors import HermesError
+from hermes_agent.gateway.state import GatewayState, read_state, read_states
+from hermes_agent.host.files import PRIVATE_FILE, locked
+from hermes_agent.host.paths import Home
+from hermes_agent.host.process import Child, start_detached
+
+T = TypeVar("T")
+BEGIN_SECONDS = 60.0
+"""The longest that a start is waited for."""
+GLANCE = 0.1
+SPARE_SECONDS = 15.0
+"""What an end may take beyond the time that runs get to finish."""
+SHOWN = 20
+"""Lines of its output that are shown of a gateway which could not begin."""
+
+
+def output_file(home: Home) -> Path:
+    """Where a gateway in the background writes what `hermes gateway run` would print."""
+    return home.logs / "gateway.out"
+
+
+def command_of(surface: Surface) -> list[str]:
+    """The command line of a gateway of this home."""
+    profile = surface.invocation.profile
+    return [sys.executable, "-m", "hermes_agent", *(["-p", profile] if profile else []), "gateway", "run"]
+
+
+def start(surface: Surface, seconds: float = BEGIN_SECONDS) -> GatewayState:
+    """Start a gateway that lives on without us; how it is once its channels listened or said why not. Raises
+    `HermesError` where one runs already, or where it did not begin: with its last words."""
+    home = surface.home.ensure()
+    with locked(home.locks / "gateway-start.lock"):
+        if (running := read_state(home)) is not None:
+            raise HermesError(f"A gateway runs on this home already (process {running.pid}).")
+        handle = os.open(output_file(home), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE)
+        try:
+            child = start_detached(
+                command_of(surface), cwd=str(home.root), env=surface.variables, stdin=None, out=handle
+            )
+        except OSError as error:
+            raise HermesError(f"The gateway could not be started: {error}") from error
+        finally:
+            os.close(handle)
+        return _begun(home, child, seconds)
+
+
+def _begun(home: Home, child: Child, seconds: float) -> GatewayState:
+    def settled() -> GatewayState | bool | None:
+        found = next((state for state in read_states(home) if state.pid == child.identity.pid), None)
+        if found is not None and found.settled:
+            return found
+        return None if child.is_alive else False
+
+    match _awaited(settled, seconds):
+        case GatewayState() as state:
+            return state
+        case None:
+            return _still(home, child.identity.pid, seconds)
+        case _:
+            raise HermesError(f"The gateway ended at once (exit code {child.code}).\n{last_words(home)}".rstrip())
+
+
+def _still(home: Home, pid: int, seconds: float) -> GatewayState:
+    """How a gateway is that took too long."""
+    state = next((state for state in read_states(home) if state.pid == pid), None)
+    if state is None:
+        raise HermesError(f"Process {pid} runs and has said nothing for {seconds:.0f} s: see {output_file(home)}.")
+    return state
+
+
+def stop(home: Home, drain: float) -> list[int]:
+    """End the gateways of this home; the processes that ended. Raises `HermesError` where none runs, or one still ends
+    after `drain` seconds and some."""
+    states = read_states(home)
+    if not states:
+        raise HermesError("No gateway runs on this home.")
+    for state in states:
+        os.kill(state.pid, signal.SIGTERM)
+    ended = _awaited(lambda: not read_states(home) or None, drain + SPARE_SECONDS)
+    if not ended:
+        left = ", ".join(str(state.pid) for state in read_states(home))
+        raise HermesError(
+            f"Still ending: process {left}. What runs there may finish; `hermes gateway logs -f` shows it."
+        )
+    return [state.pid for state in states]
+
+
+def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> GatewayState:
+    """Have the gateway of this home begin again; how it is then. Raises `HermesError` where it did not."""
+    before = read_state(home)
+    if before is None:
+        raise HermesError("No gateway runs on this home.")
+    os.kill(before.pid, RESTART)
+
+    def again() -> GatewayState | bool | None:
+        states = read_states(home)
+        if not states:
+            return False
+        new = [state for state in states if state.pid == before.pid and state.started > before.started]
+        return next((state for state in new if state.settled), None)
+
+    found = _awaited(again, drain + SPARE_SECONDS + seconds)
+    if not isinstance(found, GatewayState):
+        raise HermesError(f"The gateway ended and did not begin again.\n{last_words(home)}".rstrip())
+    return found
+
+
+def _awaited(look: Callable[[], T | None], seconds: float) -> T | None:
+    """What `look` finds, looking again and again; None where it finds nothing in that time."""
+    until = time.monotonic() + seconds
+    while (found := look()) is None and time.monotonic() < until:
+        time.sleep(GLANCE)
+    return found
+
+
+def last_words(home: Home) -> str:
+    """The end of what the gateway in the background printed."""
+    try:
+        text = output_file(home).read_text(errors="replace")
+    except OSError:
+        return ""
+    return "\n".join(text.splitlines()[-SHOWN:])

@@ -1,0 +1,95 @@
+"""The log of a gateway: its own lines, as bad as wanted, since when it was wanted, and what comes."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.cli.gateway.logs import Reader, Wanted, as_json, lines, shown, since_of
+from hermes_agent.core.errors import ConfigError
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+
+
+def line(text: str, *, part: str = "gateway.server", process: int = 1, level: str = "info", minute: int = 0) -> str:
+    at = f"2026-05-01T12:{minute:02}:00.000+00:00"
+    facts = {"time": at, "level": level, "part": part, "process": process, "text": text}
+    return json.dumps(facts) + "\n"
+
+
+def read(log: Path, wanted: Wanted) -> list[str]:
+    found: list[str] = []
+    for each in lines(log, Reader(wanted)):
+        if each is None:
+            return found
+        found.append(each["text"])
+    return found
+
+
+def test_the_lines_of_gateways_are_shown_oldest_first(tmp_path: Path):
+    log = tmp_path / "hermes.log"
+    (tmp_path / "hermes.log.2").write_text(line("first"))
+    (tmp_path / "hermes.log.1").write_text(line("second") + line("a chat", part="app.floor", process=2))
+    log.write_text(line("third") + line("a run", part="app.floor") + "no line\n" + '{"level": "info"}\n')
+
+    assert read(log, Wanted()) == ["first", "second", "third", "a run"]
+    assert "a chat" in read(log, Wanted(everybody=True))
+
+
+def test_what_is_not_bad_or_new_enough_is_left_out(tmp_path: Path):
+    log = tmp_path / "hermes.log"
+    log.write_text(line("old", level="error") + line("fine", minute=5) + line("bad", level="error", minute=5))
+
+    assert read(log, Wanted(level="warning")) == ["old", "bad"]
+    assert read(log, Wanted(since=since_of("2026-05-01T12:01:00+00:00", NOW))) == ["fine", "bad"]
+
+
+def test_without_a_log_there_is_nothing_yet(tmp_path: Path):
+    assert read(tmp_path / "hermes.log", Wanted()) == []
+
+
+def test_what_comes_is_shown_whole_also_when_the_log_is_turned_over(tmp_path: Path):
+    log = tmp_path / "hermes.log"
+    over, found = [False], list[str]()
+
+    def written() -> None:
+        with log.open("a") as file:
+            file.write(line("one")[:10])
+            file.flush()
+            file.write(line("one")[10:])
+
+    def turned() -> None:
+        log.rename(tmp_path / "hermes.log.1")
+        log.write_text(line("two"))
+
+    def ended() -> None:
+        over[0] = True
+
+    steps: list[Callable[[], None]] = [written, turned, ended]
+    for each in lines(log, Reader(Wanted()), lambda: over[0]):
+        found += [each["text"]] if each else []
+        steps.pop(0)()
+
+    assert found == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [("30s", "11:59:30"), ("10m", "11:50:00"), ("2h", "10:00:00"), ("2026-05-01T12:00Z", "12:00:00")],
+)
+def test_a_moment_is_named_in_several_ways(text: str, moment: str):
+    assert f"{since_of(text, NOW).astimezone(UTC):%H:%M:%S}" == moment
+
+
+def test_what_names_no_moment_is_told():
+    with pytest.raises(ConfigError, match="`yesterday` is no moment"):
+        since_of("yesterday", NOW)
+
+
+def test_a_line_is_shown_to_a_person_and_to_a_program():
+    facts = json.loads(line("It broke.", level="error")) | {"session": "s1", "error": "Traceback\nValueError"}
+
+    assert " error   gateway.server [s1]: It broke.\n    Traceback\n    ValueError" in shown(facts)
+    assert json.loads(as_json(facts)) == facts

@@ -1,0 +1,42 @@
+"""What a gateway's process is told, and what it tells outside; see also `tests/cli/commands/test_gateway.py`."""
+
+import asyncio
+from pathlib import Path
+
+from hermes_agent.cli.gateway.serving import Sign, Told, serve_again
+from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.surface import Surface
+from hermes_agent.gateway.state import Phase, read_state
+from hermes_agent.host.notify import Supervisor
+from hermes_agent.host.paths import Home
+
+
+def test_the_last_word_counts_but_an_end_is_not_taken_back():
+    told = Told(over=asyncio.Event())
+    told.restart()
+    told.restart()
+    assert told.again
+    told.end()
+    told.restart()
+    assert told.over.is_set()
+    assert not told.again
+
+
+def test_a_home_that_cannot_be_written_ends_no_gateway(tmp_path: Path):
+    (tmp_path / "run").mkdir()
+    home = Home(root=tmp_path, base=tmp_path)
+    sign = Sign(home=home, started=1.0, supervisor=Supervisor({}))
+    sign.now(Phase.READY, "READY=1")
+    state = read_state(home)
+    assert state is not None
+    assert state.phase is Phase.READY
+    (tmp_path / "run" / f"gateway-{state.pid}.json").unlink()
+    (tmp_path / "run" / f"gateway-{state.pid}.json").mkdir()
+
+    sign.write()
+
+
+def test_where_the_system_does_not_let_it_begin_again_it_has_ended(tmp_path: Path):
+    assert not serve_again(
+        Surface(invocation=Invocation(), variables={"HERMES_HOME": str(tmp_path)}), "/nowhere/python"
+    )
