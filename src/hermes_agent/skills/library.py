@@ -44,7 +44,7 @@ class Library:
         self, *, index: SkillsIndex, places: Places, state: StateFile, clock: Clock, disabled: Collection[str] = ()
     ) -> None:
         self.places, self.state = places, state
-        self._index, self._clock, self._disabled = index, clock, frozenset(disabled)
+        self._index, self._clock, self.disabled = index, clock, frozenset(disabled)
         self._read: OrderedDict[tuple[str, str], Skill] = OrderedDict()
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._rested: dict[str, float] = {}
@@ -161,7 +161,7 @@ class Library:
 
     def _offered(self, rows: Sequence[Listed], occasion: Occasion | None) -> list[Card]:
         hidden = self._hidden()
-        cards = [card_of(row) for row in rows if row.folder not in hidden and row.name not in self._disabled]
+        cards = [card_of(row) for row in rows if row.folder not in hidden and row.name not in self.disabled]
         return [card for card in cards if occasion is None or not occasion.why_not(card.ours)]
 
     def _hidden(self) -> frozenset[str]:
@@ -196,10 +196,11 @@ def card_of(row: Listed) -> Card:
 
 
 def _indexed(root: Root, news: Sequence[Found]) -> list[Indexed]:
-    return [_one(root, each) for each in news]
+    return [indexed(root, each) for each in news]
 
 
-def _one(root: Root, found: Found) -> Indexed:
+def indexed(root: Root, found: Found) -> Indexed:
+    """A skill as the index keeps it. Blocks."""
     folder, name = str(found.folder), found.folder.name
     try:
         skill = read(text_of(Path(folder) / FILE), name)

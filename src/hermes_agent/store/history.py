@@ -57,9 +57,9 @@ class History:
         """The number of the newest message that somebody said, 0 where there is none."""
         return await self._number(SAID, session)
 
-    async def calling(self, tool: str, word: str) -> tuple[str, ...]:
-        """The sessions in which that tool was called with that word among its arguments. Reads all logs: for what
-        happens seldom."""
+    async def calling(self, tool: str, word: str = "%") -> tuple[str, ...]:
+        """The sessions in which that tool was called with that word among its arguments, or at all. Reads all logs: for
+        what happens seldom."""
 
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%')
