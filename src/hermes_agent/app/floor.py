@@ -167,6 +167,11 @@ class Floor:
         """The journal of a session under a lease, for a command."""
         return Journal(self._store, lease, view, clock=self._deck.clock, show=self.bus.publish, spawn=spawn)
 
+    def speaks(self, journal: Journal, record: SessionRecord) -> None:
+        """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
+        if self._service.posting is not None:
+            journal.beside = self._service.posting.of(record, journal.mailbox)
+
     async def rest(self) -> None:
         """Claim nothing more, and return when no run is under way but those that wait for a person."""
         self._resting = True
@@ -317,8 +322,7 @@ class Floor:
             await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
             self.bus.fail(view.id, unknown)
             return
-        if self._service.posting is not None:
-            journal.beside = self._service.posting.of(record, journal.mailbox)
+        self.speaks(journal, record)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id, view.number))
         while not journal.mailbox.released:
