@@ -226,7 +226,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """Say something in a session, on its surface too, whatever goes on there. Raises `HermesError` if it is busy in
         another process."""
         async with self.holding(record.id, beside_run=True) as journal:
-            self._floor.speaks(journal, record)
+            self._floor.service.speaks(journal, record)
             await journal.commit(Notice(text=text, level="news"))
 
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
