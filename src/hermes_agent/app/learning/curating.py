@@ -21,10 +21,11 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.back import PuttingBack, own
-from hermes_agent.learning.curator.curating import Curator, Places, What
+from hermes_agent.learning.curator.curating import Curator, What
 from hermes_agent.learning.curator.notebook import Notebook, NotebookFile, brought_back, kept_apart, paused
 from hermes_agent.learning.curator.plan import Stood
 from hermes_agent.learning.curator.report import Run, moment
+from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rubric import grade
 from hermes_agent.learning.curator.snapshot import Snapshot
 from hermes_agent.learning.curator.wards import Age, Ward, hash_of, survey

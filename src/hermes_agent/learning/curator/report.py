@@ -90,7 +90,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """In a few lines."""
         lines = [summary(self)]
         lines += ["This pass only looked: nothing was changed."] if self.looks else []
-        lines += [f"The model's part ended early: {self.failed}"] if self.failed else []
+        lines += [f"It ended early: {self.failed}"] if self.failed else []
         return "\n".join(lines)
 
 
@@ -204,7 +204,7 @@ def markdown(run: Run) -> str:
     head = f"# Curator, {moment(run.began)}"
     only = ["This pass only looked: nothing was changed."] if run.looks else []
     rolled = [f"Rolled back {moment(run.rolled_back)}."] if run.rolled_back else []
-    failed = [f"The model's part ended early: {run.failed}"] if run.failed else []
+    failed = [f"It ended early: {run.failed}"] if run.failed else []
     parts = [head, *only, *rolled, *failed, summary(run), _spent(run)]
     parts += _section(
         "Age", [f"- {each.name}: {each.was} -> {each.now} ({each.days} days unused)" for each in run.moves]
