@@ -33,6 +33,9 @@ COMMANDS: dict[str, str] = {
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
+TAPED = ("api", "gateway", "worker")
+"""Those that models answer in, so that they can be recorded and replayed like the chat."""
+
 SUMMARIES: dict[str, str] = {
     "api": "Serve the agent to programs, over HTTP.",
     "auth": "Show who is signed in, and which keys there are.",
