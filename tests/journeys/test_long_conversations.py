@@ -10,7 +10,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ServerFailed
 from hermes_agent.core.events import Compacted, Outcome, Pinned, RunEnded, Seen
 from hermes_agent.core.messages import Role, ToolResult
-from hermes_agent.memory.recall_tools import RecallTools
+from hermes_agent.memory.conversation_tools import ConversationTools
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.agent.compaction.house import Small, Window, small
 from tests.agent.house import tool
@@ -104,7 +104,9 @@ async def held(house: Small) -> None:
 
 async def found(house: Small, question: str) -> str:
     """What one call of the tool brings."""
-    answer = await RecallTools(lambda: house.store).session_search(Asked(speaker="", session=house.session), question)
+    answer = await ConversationTools(lambda: house.store).session_search(
+        Asked(speaker="", session=house.session), question
+    )
     return answer.parts[0].text.replace("**", "")
 
 

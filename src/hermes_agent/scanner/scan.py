@@ -24,6 +24,11 @@ def scan(text: str) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: (finding.start, -finding.severity))[:MOST_FINDINGS])
 
 
+def alarms(text: str, least: Severity = Severity.WARN) -> tuple[Finding, ...]:
+    """What was found of at least that severity."""
+    return tuple(finding for finding in scan(text) if finding.severity >= least)
+
+
 def without(text: str, findings: tuple[Finding, ...], *, name: str, least: Severity = Severity.BLOCK) -> str:
     """The text in which each paragraph with a finding of at least that severity is replaced by a note that says what
     stood where."""
@@ -46,7 +51,7 @@ def screened(text: str, name: str) -> tuple[str, str]:
 def judged(text: str) -> tuple[str, str]:
     """Text from outside as a model may read it, letters that nobody sees written out; and what the model should know of
     it beforehand, empty where nothing looks like an attempt to mislead it."""
-    grave = [finding for finding in scan(text) if finding.severity >= Severity.WARN]
+    grave = alarms(text)
     if not grave:
         return text, ""
     reasons = dict.fromkeys(
