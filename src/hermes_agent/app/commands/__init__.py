@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "stop": "hermes_agent.app.commands.runs:STOP",
     "steer": "hermes_agent.app.commands.runs:STEER",
     "queue": "hermes_agent.app.commands.runs:QUEUE",
+    "approvals": "hermes_agent.app.commands.approvals:APPROVALS",
     "approve": "hermes_agent.app.commands.approvals:APPROVE",
     "deny": "hermes_agent.app.commands.approvals:DENY",
     "yolo": "hermes_agent.app.commands.approvals:YOLO",
