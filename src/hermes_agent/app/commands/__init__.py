@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "usage": "hermes_agent.app.commands.cost:USAGE",
     "memory": "hermes_agent.app.commands.memory:MEMORY",
     "skills": "hermes_agent.app.commands.skills:SKILLS",
+    "curator": "hermes_agent.app.commands.curator:CURATOR",
     "learn": "hermes_agent.app.commands.learn:LEARN",
     "bundles": "hermes_agent.app.commands.skills:BUNDLES",
     "history": "hermes_agent.app.commands.history:HISTORY",
