@@ -89,7 +89,7 @@ def test_formatting_is_taken_away():
 
 
 async def test_updates_are_polled_or_brought(double: TelegramDouble, bot: Bot):
-    with pytest.raises(BadRequest, match="HTTPS"):
+    with pytest.raises(BadRequest, match="https url"):
         await bot.set_webhook("http://bot.test")
     await bot.set_webhook("https://bot.test/x", secret_token="s", max_connections=1)
     with pytest.raises(Conflict, match="webhook is active"):
