@@ -7,9 +7,9 @@ from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup
 from telegram.constants import ParseMode
 from telegram.error import BadRequest, ChatMigrated, Conflict, InvalidToken, RetryAfter
 
-from hermes_agent.testing.doubles.markdown_v2 import Refused, unformatted
 from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
+from hermes_agent.testing.doubles.telegram_words import Refused, unformatted
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
-from hermes_agent.testing.doubles.markdown_v2 import Refused, unformatted
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+from hermes_agent.testing.doubles.telegram_words import Refused, unformatted
 
 TOKEN = "123456:" + "test-token"
 ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
