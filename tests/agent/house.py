@@ -196,6 +196,10 @@ class House:
     async def kinds(self) -> list[str]:
         return [entry.event.kind for entry in await self.log()]
 
+    async def numbers(self, kind: str) -> list[int]:
+        """The places in the log of the events of that kind."""
+        return [entry.number for entry in await self.log() if entry.event.kind == kind]
+
     async def transcript(self) -> list[str]:
         view = await self.hermes.view(self.session)
         return [f"{message.role}: {words(message)}" for message in view.messages]

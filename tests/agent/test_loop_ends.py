@@ -169,6 +169,18 @@ async def test_a_defect_becomes_an_apology_and_a_line_in_the_log(tmp_path, caplo
         assert "ZeroDivisionError" in caplog.text
 
 
+async def test_mail_that_came_before_a_crash_took_the_end_of_a_run_does_not_take_its_reply(tmp_path):
+    async with House(tmp_path, ScriptedModel(lambda _: Say("And there."))).open() as house:
+        await interrupted(house)
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(replied(Message(role=Role.ASSISTANT, parts=(Text(text="Here."),))))
+        await house.tell("And?")
+        first = await house.ended()
+        second = await house.ended((await house.numbers("run_ended"))[0])
+
+        assert (first.text, second.text) == ("Here.", "And there.")
+
+
 async def test_the_turns_before_a_crash_count(tmp_path):
     model = ScriptedModel(lambda heard: Call("look") if model.requests[-1].use_tools else Say("So far."))
     async with House(tmp_path, model, (tool("look"),), limits=lambda: Limits(turns=2)).open() as house:

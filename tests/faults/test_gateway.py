@@ -1,87 +1,76 @@
-"""The gateway is killed again and again while a platform fails, tells things twice and drops its answers."""
+"""Gateways are killed again and again while four platforms fail, tell things twice and drop their answers.
+
+200 conversations. `--full` says 5,000 messages and kills every few seconds for minutes.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import random
-import signal
-import subprocess
-import sys
-from collections import Counter
+import logging
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.host.serve import serve
-from hermes_agent.providers.demo.script import Heard, Say
-from hermes_agent.testing.doubles.platform import Shown, Trouble
-from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
-from hermes_agent.testing.model_servers import openai_model, serving
-from tests.cli.shell import PROGRAM, ROOT
-from tests.gateway.house import eventually
+from hermes_agent.core.outbound import SlotState
+from hermes_agent.store.database import open_store
+from hermes_agent.store.outbox import Tally
+from hermes_agent.testing.postgres import PostgresCluster
+from tests.faults.storm import Crew, Side, Storm, home_of, judged
 
-CHATS, MESSAGES, KILLS = 12, 60, 5
-TROUBLES = (Trouble.BUSY, Trouble.BROKEN, Trouble.DEAF)
-MARK = "may be a repeat"
+log = logging.getLogger(__name__)
 
-
-def repeat(heard: Heard) -> Say:
-    return Say("re: " + heard.messages[-1].text.strip().splitlines()[-1])
+GATEWAY = ("gateway", "run")
+SHORT, LONG = Storm(messages=600, kills=5), Storm(messages=5000, kills=45, patience=600.0)
+SHORT_SHARED, LONG_SHARED = Storm(messages=400, kills=5, seed=2), Storm(messages=5000, kills=60, patience=900.0, seed=2)
 
 
-def numbers(shown: Shown) -> set[int]:
-    return {int(word[1:]) for word in shown.text.split() if word[:1] == "m" and word[1:].isdigit()}
+async def tally(url: str) -> Tally:
+    """What became of everything that was to be said."""
+    store = await open_store(url)
+    try:
+        return await store.outbox.tally()
+    finally:
+        await store.close()
 
 
-def started(home: Path) -> subprocess.Popen[bytes]:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(ROOT / "src"),
-        "TELEGRAM_BOT_TOKEN": TOKEN,
-        "HERMES_HOME": str(home),
+def check(storms: list[Side], counted: Tally, kills: int) -> None:
+    """Once where that can be had, else marked and counted; in order; and nothing is left."""
+    verdicts = {side.name: judged(side) for side in storms}
+    log.info("%d kills: %s", kills, {name: len(verdict.marked) for name, verdict in verdicts.items()})
+    assert {name: verdict.twice for name, verdict in verdicts.items() if verdict.twice} == {}
+    assert {name: verdict.disordered for name, verdict in verdicts.items() if verdict.disordered} == {}
+    assert {side.name: verdicts[side.name].marked for side in storms if side.exact} == {
+        "discord": set(),
+        "slack": set(),
     }
-    command = [sys.executable, "-c", PROGRAM, "gateway", "run"]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-async def burst(double: TelegramDouble, first: int, chance: random.Random) -> None:
-    """A part of the messages, some of them told twice, and what goes wrong meanwhile."""
-    for number in range(first, first + MESSAGES // KILLS):
-        await double.say(f"m{number}", chat=str(number % CHATS + 1))
-        if chance.random() < 0.1:
-            await double.again()
-    for _ in range(3):
-        double.chats.order(chance.choice(TROUBLES), "send")
+    assert counted.repeated == sum(len(verdict.marked) for verdict in verdicts.values())
+    assert set(counted.states) == {SlotState.SENT}
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
-async def test_every_message_is_answered_in_order_and_what_came_twice_is_marked(tmp_path: Path):
-    double, chance = TelegramDouble(), random.Random(1)
-    async with serve(double.handle) as double.server, serving(openai_model(repeat, keys=())) as model:
-        (tmp_path / "config.yaml").write_text(
-            f"model:\n  default: custom/m\n  base_url: {model.url}\ngateway:\n  channels:\n    telegram:\n"
-            "      enabled: true\n      guests: ['*']\n      busy: queue\n"
-            f"      options:\n        api_url: {double.url}\n"
-        )
-        process = started(tmp_path)
-        for first in range(0, MESSAGES, MESSAGES // KILLS):
-            await burst(double, first, chance)
-            await asyncio.sleep(4)  # The gateway is somewhere in the middle of its work.
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            process = started(tmp_path)
+@pytest.mark.timeout(1800)
+async def test_every_message_is_answered_once_in_order_or_marked(tmp_path: Path, request: pytest.FixtureRequest):
+    storm = LONG if request.config.getoption("--full", default=False) else SHORT
+    async with home_of(tmp_path / "home") as (storms, model):
+        with Crew(tmp_path / "home", {"gateway": GATEWAY}) as crew:
+            await storm.rage(storms, model, crew)
+            codes = await crew.end()
 
-        await eventually(
-            lambda: set().union(*map(numbers, double.chats.messages.values())) == set(range(MESSAGES)), 120.0
-        )
-        process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait, 30)
+    assert codes == [0]
+    check(storms, await tally(f"sqlite:///{tmp_path / 'home' / 'hermes.db'}"), crew.kills)
 
-    plain = [shown for shown in double.chats.messages.values() if MARK not in shown.text]
-    twice = [number for number, count in Counter(n for shown in plain for n in numbers(shown)).items() if count > 1]
-    assert twice == []
-    for chat in range(1, CHATS + 1):
-        told = [n for shown in plain if shown.chat == str(chat) for n in sorted(numbers(shown))]
-        assert told == sorted(told)
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+async def test_two_gateways_and_two_workers_on_one_postgresql_do_the_same(
+    tmp_path: Path, request: pytest.FixtureRequest, cluster: PostgresCluster
+):
+    storm = LONG_SHARED if request.config.getoption("--full", default=False) else SHORT_SHARED
+    url = cluster.fresh_url()
+    async with home_of(tmp_path / "home", url) as (storms, model):
+        commands = {"one": GATEWAY, "two": GATEWAY, "three": ("worker",), "four": ("worker",)}
+        with Crew(tmp_path / "home", commands) as crew:
+            await storm.rage(storms, model, crew)
+            codes = await crew.end()
+
+    assert codes == [0, 0, 0, 0]
+    check(storms, await tally(url), crew.kills)

@@ -87,9 +87,14 @@ async def within_limits(agent: Agent, session: Session, journal: Journal, *, fir
 
 
 async def work(agent: Agent, session: Session, journal: Journal, *, first: bool) -> RunEnded:
-    """The straight line: until a reply asks for nothing and no mail waits. `first` where the run begins with this."""
+    """The straight line: until a reply asks for nothing. `first` where the run begins with this.
+
+    A reply ends its run, so that whoever asked gets it; mail that came too late for it is the next run's.
+    """
     misses = 0
     await act(agent, session, journal, session.open_calls)
+    if not first and session.turn and not session.awaits_reply:
+        return done(session)  # A crash came between the reply and the end.
     while True:
         await take_inbox(session, journal, tail=agent.tail, first=first)
         first = False
@@ -104,7 +109,7 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
             continue
         if reply.stop is StopReason.LENGTH and len(spoken(session)) <= MAX_CONTINUATIONS:
             await journal.commit(MessageTaken(message=CUT_OFF))
-        elif not journal.mailbox.has_mail:
+        else:
             return done(session)
 
 

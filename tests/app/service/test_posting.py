@@ -12,12 +12,12 @@ from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.floor import Service
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.service.posting import Posting, asking, reply_key, said_by
-from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded
+from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded, RunStarted
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
-from hermes_agent.core.outbound import Button
+from hermes_agent.core.outbound import Button, SlotState
 from hermes_agent.core.tool import CallContext, Question
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.house import OWNER, House, Piece
@@ -71,6 +71,25 @@ async def test_a_session_that_is_listened_to_says_nothing_there(tmp_path: Path):
         await house.say("Hi")
 
         assert (await house.store.outbox.tally()).states == {}
+
+
+async def test_each_of_two_replies_goes_out_where_the_second_message_came_during_the_first_run(tmp_path: Path):
+    model = ScriptedModel(
+        lambda _: Answer(pieces=(Say(f"Reply {len(model.requests)}."),), pace=Pace(between=0.02, characters=2))
+    )
+    async with served(House(tmp_path, model)) as house:
+        await house.tell("One", message_id="1")
+        await house.until(RunStarted)
+        await house.tell("Two", message_id="2")
+        first = await house.until(RunEnded)
+        await house.until(RunEnded, first.number)
+        await house.rest()
+
+        (one,) = await house.store.outbox.claim(("telegram",))
+        await house.store.outbox.settle(one, SlotState.SENT, ())
+        (two,) = await house.store.outbox.claim(("telegram",))
+
+        assert [one.content.text, two.content.text] == ["Reply 1.", "Reply 2."]
 
 
 async def test_a_question_goes_out_with_buttons_and_shows_its_answer(tmp_path: Path):

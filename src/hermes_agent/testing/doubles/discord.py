@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
@@ -37,11 +37,13 @@ class Link:
     begun: bool = False
 
     async def send(self, value: Values) -> None:
+        """Send, where somebody is still there."""
         text = json.dumps(value)
-        if self.packer is None:
-            await self.socket.send_str(text)
-        else:
-            await self.socket.send_bytes(self.packer.compress(text.encode()) + self.packer.flush(SYNC))
+        with suppress(ConnectionError):
+            if self.packer is None:
+                await self.socket.send_str(text)
+            else:
+                await self.socket.send_bytes(self.packer.compress(text.encode()) + self.packer.flush(SYNC))
 
 
 @dataclass(slots=True)
@@ -93,8 +95,9 @@ class DiscordPlatform:
         await self.tell("MESSAGE_CREATE", message)
         return id_
 
-    async def again(self) -> None:
-        await self.tell(self.events[-1]["t"], self.events[-1]["d"])
+    async def again(self, back: int = 0) -> None:
+        told = self.events[-1 - back]
+        await self.tell(told["t"], told["d"])
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         rows = self.bodies[message]["components"]
@@ -151,9 +154,7 @@ class DiscordPlatform:
                 await link.send({"op": 9, "d": False})
             case 6:
                 self.resumed += 1
-                link.begun = True
-                for event in self.events[message["d"]["seq"] - 1 :]:
-                    await link.send(event)
+                await self._catch_up(link, message["d"]["seq"] - 1)
                 await link.send({"op": 0, "t": "RESUMED", "s": len(self.events) + 1, "d": {}})
 
     async def _begin(self, link: Link) -> None:
@@ -168,9 +169,14 @@ class DiscordPlatform:
             "application": {"id": OWN, "flags": 0},
         }
         await link.send({"op": 0, "t": "READY", "s": 1 if not self.identified else len(self.events) + 1, "d": ready})
-        for event in self.events if not self.identified else ():
-            await link.send(event)
         self.identified += 1
+        await self._catch_up(link, 0 if self.identified == 1 else len(self.events))
+
+    async def _catch_up(self, link: Link, reached: int) -> None:
+        """Tell what came after so many events, in order, also what comes meanwhile."""
+        while reached < len(self.events):
+            await link.send(self.events[reached])
+            reached += 1
         link.begun = True
 
     @property

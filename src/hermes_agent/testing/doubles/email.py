@@ -18,12 +18,13 @@ OWN = "hermes@agent.test"
 
 class MailPlatform:
     """People with mail addresses who write to the agent (a `Double`). A chat is the addresses in it, joined by
-    commas."""
+    commas. `shown` is what was handed over, one by one, also where one Message-ID came twice."""
 
     def __init__(self) -> None:
         self.chats = Chats()
         self.folder = Folder()
         self.taken: list[Taken] = []
+        self.shown: list[Shown] = []
         self.imap_port = 0
         self.smtp_port = 0
 
@@ -62,8 +63,8 @@ class MailPlatform:
         self.folder.put(mail.as_bytes())
         return id_
 
-    async def again(self) -> None:
-        self.folder.put(self.folder.mails[-1].content)
+    async def again(self, back: int = 0) -> None:
+        self.folder.put(self.folder.mails[-1 - back].content)
 
     async def press(self, message: str, choice: int, *, user: str = "") -> None:  # noqa: ARG002  the Protocol's shape
         raise AssertionError("mail has no buttons")
@@ -77,17 +78,17 @@ class MailPlatform:
         mail = message_from_bytes(taken.content)
         parts = [part for part in mail.walk() if not part.is_multipart()]
         answers = str(mail.get("In-Reply-To", "")).strip("<>")
-        self.chats.show(
-            Shown(
-                id=str(mail["Message-ID"]).strip("<>"),
-                chat=",".join(sorted(taken.to)),
-                text=_text(parts[0]),
-                thread=" ".join(str(mail.get("References", "")).split()).partition(" ")[0].strip("<>"),
-                file=next((name for part in parts if (name := part.get_filename())), ""),
-                answers=answers,
-                written=taken.content.decode("utf-8", "replace"),
-            )
+        shown = Shown(
+            id=str(mail["Message-ID"]).strip("<>"),
+            chat=",".join(sorted(taken.to)),
+            text=_text(parts[0]),
+            thread=" ".join(str(mail.get("References", "")).split()).partition(" ")[0].strip("<>"),
+            file=next((name for part in parts if (name := part.get_filename())), ""),
+            answers=answers,
+            written=taken.content.decode("utf-8", "replace"),
         )
+        self.shown.append(shown)
+        self.chats.show(shown)
 
 
 def _text(part: Message) -> str:

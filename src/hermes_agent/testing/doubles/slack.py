@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import field
 from typing import Any
 
@@ -55,7 +55,7 @@ class SlackPlatform:
     whispers: list[Values] = field(default_factory=list)
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
     clock: Clock = field(default_factory=SystemClock)
-    _last: Values = field(default_factory=dict)
+    _told: list[Values] = field(default_factory=list)
     _count: int = 0
 
     def stamp(self) -> str:
@@ -83,8 +83,9 @@ class SlackPlatform:
         await self.tell("events_api", {"type": "event_callback", "event_id": f"Ev{stamp}", "event": event})
         return f"{chat}:{stamp}"
 
-    async def again(self) -> None:
-        await self.tell(self._last["type"], self._last["payload"])
+    async def again(self, back: int = 0) -> None:
+        told = self._told[-1 - back]
+        await self.tell(told["type"], told["payload"])
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         shown = self.chats.messages[message]
@@ -105,10 +106,11 @@ class SlackPlatform:
             "payload": payload,
             "accepts_response_payload": False,
         }
-        self._last = envelope
+        self._told.append(envelope)
         self.unacknowledged[str(envelope["envelope_id"])] = envelope
         for socket in self.sockets[-1:]:
-            await socket.send_json(envelope)
+            with suppress(ConnectionError):  # The next connection is told.
+                await socket.send_json(envelope)
 
     def told(self) -> int:
         return self.acknowledged
@@ -132,7 +134,8 @@ class SlackPlatform:
     async def refresh(self, reason: str = "refresh_requested") -> None:
         """End the connection as Slack does from time to time."""
         socket = self.sockets.pop()
-        await socket.send_json({"type": "disconnect", "reason": reason})
+        with suppress(ConnectionError):
+            await socket.send_json({"type": "disconnect", "reason": reason})
 
     async def method(self, request: web.Request) -> web.StreamResponse:
         """A call of the Web API."""

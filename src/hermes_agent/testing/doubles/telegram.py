@@ -84,9 +84,9 @@ class TelegramDouble:
         self.tell(message=message)
         return f"{chat}:{self._next_message}"
 
-    async def again(self) -> None:
-        last = {key: value for key, value in self._updates[-1].items() if key != "update_id"}
-        self.tell(**last)
+    async def again(self, back: int = 0) -> None:
+        told = self._updates[-1 - back]
+        self.tell(**{key: value for key, value in told.items() if key != "update_id"})
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         shown = self.chats.messages[message]
