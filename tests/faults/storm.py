@@ -92,7 +92,8 @@ class Side:
 
     async def trouble(self, chance: random.Random) -> None:
         """What goes wrong in the next seconds."""
-        storm = chance.choice((Trouble.BUSY, Trouble.BROKEN))
+        # Mail that is to come later is tried again in minutes.
+        storm = Trouble.BROKEN if self.name == "email" else chance.choice((Trouble.BUSY, Trouble.BROKEN))
         self.chats.order(storm, "send", STORM if self.name != "email" else 2)
         for each in (Trouble.DEAF, Trouble.CUT, Trouble.DEAF):
             self.chats.order(each, "send")
@@ -254,33 +255,32 @@ def missing_of(side: Side) -> set[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What people saw on one platform: numbers answered more than once without a mark, those answered with a mark, and
-    chats whose answers are not in the order of what was said."""
+    """What people saw on one platform: numbers answered more than once without a mark, the replies that came with one
+    (by the numbers in each), and the first number of each reply of chats where they are not in the order of what was
+    said."""
 
     twice: list[int]
-    marked: set[int]
-    disordered: list[str]
+    marked: set[frozenset[int]]
+    disordered: dict[str, list[int]]
 
 
 def judged(side: Side) -> Verdict:
     """Look at everything that was written there."""
     answers: Counter[int] = Counter()
-    marked: set[int] = set()
+    marked: set[frozenset[int]] = set()
     order: dict[str, list[int]] = defaultdict(list)
     for shown in side.written():
         found = numbers(shown)
-        order[shown.chat] += sorted(found)
+        order[shown.chat] += sorted(found)[:1]
         if MARK in shown.text:
-            marked |= found
+            marked.add(frozenset(found))
         else:
             answers.update(found)
     places = {number: place for told in side.told.values() for place, number in enumerate(told)}
     return Verdict(
         twice=[number for number, count in answers.items() if count > 1],
         marked=marked,
-        disordered=[
-            chat for chat, seen in order.items() if [places[n] for n in seen] != sorted(places[n] for n in seen)
-        ],
+        disordered={chat: seen for chat, seen in order.items() if seen != sorted(seen, key=places.__getitem__)},
     )
 
 

@@ -9,6 +9,8 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.delivery import DAY, LONGEST_PAUSE, Delivery
+from hermes_agent.gateway.line import REPEAT
+from hermes_agent.testing.doubles.platform import Trouble
 from tests.gateway.house import House, eventually, house
 
 TO = Conversation(platform="fake", chat="1")
@@ -42,6 +44,18 @@ async def test_what_becomes_of_a_slot_after_a_failure(tmp_path: Path, failed: Ch
 
         assert (found[0], found[2]) == (state, delay)
         assert found[1]
+
+
+async def test_what_may_be_there_already_stays_marked_though_the_next_attempt_is_refused(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        here.platform.chats.retry_after = 0
+        here.platform.chats.order(Trouble.DEAF, "send")
+        here.platform.chats.order(Trouble.BUSY, "send")
+        await put(here)
+        shown = await here.shown(2)
+
+        assert [message.text for message in shown] == ["Hello.", f"{REPEAT}Hello.".strip()]
+        assert (await here.store.outbox.tally()).repeated == 1
 
 
 async def test_what_could_not_be_shown_for_a_day_is_given_up(tmp_path: Path):

@@ -108,6 +108,9 @@ class Delivery:
             self.delivered += 1
         except ChannelError as failed:
             state, error, delay = self._judged(slot, line, failed)
+            doubtful = slot.state is SlotState.UNSURE and len(attempt.pieces) <= len(slot.pieces)
+            if state is SlotState.PENDING and doubtful:
+                state = SlotState.UNSURE  # That it was not sent now does not mean that it was not sent before.
             log.warning("slot %s on %s: %s (%s)", slot.id, line.kind.name, error, state.value)
         await self._outbox.settle(slot, state, attempt.pieces, error=error, delay=delay, repeats=attempt.repeats)
 
