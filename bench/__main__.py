@@ -23,6 +23,7 @@ MODULES = (
     "kills",
     "scanner",
     "replay",
+    "chaos",
     "recall",
     "prefix",
     "skills",

@@ -92,8 +92,15 @@ class House:
     store: Store | None = None
     hermes: Hermes | None = None
     session: str = ""
+    doors: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.doors.set()
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
+        """No run begins while the doors are closed."""
+        await self.doors.wait()
+
         async def surroundings() -> Surroundings:
             return self.surroundings
 

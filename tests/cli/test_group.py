@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
 from hermes_agent.cli.group import hermes
 from hermes_agent.cli.table import COMMANDS, SUMMARIES
 from hermes_agent.host.late import late
+from tests.cli.shell import program
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -16,6 +19,13 @@ def test_a_summary_is_what_the_command_says_of_itself(name: str) -> None:
 
     assert command.name == name
     assert SUMMARIES[name] == command.get_short_help_str(200)
+
+
+def test_a_command_without_a_model_is_not_recorded_and_says_what_is(tmp_path: Path) -> None:
+    said = program("--record", str(tmp_path / "tape.jsonl"), "cost", home=tmp_path)
+
+    assert said.code == 2
+    assert "--record and --replay are for the chat, -z, `hermes api`, `hermes gateway`, `hermes worker`." in said.err
 
 
 def test_every_command_has_a_summary() -> None:

@@ -94,6 +94,42 @@ async def test_a_name_that_the_dialect_refuses_goes_out_as_another_and_comes_bac
     assert (len(sent), sent[0]) == (2, READ.name)
 
 
+ODD_PARAMETERS = {
+    "a reference": {"properties": {"p": {"$ref": "#/$defs/p"}}, "$defs": {"p": READ.parameters}},
+    "a reference at the top": {"$ref": "#/$defs/p", "$defs": {"p": READ.parameters}},
+    "what holds itself": {
+        "properties": {"n": {"$ref": "#/$defs/n"}},
+        "$defs": {"n": {"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}},
+    },
+    "a union at the top": {"anyOf": [READ.parameters, {"properties": {"url": {"type": "string"}}}]},
+    "unions": {
+        "properties": {"a": {"oneOf": [{"type": "string"}, {"type": "array"}]}, "b": {"type": ["integer", "null"]}}
+    },
+    "what may not be": {"type": "object", "properties": {"a": {}, "b": {}}, "not": {"required": ["a", "b"]}},
+    "other properties": {"properties": {"a": {"type": "object", "additionalProperties": {"type": "number"}}}},
+    "no other properties": {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+    "values": {"properties": {"a": {"enum": ["x", 1, None]}, "b": {"const": 2}}, "required": ["a"]},
+    "lists of anything": {"properties": {"a": {"type": "array"}, "b": {"type": "array", "prefixItems": [{}]}}},
+    "nothing": {},
+}
+
+
+@EVERY
+async def test_tools_with_every_kind_of_parameters_are_offered_as_the_service_takes_them(spoken: Spoken):
+    tools = [
+        ToolSchema(name=f"t{number}", description="", parameters=parameters)
+        for number, parameters in enumerate(ODD_PARAMETERS.values())
+    ]
+    async with talking(spoken, [Say("ok")]) as talk:
+        await talk.ask(prefix=Prefix(system="Be careful.", tools=tuple(tools), hash="1"))
+        sent = {tool.name: tool.parameters for tool in talk.server.asked[0].tools}
+    assert list(sent) == [tool.name for tool in tools]
+    assert {*sent["t0"]["properties"]} == {"p"}
+    assert {*sent["t1"]["properties"]} == {"path"}
+    assert {*sent["t3"]["properties"]} == {"path", "url"}
+    assert {*sent["t4"]["properties"]} == {"a", "b"}
+
+
 @EVERY
 def test_what_doctor_judges_tools_by_is_what_requests_are_written_by(spoken: Spoken):
     dialect = late(TABLE[spoken.name])

@@ -66,20 +66,6 @@ async def test_a_command_gives_its_exit_code_and_output(
     assert output is None or found[1] == output
 
 
-async def test_a_very_long_command_runs(place: Place, plain: Command) -> None:
-    text = f"echo {'x' * 300_000} | wc -c"
-
-    assert await run(place, "g/a", replace(plain, text=text)) == (0, "300001\n")
-
-
-@pytest.mark.parametrize("text", ["echo a\0b", "echo \ud800"])
-async def test_what_no_shell_can_read_is_refused_and_nothing_claimed(place: Place, plain: Command, text: str) -> None:
-    with pytest.raises(PlaceFailed):
-        await place.start("g/a", replace(plain, text=text))
-
-    assert await place.attach("g/a") is None
-
-
 @pytest.mark.parametrize("exec_id", ["", "a", "../a", "g/../a", "g/.kept", "g/a/b", "g/a b", "g/" + "x" * 121, "g/\n"])
 async def test_an_id_that_is_none_is_refused(place: Place, plain: Command, exec_id: str) -> None:
     with pytest.raises(PlaceFailed):

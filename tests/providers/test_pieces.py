@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.core.messages import File, Image, ToolCall
-from hermes_agent.providers.pieces import CallIds, arguments_of, data_url, json_bytes, safe_id, tool_call, written
+from hermes_agent.core.messages import File, Image, Text, ToolCall, ToolResult
+from hermes_agent.providers.pieces import (
+    CallIds,
+    arguments_of,
+    attached,
+    data_url,
+    json_bytes,
+    safe_id,
+    tool_call,
+    words_in,
+    written,
+)
 
 
 @given(
@@ -54,3 +64,11 @@ def test_a_document_that_is_text_is_read_and_another_is_not():
 def test_an_address_is_the_picture_s_own_or_its_bytes():
     assert data_url(Image(url="https://x/y.png")) == "https://x/y.png"
     assert data_url(Image(data="aGk=", media_type="image/gif")) == "data:image/gif;base64,aGk="
+
+
+def test_a_result_is_its_words_and_what_is_attached():
+    picture, note = Image(data="AAAA"), File(name="a.md", media_type="text/markdown", data="aGVsbG8=")
+    result = ToolResult(call_id="1", name="f", parts=(Text(text="one"), picture, note, Text(text="two")))
+
+    assert words_in(result) == "one\n\n[a.md]\nhello\n\ntwo"
+    assert attached(result) == [picture]

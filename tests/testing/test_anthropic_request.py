@@ -67,3 +67,14 @@ async def test_a_thinking_budget_that_leaves_no_room_is_refused():
         with pytest.raises(anthropic.BadRequestError, match="must be greater than"):
             thinking = {"type": "enabled", "budget_tokens": 4000}
             await client.messages.create(**ASK, messages=HELLO, thinking=thinking)
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [({"type": "string"}, "Input should be 'object'"), ({"type": "object", "oneOf": []}, "at the top level")],
+)
+async def test_parameters_that_are_no_plain_object_are_refused(schema, words):
+    tools = [{"name": "f", "input_schema": schema}]
+    async with anthropic_talk(anthropic_model([Say("Yes.")])) as (_server, client):
+        with pytest.raises(anthropic.BadRequestError, match=words):
+            await client.messages.create(**ASK, messages=HELLO, tools=tools)

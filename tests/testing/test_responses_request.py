@@ -34,6 +34,7 @@ def heard(*items: dict, **fields: object):
         ([USER], {"max_output_tokens": 5}, ">= 16"),
         ([USER], {"tools": [{**TOOL, "name": "a.b"}]}, "pattern"),
         ([USER], {"tools": [{**TOOL, "strict": True}]}, "additionalProperties"),
+        ([USER], {"tools": [{**TOOL, "parameters": {"type": "array"}}]}, "got 'type"),
     ],
 )
 def test_what_the_service_refuses_is_refused(items: list[dict], fields: dict, words: str):

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.server import api_server, webhook_server
+from hermes_agent.app.options import Tape
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
@@ -25,11 +26,12 @@ async def serve(
     say: Callable[[str], None],
     *,
     until_told: Callable[[], Awaitable[object]],
+    tape: Tape | None = None,
 ) -> None:
-    """Serve the API of this home until told to end. Raises `ConfigError`."""
+    """Serve the API of this home until told to end; `tape` as in `Options`. Raises `ConfigError`."""
     keys = open_keys(loaded.value.api, secrets.get)
     standing = standing_by(keys, Options().standing)
-    options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True)
+    options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True, tape=tape)
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)

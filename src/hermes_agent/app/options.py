@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.floor import Afterwards, Service
 from hermes_agent.app.service.people import People
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
 
+Tape: TypeAlias = "Recorder | Player"
 POSTING = "hermes_agent.app.service.posting:Posting"
 
 
@@ -53,7 +54,7 @@ class Options:
     toolsets: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
-    tape: Recorder | Player | None = None
+    tape: Tape | None = None
     standing: StandingOf = standing_here
     titles: bool = False
     reviews: bool = False

@@ -14,7 +14,7 @@ from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
 from hermes_agent.host.schema import about
-from hermes_agent.learning.settings import LearningSettings
+from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.mixture.settings import MixtureSettings
 from hermes_agent.providers.settings import CredentialSettings, ModelOverride, ModelSettings
@@ -125,6 +125,9 @@ class Settings:
     skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
     learning: LearningSettings = field(
         default_factory=LearningSettings, metadata={"doc": "What is learned from conversations."}
+    )
+    curator: CuratorSettings = field(
+        default_factory=CuratorSettings, metadata={"doc": "The upkeep of skills that the agent made."}
     )
     tools: Mapping[str, SurfaceTools] = field(
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}

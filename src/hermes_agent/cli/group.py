@@ -9,7 +9,7 @@ import click
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import OPTIONS, Invocation
 from hermes_agent.cli.surface import Surface
-from hermes_agent.cli.table import COMMANDS, SUMMARIES
+from hermes_agent.cli.table import COMMANDS, SUMMARIES, TAPED
 from hermes_agent.host.late import late
 from hermes_agent.version import VERSION
 
@@ -44,7 +44,14 @@ class Subcommands(click.Group):
 def _options_given(context: click.Context, /, **given: str | bool | None) -> None:
     if not isinstance(context.obj, Surface):
         values = {name: value for name, value in given.items() if value is not None}
-        context.obj = Surface(invocation=Invocation(**values))  # type: ignore[arg-type]  # the table says which is which
+        invocation = Invocation(**values)  # type: ignore[arg-type]  # the table says which is which
+        if invocation.is_taped and context.invoked_subcommand not in TAPED:
+            taped = ", ".join(f"`hermes {name}`" for name in TAPED)
+            context.fail(
+                f"Nothing of `hermes {context.invoked_subcommand}` is recorded or replayed: --record and --replay are"
+                f" for the chat, -z, {taped}."
+            )
+        context.obj = Surface(invocation=invocation)
 
 
 def _parameter(name: str, flags: tuple[str, ...], metavar: str, words: str) -> click.Option:

@@ -10,6 +10,7 @@ COMMANDS: dict[str, str] = {
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
     "cost": "hermes_agent.cli.commands.cost:cost",
+    "curator": "hermes_agent.cli.commands.curator:curator",
     "demo": "hermes_agent.cli.commands.demo:demo",
     "doctor": "hermes_agent.cli.commands.doctor:doctor",
     "gateway": "hermes_agent.cli.commands.gateway:gateway",
@@ -32,6 +33,9 @@ COMMANDS: dict[str, str] = {
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
+TAPED = ("api", "gateway", "worker")
+"""Those that models answer in, so that they can be recorded and replayed like the chat."""
+
 SUMMARIES: dict[str, str] = {
     "api": "Serve the agent to programs, over HTTP.",
     "auth": "Show who is signed in, and which keys there are.",
@@ -40,6 +44,7 @@ SUMMARIES: dict[str, str] = {
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
     "cost": "Show what was used and what it cost.",
+    "curator": "Look after the skills that the agent made.",
     "demo": "Show the program at work, without a key.",
     "doctor": "Check this installation and say what to do.",
     "gateway": "Be reachable on chat platforms.",

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
+from hermes_agent.app.options import Tape
 from hermes_agent.app.returning import report_back
 from hermes_agent.app.service.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.serving.settings import SERVED
@@ -57,10 +58,11 @@ async def open_gateway(
     changed: Callable[[], None] = lambda: None,
     standing: Callable[[str], Standing] | None = None,
     restart: Callable[[], None] | None = None,
+    tape: Tape | None = None,
 ) -> AsyncIterator[Gateway]:
     """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
-    `standing` says what people of no channel are, `restart` has this process begin again. Who asked an earlier process
-    for that is told that it is done.
+    `standing` says what people of no channel are, `restart` has this process begin again, `tape` is as in `Options`.
+    Who asked an earlier process for a restart is told that it is done.
 
     Raises `HermesError` for a home, database or setting that cannot be used.
     """
@@ -77,6 +79,7 @@ async def open_gateway(
         standing=standing or Options().standing,
         people=doors.people,
         reviews=True,
+        tape=tape,
         delivers=lambda surface: surface in CHANNELS or surface in lines,
         here=lambda surface: surface in lines,
         restart=restart,

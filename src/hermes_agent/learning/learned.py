@@ -211,7 +211,8 @@ def _sum(total: Sum) -> str:
 
 
 def _job(job: Job) -> str:
-    return f"{_moment(job.created)}  {job.kind.value} {job.id} of {job.session}: {job.state.value}. {job.account.note}"
+    whose = f" of {job.session}" if job.session else ""
+    return f"{_moment(job.created)}  {job.kind.value} {job.id}{whose}: {job.state.value}. {job.account.note}"
 
 
 def _moment(at: float) -> str:

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import field, replace
+from typing import Protocol
 
 from hermes_agent.agent.ask import with_own_ids
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import EmptyReply
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message
+from hermes_agent.core.messages import Message, ToolCall
 from hermes_agent.core.model import Model, ModelRequest, Prefix, Reply
-from hermes_agent.learning.dispatch import Dispatch
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.jobs import Claim
 
 PURPOSE = "review"
+
+
+class Dispatching(Protocol):
+    """Does what a pass is for. `answer` gives the result of a call, whose reply also held these words; a refusal and a
+    failure are results too."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def claim(self) -> Claim: ...
+
+    async def answer(self, call: ToolCall, words: str) -> Message: ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +58,7 @@ class Pass:
     model: Model
     prefix: Prefix
     messages: Sequence[Message]
-    dispatch: Dispatch
+    dispatch: Dispatching
     spending: Spending
     clock: Clock
     ids: Ids

@@ -1,4 +1,4 @@
-"""The settings of learning."""
+"""The settings of learning, and of the curator."""
 
 from __future__ import annotations
 
@@ -55,3 +55,33 @@ class LearningSettings:
     waits_days: int = field(
         default=30, metadata=about("Days after which what waits, or is in quarantine, expires.", least=1, most=3650)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratorSettings:
+    """The upkeep of skills that the agent made (section `curator`)."""
+
+    enabled: bool = field(
+        default=True, metadata={"doc": "Whether the skills that the agent made are looked through now and then."}
+    )
+    interval_hours: float = field(default=168.0, metadata=about("Hours from one pass to the next.", least=1))
+    min_idle_hours: float = field(
+        default=2.0, metadata=about("Hours without any conversation after which a pass may begin.", least=0)
+    )
+    stale_after_days: int = field(default=30, metadata=about("Days unused after which a skill is stale.", least=1))
+    archive_after_days: int = field(
+        default=90, metadata=about("Days unused after which a skill is put aside.", least=1)
+    )
+    consolidate: bool = field(
+        default=True,
+        metadata={"doc": "Whether a model grades and mends skills, and joins those that overlap; no: only age counts."},
+    )
+    keep: int = field(default=5, metadata=about("Snapshots of passes that are kept for `rollback`.", least=1, most=100))
+    max_turns: int = field(default=40, metadata=about("Model calls of one pass.", least=1, most=200))
+    max_tokens: int | None = field(
+        default=2_000_000, metadata=about("Tokens of one pass, in and out; empty means no limit.", least=1000)
+    )
+    max_money: float | None = field(
+        default=None, metadata=about("US dollars of one pass; empty means no limit.", least=0)
+    )
+    max_seconds: float = field(default=1200.0, metadata=about("Seconds of the model's part of a pass.", least=1))

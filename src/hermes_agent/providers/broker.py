@@ -76,6 +76,7 @@ class Broker:
         desk = Desk(ledger=ledger, http=http, clock=clock, settings=settings)
         self._relays = Relays(single(chain) if isinstance(chain, Route) else chain, desk, chance)
         self._clock = clock
+        self._usual_effort = settings.reasoning_effort
         # By conversation: how often it was shrunk, and at how many messages.
         self._shrunk: dict[tuple[str, str], tuple[int, int]] = {}
         self._told: set[str] = set()
@@ -194,13 +195,18 @@ class Broker:
         return True
 
     def _to_send(self, question: _Question, line: Line) -> ModelRequest:
-        request = question.request
+        request = replace(question.request, effort=self._effort(question.request, line.route))
         times, upto = self._shrunk.get((request.session, request.purpose), (0, 0))
         if times:
             request = replace(request, messages=shrunk(request.messages, times, upto))
         if question.draft.words:
             request = going_on(request, question.draft.words, prefill=question.prefill and line.route.prefills)
         return request
+
+    def _effort(self, request: ModelRequest, route: Route) -> str:
+        """The level that is wanted: the model's own, where it has one, in place of the usual one."""
+        own = route.facts.reasoning_effort
+        return own if own is not None and request.effort == self._usual_effort else request.effort
 
     def _size_when_smaller(self, kind: type[ProviderError], request: ModelRequest, line: Line) -> int | None:
         if kind not in {ContextTooLong, PayloadTooLarge}:
@@ -214,9 +220,10 @@ class Broker:
         route, said = line.route, limits_for(line.route, request)
         aside = plan.compiler.aside if plan is not None and route.facts.tools else ()
         said += [f"{route.name} is not offered the tool {tool.name}: {tool.reason}." for tool in aside]
-        level = route.effort(request.effort, tools=bool(request.prefix.tools) and route.facts.tools)
-        if level is not None and level != request.effort:
-            said.append(f"{route.name} has no reasoning level `{request.effort}`: `{level}` is asked for.")
+        wanted = self._effort(request, route)
+        level = route.effort(wanted, tools=bool(request.prefix.tools) and route.facts.tools)
+        if level is not None and level != wanted:
+            said.append(f"{route.name} has no reasoning level `{wanted}`: `{level}` is asked for.")
         return [Remark(text=text) for text in said if self._is_new(text)]
 
     def _who_answers(self, question: _Question) -> list[Remark]:

@@ -54,9 +54,10 @@ class ModelFacts:
     `window` counts input and output together, `output` is the longest reply; None: not known. `thinking` is how its
     reasoning is steered: `effort` (a level by name), `switch` (on, or off at the level `none`), `adaptive`
     (Anthropic's, with a level), `budget` (Anthropic's and Gemini's, in tokens), or empty: not at all. `efforts` are its
-    levels, `tool_efforts` those that it takes in a request with tools where they are fewer; `thinking_off` is the type
-    that turns adaptive thinking off. `parallel` False: it asks for one tool at a time. `result_media`: a tool's result
-    may hold pictures and documents itself (Gemini). `cache_marks`: a request may say what to cache (Bedrock).
+    levels, `tool_efforts` those that it takes in a request with tools where they are fewer, `reasoning_effort` the one
+    that a person wants of it instead of the usual one; `thinking_off` is the type that turns adaptive thinking off.
+    `parallel` False: it asks for one tool at a time. `result_media`: a tool's result may hold pictures and documents
+    itself (Gemini). `cache_marks`: a request may say what to cache (Bedrock).
     `prefill` says whether the model goes on from words that it is given as the beginning of its reply; None: as its
     vendor does.
     """
@@ -68,6 +69,7 @@ class ModelFacts:
     thinking: Literal["", "effort", "switch", "adaptive", "budget"] = ""
     efforts: tuple[Level, ...] = ()
     tool_efforts: tuple[Level, ...] | None = None
+    reasoning_effort: Level | None = None
     thinking_off: Literal["", "disabled", "between_tools"] = ""
     images: bool = False
     files: bool = False

@@ -11,10 +11,12 @@ from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.dialect import NO_NAMES, Wire
 from hermes_agent.providers.kept import KeptTurns, joined
 from hermes_agent.providers.pieces import BYTES_PER_TOKEN, json_bytes
-from hermes_agent.providers.route import Route
+from hermes_agent.providers.route import Route, output_limit
 from hermes_agent.providers.sight import ANY_PICTURE, PictureRules
 from hermes_agent.providers.tool_schemas import PLAIN, SetAside, ToolRules, fitted, wire_name
 from hermes_agent.providers.verifier import Turn
+
+LEAST_ROOM = 1_024
 
 
 class ConversationCompiler(ABC):
@@ -74,6 +76,10 @@ class ConversationCompiler(ABC):
             **dict(self._route.vendor.headers),
         }
         return Wire(path=self._path(), headers=headers, body=body)
+
+    def longest(self, max_output: int | None) -> int:
+        """Tokens that a reply may have where a number must be said: no more than the window still has."""
+        return min(max(LEAST_ROOM, self._route.facts.window - self.tokens), output_limit(self._route, max_output))
 
     def has_tools(self, prefix: Prefix) -> bool:
         """Whether requests with this prefix offer tools."""

@@ -210,5 +210,5 @@ class _Watch:
     def _late(self) -> ProviderError:
         if self._loop.time() >= self._end:
             return failure(self._route, TimedOut, "did not answer before the deadline.", partial=self._decoder.words)
-        quiet = f"sent nothing of an answer for {self._patience.stall:g} s (`model.stall_seconds`)."
+        quiet = f"sent nothing of an answer for {self._patience.stall:g} s. Try again, or raise `model.stall_seconds`."
         return failure(self._route, Stalled, quiet, partial=self._decoder.words)

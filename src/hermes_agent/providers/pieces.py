@@ -13,7 +13,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ContentRefused, EmptyReply
-from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall
+from hermes_agent.core.messages import File, Image, Part, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason
 from hermes_agent.providers.dialect import Finished
 from hermes_agent.providers.outcomes import failure
@@ -121,6 +121,16 @@ def words_of(part: Part) -> str:
             return written(part) or ""
         case _:
             return ""
+
+
+def words_in(result: ToolResult) -> str:
+    """All words of a tool's result."""
+    return "\n\n".join(words for part in result.parts if (words := words_of(part)))
+
+
+def attached(result: ToolResult) -> list[Image | File]:
+    """What a tool's result holds besides words."""
+    return [part for part in result.parts if isinstance(part, (Image, File)) and not words_of(part)]
 
 
 def estimate(encoded: bytes, parts: list[Part]) -> int:

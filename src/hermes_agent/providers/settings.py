@@ -7,6 +7,7 @@ from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.schema import about
+from hermes_agent.providers.vendor import Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +48,9 @@ class ModelSettings:
         default=120.0,
         metadata={"doc": "A stream that brings no content for so long is given up; longer for high reasoning effort."},
     )
-    reasoning_effort: str = field(
+    reasoning_effort: Level = field(
         default="medium",
-        metadata={"doc": "none, minimal, low, medium, high, xhigh or max; the nearest that a model has is used."},
+        metadata={"doc": "How much a model reasons; the nearest level that it has is used."},
     )
     max_output: int | None = field(
         default=None, metadata={"doc": "Longest reply in tokens. Not set: the model's own limit."}
@@ -124,6 +125,9 @@ class ModelOverride:
     price: PriceOverride | None = field(default=None, metadata={"doc": "What it costs."})
     thinking: Literal["", "effort", "switch", "adaptive", "budget"] | None = field(
         default=None, metadata={"doc": "How its reasoning is steered; empty: not at all."}
+    )
+    reasoning_effort: Level | None = field(
+        default=None, metadata={"doc": "The level that is asked of it instead of `model.reasoning_effort`."}
     )
     efforts: tuple[str, ...] | None = field(
         default=None, metadata={"doc": "Its levels of reasoning, of none, minimal, low, medium, high, xhigh, max."}

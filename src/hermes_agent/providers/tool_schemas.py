@@ -19,6 +19,8 @@ DEEPEST = 32
 HASH = 8
 REMEMBERED = 32
 COMBINATORS = ("anyOf", "oneOf", "allOf")
+# What the outermost object may not say besides unions; without it more is let through, which the tool then judges.
+NOT_AT_THE_TOP = frozenset({"not", "enum"})
 # Keywords whose value is a schema, a list of schemas, or schemas by name.
 ONE = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
@@ -126,7 +128,7 @@ class _Rewriting:
     def whole(self) -> Schema:
         """An object without a union at its top."""
         rewritten = self._schema(self._at_the_top(self._given), ())
-        rewritten = _without_union(rewritten)
+        rewritten = {key: value for key, value in _without_union(rewritten).items() if key not in NOT_AT_THE_TOP}
         if rewritten.setdefault("type", "object") != "object":
             raise Unfit(f"its parameters are of the type `{rewritten['type']}` instead of an object")
         rewritten.setdefault("properties", {})

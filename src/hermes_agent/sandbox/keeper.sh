@@ -20,6 +20,10 @@ shift 2
 # Output up to this many bytes comes with the word that the command ended.
 SMALL=65536
 
+say() { # a line that stands as it is: some shells' echo reads backslashes
+    printf '%s\n' "$1"
+}
+
 within() { # the record of exec id $1
     f=$root/$1 mark=HERMES_EXEC=$root/$1/
 }
@@ -115,17 +119,17 @@ start() { # ID SHELL KEEPS FOLDER WORKDIR MODE, meta and script as input: begun,
         /*) cwd=$5 ;;
         *) cwd=$base/$5 ;;
     esac
-    cd "$cwd" 2>/dev/null || { echo "nodir $cwd"; exit; }
+    cd "$cwd" 2>/dev/null || { say "nodir $cwd"; exit; }
     cwd=$PWD
     [ -d "${f%/*}" ] || mkdir -p "${f%/*}" || { echo "fail The records of commands cannot be written."; exit; }
     mkdir "$f" 2>/dev/null || { [ -d "$f" ] && echo exists || echo "fail The record of the command cannot be written."; exit; }
-    { IFS= read -r meta && echo "$meta" >"$f/meta" && cat >"$f/script" && echo "$cwd" >"$f/cwd" && : >"$f/out" &&
+    { IFS= read -r meta && say "$meta" >"$f/meta" && cat >"$f/script" && say "$cwd" >"$f/cwd" && : >"$f/out" &&
         if [ "$mode" = plain ]; then mkfifo "$f/alive"; else mkfifo "$f/alive" "$f/in" && : >"$f/listed"; fi; } ||
         { rm -rf "$f"; echo "fail The record of the command cannot be written."; exit; }
     [ "$3" = yes ] || kept=''
     exec 9<>"$f/alive"
     supervise &
-    echo "begun $cwd"
+    say "begun $cwd"
     [ "$mode" = plain ] || exit 0
     exec 8<"$f/alive" 9>&-
     read -r _ <&8
@@ -138,7 +142,7 @@ end() { # SHELL: ended CODE SECONDS LEFT, the kept directory, the beginning of t
         first=''
         [ -n "$1" ] && { IFS= read -r first <"$root/$1/.kept"; } 2>/dev/null
         echo "ended $code $began $ended ${left:-0}"
-        echo "${first#\# }"
+        say "${first#\# }"
         [ ! -s "$f/out" ] || head -c $((SMALL + 1)) "$f/out"
     elif lives "$f/pid"; then
         echo running
@@ -247,14 +251,14 @@ stop() { # ID SHELL: gone or left, and then as `end`
 
 directory() { # SHELL: ok, then where its next command runs
     echo ok
-    { IFS= read -r first <"$root/$1/.kept"; } 2>/dev/null && echo "${first#\# }"
+    { IFS= read -r first <"$root/$1/.kept"; } 2>/dev/null && say "${first#\# }"
 }
 
 get() { # PATH MOST: ok, then the file; fail
     if [ ! -f "$1" ] || [ ! -r "$1" ]; then
-        echo "fail $1 cannot be read."
+        say "fail $1 cannot be read."
     elif [ "$(wc -c <"$1")" -gt "$2" ]; then
-        echo "fail $1 is larger than $2 bytes."
+        say "fail $1 is larger than $2 bytes."
     else
         echo ok
         cat "$1"
@@ -262,7 +266,7 @@ get() { # PATH MOST: ok, then the file; fail
 }
 
 put() { # PATH, its content as input: ok; fail
-    { mkdir -p "${1%/*}" && cat >"$1"; } 2>/dev/null && echo ok || echo "fail $1 cannot be written."
+    { mkdir -p "${1%/*}" && cat >"$1"; } 2>/dev/null && echo ok || say "fail $1 cannot be written."
 }
 
 prune() { # MINUTES MEGABYTES: ok COUNT; forgets what ended longer ago, and the oldest where outputs take more

@@ -10,7 +10,7 @@ from signal import Signals
 MARK = "HERMES_EXEC"
 HEARS = "--default-signal=INT,QUIT"
 COMMENT = "# "
-NOTE = "'# '"
+NOTE = r"printf '# %s\n'"  # some shells' echo reads backslashes
 # Words that replace the shell or its exit trap; such a command runs in a subshell (one fork, about 1 ms).
 _TAKES_OVER = re.compile(r"\b(exec|trap)\b")
 # The outer shell gets the signals of the group too, and must live to write down how the inner one took them. A trap
@@ -64,7 +64,7 @@ def script(*, folder: str, begins: str, kept: str, keeps_as: str, text: str, cou
         begins,
     ]
     run = f"eval {quote(text)}" if len(text) < INLINE else f". {quote(folder)}/command"
-    keep = f"{{ echo {NOTE}{keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
+    keep = f"{{ {NOTE} {keeps_as}; export -p; }} >|{quote(folder)}/env; " if keeps_as else ""
     count = ("set -- /proc/[0-9]*; ", " $#") if counts else ("", "")
     end = f"{count[0]}echo $_h{count[1]} >|{quote(folder)}/exit"
     quiet = "_h=$?; {{ set +exu; {0}}} 2>/dev/null"
@@ -84,7 +84,7 @@ def reached_script(
     told = "\n".join(f"export {name}={quote(value)}" for name, value in env.items())
     left = '"$_kept_in"' if has_workdir else '"$PWD"'
     record = '"${0%/script}/env"'
-    keep = f"_h=$?; {{ set +exu; {{ echo {NOTE}{left}; export -p; }} >|{record}; }} 2>/dev/null"
+    keep = f"_h=$?; {{ set +exu; {{ {NOTE} {left}; export -p; }} >|{record}; }} 2>/dev/null"
     lines = [
         "_kept_in=$2",
         f"if [ -f {quote(kept)} ]; then . {quote(kept)}\nelse :\n{told}\nfi" if kept else told,

@@ -41,7 +41,7 @@ class SkillTools(SkillReading):
         by: By = BY_THE_AGENT,
         reserved: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
-        super().__init__(library, usage, occasion)
+        super().__init__(library, usage, occasion, uses=by.author is Author.FOREGROUND)
         self._open, self._of, self._reserved = open_writer, by, reserved
 
     @tool(effect=Effect.KEYED, needs=(Capability.SKILLS,))

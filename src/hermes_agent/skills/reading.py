@@ -19,10 +19,13 @@ PAGE = 50
 
 
 class SkillReading:
-    """Skills as tools that change nothing. `occasion` says where a session is."""
+    """Skills as tools that change nothing. `occasion` says where a session is; who only looks skills through, beside a
+    conversation, `uses` none."""
 
-    def __init__(self, library: Library, usage: Usage, occasion: Callable[[str], Occasion]) -> None:
-        self._library, self._usage, self._occasion = library, usage, occasion
+    def __init__(
+        self, library: Library, usage: Usage, occasion: Callable[[str], Occasion], *, uses: bool = True
+    ) -> None:
+        self._library, self._usage, self._occasion, self._uses = library, usage, occasion, uses
 
     @tool(effect=Effect.READS)
     async def skills_list(self, context: CallContext, query: str = "", family: str = "", after: str = "") -> str:
@@ -55,7 +58,8 @@ class SkillReading:
             text = await asyncio.to_thread(whole, card, skill, context.session)
             if why := self._occasion(context.session).why_not(skill.ours):
                 text = f"[This skill is not meant for here: {why}.]\n{text}"
-        await self._usage.count(card.name, "views")
+        if self._uses:
+            await self._usage.count(card.name, "views")
         # A project's skills are files of whoever wrote the project.
         origin = Origin.FILE if card.layer is Layer.PROJECT else Origin.SKILL
         return Answer(parts=(Text(text=text, origin=origin),))

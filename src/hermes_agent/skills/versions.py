@@ -47,11 +47,11 @@ class SkillVersions:
     """
 
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+        self.store, self._clock = store, clock
 
     async def done_by(self, key: str) -> Version | None:
         """What the call of that key did."""
-        return await self._store.versions.by_key(key) if key else None
+        return await self.store.versions.by_key(key) if key else None
 
     async def intend(self, item: str, before: bytes | None, after: bytes | None, by: By, action: str, act: str) -> int:
         """Write down what is about to happen to a file; the number of the version."""
@@ -60,7 +60,7 @@ class SkillVersions:
     async def settle(self, version: int, *, done: bool) -> None:
         """Say what became of it."""
         state = VersionState.DONE if done else VersionState.DROPPED
-        await self._store.write(lambda tx: self._store.versions.settle(tx, version, state), durable=False)
+        await self.store.write(lambda tx: self.store.versions.settle(tx, version, state), durable=False)
 
     async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> None:
         """Bring the ledger in step with the files: settle what a crash left, record what was changed beside it, by hand
@@ -72,12 +72,12 @@ class SkillVersions:
 
     async def items(self, name: str) -> list[str]:
         """The files of a skill that ever were."""
-        return [item for item in await self._store.versions.items(Kind.SKILL) if item.startswith(f"{name}/")]
+        return [item for item in await self.store.versions.items(Kind.SKILL) if item.startswith(f"{name}/")]
 
     async def history(self, name: str) -> list[Version]:
         """All versions of a skill, the newest first."""
         items = await self.items(name)
-        found = [each for item in items for each in await self._store.versions.list(Kind.SKILL, item, limit=MOST)]
+        found = [each for item in items for each in await self.store.versions.list(Kind.SKILL, item, limit=MOST)]
         return sorted(found, key=lambda version: -version.id)
 
     async def at(self, name: str, number: int) -> dict[str, bytes | None]:
@@ -95,15 +95,15 @@ class SkillVersions:
 
     async def owner(self, name: str) -> Owner:
         """Whose it is: the author of its first version."""
-        first = await self._store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
+        first = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
         return BORN[first[-1].change.author] if first else Owner.USER
 
     async def _noticed(self, item: str, content: bytes | None, author: Author) -> None:
-        last = await self._store.versions.latest(Kind.SKILL, item)
+        last = await self.store.versions.latest(Kind.SKILL, item)
         while last is not None and last.state is VersionState.INTENDED:
             reached = content == last.change.after or content != last.change.before
             await self.settle(last.id, done=reached)
-            last = last if reached else await self._store.versions.latest(Kind.SKILL, item)
+            last = last if reached else await self.store.versions.latest(Kind.SKILL, item)
             if reached:
                 break
         known = last.change.after if last else None
@@ -135,7 +135,7 @@ class SkillVersions:
         )
 
     async def _keep(self, change: Change, state: VersionState) -> int:
-        return await self._store.write(lambda tx: self._store.versions.keep(tx, change, state))
+        return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))
 
 
 def own_files(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.held import held
 from hermes_agent.scanner.finding import Severity
-from hermes_agent.scanner.scan import scan
+from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import By, Written
 from hermes_agent.skills.depot.depot import Depot
 from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
@@ -26,12 +26,14 @@ from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.swap import mend, swap_folder
-from hermes_agent.skills.undoing import before
+from hermes_agent.skills.undoing import Conflict, before
 from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
 from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author, Version
 
 ARCHIVE = ".archive"
+Changes = Mapping[str, bytes | None]
+"""What files become, by their path in the skill; None: the file goes."""
 BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 """Authors whom nobody asked: what a person wrote or pinned is not theirs to change."""
 
@@ -122,18 +124,19 @@ class Writer:
             number = await self._move(name, card.path, self.home / ARCHIVE / name, by, "archive")
             return Written(name=name, file=FILE, version=number)
 
-    async def restore(self, name: str, by: By) -> Written:
-        """Bring back what was put aside."""
+    async def restore(self, name: str, by: By, category: str = "") -> Written:
+        """Bring back what was put aside, into the folder of that category."""
         async with self._held():
+            place = self.home / category / name
             aside, removed = self.home / ARCHIVE / name, name in self.library.state.get().removed
             if removed:
                 self.library.state.change(brought_back(name))
-            if not aside.is_dir() or (self.home / name).exists():
+            if not aside.is_dir() or place.exists():
                 if not removed:
                     raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
                 await self.library.forget()
                 return Written(name=name, file=FILE, version=0)
-            number = await self._move(name, aside, self.home / name, by, "restore")
+            number = await self._move(name, aside, place, by, "restore")
             return Written(name=name, file=FILE, version=number)
 
     async def copy(self, name: str, by: By) -> Written:
@@ -149,24 +152,29 @@ class Writer:
             await self.notice(name)
             if card is not None and folder != card.path:
                 await self._based_on(card)
-            files = {
-                item.removeprefix(f"{name}/"): content
-                for item, content in (await self.versions.at(name, number)).items()
-            }
+            then = await self.versions.at(name, number)
+            files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
             return await self._at_once(name, folder, files, by, f"revert to {number}")
 
-    async def update(self, name: str, changes: Mapping[str, bytes | None], by: By) -> Written:
-        """Several files of the home's own skill at once: all of them or none, whatever happens."""
+    async def update(
+        self, name: str, changes: Changes, by: By, *, runs: Collection[str] = (), expected: str = ""
+    ) -> Written:
+        """Several files of the home's own skill at once: all of them or none, whatever happens; `runs` may be run.
+        Raises `Conflict` where its files have another hash than the one that is `expected`."""
         async with self._held():
             card = await self.library.find(name)
             _check_copy(name, there=card.layer is Layer.USER, card=card)
+            await self._may(card, by)
+            if expected and hash_of_files(await asyncio.to_thread(files_of_folder, card.path)) != expected:
+                raise Conflict(f"`{name}` was changed meanwhile.")
             await self.versions.notice(name, card.path)
-            return await self._at_once(name, card.path, changes, by, "update")
+            return await self._at_once(name, card.path, changes, by, "update", runs)
 
-    async def mend(self) -> None:
-        """Finish or take back what a killed program left half-way."""
+    async def mend(self, names: Collection[str] = ()) -> None:
+        """Finish or take back what a killed program left half-way; of these skills the ledger too."""
         async with self._held():
-            pass
+            for name in names:
+                await self.notice(name)
 
     async def notice(self, name: str, workspace: str = "") -> None:
         """Bring the ledger in step with the files of a skill: the home's own, or else those that were installed."""
@@ -229,7 +237,7 @@ class Writer:
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
             raise Protected(f"A person wrote `{card.name}`: it may only be proposed to change it.")
 
-    async def _put(self, name: str, folder: Path, files: Mapping[str, bytes | None], by: By, action: str) -> Written:
+    async def _put(self, name: str, folder: Path, files: Changes, by: By, action: str) -> Written:
         if self.guarded and by.author is not Author.OWNER:
             _guard(files)
         act, number, last = self.ids.short(), 0, FILE
@@ -246,13 +254,7 @@ class Writer:
         return Written(name=name, file=last, version=number, folder=str(folder))
 
     async def _at_once(
-        self,
-        name: str,
-        folder: Path,
-        changes: Mapping[str, bytes | None],
-        by: By,
-        action: str,
-        runs: Collection[str] = (),
+        self, name: str, folder: Path, changes: Changes, by: By, action: str, runs: Collection[str] = ()
     ) -> Written:
         """Several files in one step: all of them or none, whatever happens."""
         act, numbers = self.ids.short(), []
@@ -308,9 +310,9 @@ def _check_copy(name: str, *, there: bool, card: Card | None) -> None:
         )
 
 
-def _guard(files: Mapping[str, bytes | None]) -> None:
+def _guard(files: Changes) -> None:
     for file, content in files.items():
-        found = [each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK]
+        found = alarms((content or b"").decode("utf-8", "replace"), Severity.BLOCK)
         if found:
             raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
 

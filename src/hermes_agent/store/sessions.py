@@ -237,7 +237,7 @@ class Sessions:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(sql, key)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         return None if row is None else _session(row)
 
     async def _nobody(self, name: str, owner: str) -> str:

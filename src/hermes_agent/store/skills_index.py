@@ -97,14 +97,10 @@ class SkillsIndex:
         self._counts: dict[str, int] = {}
         self._state: object = None
 
-    async def stamps(self, root: str) -> dict[str, str]:
-        """Folder -> stamp, of every skill known under a root."""
-        return await self._file.work(
-            lambda db: {
-                str(folder): str(stamp)
-                for folder, stamp in db.execute("SELECT folder, stamp FROM skill WHERE root = ?", (root,))
-            }
-        )
+    async def stamps(self, roots: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Folder -> stamp, of every skill known under each root."""
+        sql = "SELECT folder, stamp FROM skill WHERE root = ?"
+        return await self._file.work(lambda db: {root: dict(db.execute(sql, (root,))) for root in roots})
 
     async def update(self, put: Sequence[Indexed], gone: Iterable[str] = ()) -> None:
         """Replace or add skills, and take away those of these folders."""

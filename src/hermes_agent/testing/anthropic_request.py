@@ -155,7 +155,14 @@ def _tool(entry: Json) -> ToolSchema:
     name = str(entry.get("name", ""))
     if not TOOL_NAME.match(name):
         raise RequestRefused(f"tools.0.custom.name: String should match pattern '{TOOL_NAME.pattern}'")
-    return ToolSchema(name=name, description=entry.get("description", ""), parameters=entry["input_schema"])
+    schema = entry["input_schema"]
+    if schema.get("type") != "object":
+        raise RequestRefused("tools.0.custom.input_schema.type: Input should be 'object'")
+    if not {"oneOf", "anyOf", "allOf"}.isdisjoint(schema):
+        raise RequestRefused(
+            "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"
+        )
+    return ToolSchema(name=name, description=entry.get("description", ""), parameters=schema)
 
 
 def _messages(entry: Json, names: dict[str, str]) -> list[Message]:

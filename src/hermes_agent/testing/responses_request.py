@@ -14,6 +14,7 @@ from typing import Any
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Message, Origin, Part, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import ToolSchema
+from hermes_agent.providers.demo.openai_request import refused_parameters
 from hermes_agent.providers.demo.script import Heard, RequestRefused
 from hermes_agent.providers.demo.usage import prompt_text
 
@@ -176,6 +177,8 @@ def _tool(entry: Json) -> ToolSchema:
             " and to be false.",
             code="invalid_function_parameters",
         )
+    if wrong := refused_parameters(parameters):
+        raise _refused(f"Invalid schema for function '{name}': {wrong}", code="invalid_function_parameters")
     return ToolSchema(name=name, description=entry.get("description") or "", parameters=parameters)
 
 

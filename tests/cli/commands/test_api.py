@@ -66,6 +66,21 @@ def test_the_server_answers_until_it_is_told_to_end(home: Path):
         assert process.wait(timeout=15) == 0
 
 
+def test_what_the_server_answers_can_be_recorded_played_and_served_again(home: Path, tmp_path: Path):
+    settle(home)
+    tape = tmp_path / "tape.jsonl"
+    question = {"messages": [{"role": "user", "content": "run `true`"}]}
+    replies = []
+    for words in (("--record", str(tape), "api", "run"), ("--replay", str(tape), "api", "run")):
+        with running(home, *words) as (process, line):
+            replies.append(ask(line.split()[-1], "/chat/completions", question)["choices"][0]["message"])
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=15) == 0
+
+    assert replies[0] == replies[1]
+    assert "Played as recorded." in typed(home, "replay", str(tape)).out
+
+
 def test_a_worker_works_until_it_is_told_to_end(home: Path):
     settle(home)
     (home / "config.yaml").write_text("nonsense: 1\n")

@@ -61,6 +61,10 @@ def test_a_model_is_asked_and_the_call_is_in_the_ledger(tmp_path: Path) -> None:
     assert [(total["key"], total["calls"]) for total in cost] == [("test", 1)]
 
 
+def test_a_model_without_an_address_is_asked_in_this_process(tmp_path: Path) -> None:
+    assert typed(tmp_path, "model", "test", "demo").err.startswith("demo/scripted in this process: ")
+
+
 def test_a_model_that_is_not_there_names_the_route(tmp_path: Path) -> None:
     named = pytest.raises(ModelNotFound, match=r"openai/gpt-5\.2 at 127\.0\.0\.1")
     with serving_in_thread(openai_model([Say("no")], keys=(), models=("other",))) as server, named:

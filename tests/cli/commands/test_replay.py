@@ -52,6 +52,13 @@ def test_what_differs_is_told_and_is_the_exit_code(tape: Path, tmp_path: Path) -
     )
 
 
+def test_what_cannot_be_asked_for_real_is_told_and_is_the_exit_code(tape: Path, tmp_path: Path) -> None:
+    said = typed(tmp_path, "replay", str(tape), "--model", "openai/gpt-5.2")
+
+    assert said.code == 1
+    assert "Now: OpenAI needs a key" in said.out
+
+
 def test_a_surface_answers_from_a_recording(tape: Path, tmp_path: Path) -> None:
     home = tmp_path / "then"
     before = program("sessions", "list", "--json", home=home).out

@@ -48,3 +48,18 @@ async def test_what_the_service_refuses_is_refused(messages, words):
             await client.chat.completions.create(model="m", messages=messages)
 
     assert server.exchanges[0].status == 400
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"type": "string"}, "got 'type: \"string\"'"),
+        ({"type": "object", "anyOf": [{"type": "object"}]}, "at the top level"),
+        ({"type": "object", "properties": {"a": {"anyOf": [{"type": "array"}]}}}, "array schema missing items"),
+    ],
+)
+async def test_parameters_that_the_service_refuses_are_refused(parameters, words):
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    async with openai_talk(openai_model([Say("Yes.")])) as (_server, client):
+        with pytest.raises(openai.BadRequestError, match=words):
+            await client.chat.completions.create(model="m", messages=HELLO, tools=tools)

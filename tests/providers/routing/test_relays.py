@@ -172,6 +172,15 @@ async def test_a_level_that_the_model_lacks_is_told_once_in_a_run():
     assert remarks(second) == remarks(usual) == []
 
 
+async def test_a_model_has_its_own_level_in_place_of_the_usual_one():
+    models = {"openai/gpt-5.2": ModelOverride(reasoning_effort="high")}
+    settings = ModelSettings(reasoning_effort="low")
+    async with talking(DIALECTS[0], lambda _: Say("Hi"), models=models, settings=settings) as talk:
+        heard = [remarks(await talk.listen(effort=effort)) for effort in ("low", "medium")]
+    assert [each.effort for each in talk.server.asked] == ["high", "medium"]
+    assert heard == [[], []]
+
+
 async def test_what_the_model_cannot_take_is_told_once_in_a_run():
     models = {"openai/gpt-5.2": ModelOverride(window=32_768, images=False)}
     prefix = replace(

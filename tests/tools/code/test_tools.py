@@ -125,6 +125,18 @@ async def test_a_stop_ends_it_with_what_it_started(bench: Bench, tmp_path: Path)
     assert family(0, f"HERMES_EXEC={tmp_path}/exec/s1/{context.key}".encode()) == []
 
 
+async def test_calls_of_several_threads_take_turns(bench: Bench) -> None:
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    print(sorted(pool.map(lambda n: tools.call(f'tool_{n}'), range(8))))"
+    )
+
+    answer = await run(bench, code)
+
+    assert words(answer) == str([f"tool_{number} said" for number in range(8)])
+
+
 async def test_a_program_cannot_pretend_to_ask(bench: Bench) -> None:
     context = replace(bench.context())
     answer = await bench.tools["execute_code"].run({"code": "print('tool-0123 [\"terminal\", {}]')"}, context)

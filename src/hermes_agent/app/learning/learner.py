@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Standing
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.host.late import late
+from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
 from hermes_agent.store.database import Store
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.auxiliary.settings import Purpose
     from hermes_agent.app.floor import Afterwards
     from hermes_agent.app.front import Hermes
+    from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.learning.hands import HomeHands
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from hermes_agent.learning.undoing import Undoing
     from hermes_agent.providers.broker import Ledger
     from hermes_agent.sandbox.place import Place
-    from hermes_agent.store.learning.jobs import Job
+    from hermes_agent.store.learning.jobs import Account, Claim, Job
 
 # Nothing of this is needed before a run has ended.
 TRIGGERS = "hermes_agent.learning.triggers:Triggers"
@@ -54,6 +57,8 @@ LEARNED = "hermes_agent.learning.learned:Learned"
 PROBING = "hermes_agent.learning.probing:Probing"
 PROBES = "hermes_agent.app.learning.probes:Probes"
 UNDOING = "hermes_agent.learning.undoing:Undoing"
+CURATING = "hermes_agent.app.learning.curating:Curating"
+MEANS = "hermes_agent.app.learning.curating:Means"
 HANDS = "hermes_agent.app.learning.hands:HomeHands"
 LEDGER = "hermes_agent.app.ledger:StoredLedger"
 PURPOSE = "hermes_agent.app.auxiliary.settings:Purpose"
@@ -78,6 +83,8 @@ class Learner:
     taped: bool = False
     hermes: Hermes | None = None
     _rung: bool = field(default=False)
+    _resting: asyncio.TimerHandle | None = field(default=None)
+    _looking: asyncio.Task[None] | None = field(default=None)
 
     def closing(self, record: SessionRecord, tools: Sequence[str]) -> Counting | None:
         """What the end of a run of this session adds to its commit; None where nothing is learned of it."""
@@ -94,14 +101,32 @@ class Learner:
         """There is work. Called in whatever thread commits."""
         self._rung = True
 
+    def rest(self, seconds: float | None = None) -> None:
+        """Nobody talks from now on: after so long (else `curator.min_idle_hours`) it is seen whether a pass is due."""
+        curator = self.settings.curator
+        if not self.works or self.taped or not curator.enabled:
+            return
+        if self._resting is not None:
+            self._resting.cancel()
+        wait = curator.min_idle_hours * 3600 if seconds is None else seconds
+        self._resting = asyncio.get_running_loop().call_later(wait, self._rested)
+
+    def _rested(self) -> None:
+        async def look() -> None:
+            self.rest(await self.curating.when_idle())
+
+        self._looking = spawn(look(), name="curator: see whether a pass is due")
+
     def afterwards(self) -> None:
         """A run is over and was shown: whoever may, begins with what is in line."""
+        self.rest()
         if self._rung and self.works:
             self._rung = False
             self.jobs.ring()
 
     def also(self, afterwards: Afterwards) -> Afterwards:
-        """Looks for work at the end of each run, after others were told of it."""
+        """Looks for work at the end of each run, after others were told of it; until then nobody has talked."""
+        self.rest()
 
         def both(record: SessionRecord, view: Session, ended: RunEnded) -> None:
             afterwards(record, view, ended)
@@ -115,6 +140,11 @@ class Learner:
 
     async def close(self) -> None:
         """Give back what is under way."""
+        if self._resting is not None:
+            self._resting.cancel()
+        if self._looking is not None and not self._looking.done():
+            self._looking.cancel()
+            await asyncio.wait((self._looking,))
         if "jobs" in self.__dict__:
             await self.jobs.close()
 
@@ -133,7 +163,7 @@ class Learner:
         )
         retracting = late(RETRACTING)(store=self.store, undoing=self.undoing, proposing=self.proposing)
         kinds = late(KINDS)
-        does = {kinds.REVIEW: reviewer, kinds.RETRACT: retracting}
+        does = {kinds.REVIEW: reviewer, kinds.RETRACT: retracting, kinds.CURATOR: self._curate}
         if self.skills.place is not None:
             does[kinds.PROBE] = self._probing(self.skills.place)
         made: Jobs = late(JOBS)(self.store, does, self._tell)
@@ -149,6 +179,31 @@ class Learner:
             passes=late(PROBES)(place=place, tools=self.tools, ids=self.ids),
         )
         return made
+
+    @cached_property
+    def curating(self) -> Curating:
+        """The upkeep of what was learned."""
+        means = late(MEANS)(
+            store=self.store,
+            clock=self.clock,
+            ids=self.ids,
+            settings=self.settings,
+            skills=self.skills,
+            book=self.book,
+            auxiliary=self.auxiliary,
+            proposing=self.proposing,
+            within=within,
+            ring=self._ring_jobs,
+            taped=self.taped,
+        )
+        made: Curating = late(CURATING)(means)
+        return made
+
+    def _ring_jobs(self) -> None:
+        self.jobs.ring()
+
+    async def _curate(self, claim: Claim) -> Account:
+        return await self.curating.curator(claim)
 
     @cached_property
     def proposing(self) -> Proposing:

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from hermes_agent.app.replays.driving import Played
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.events import Replied, RunEnded, ToolEnded
+from hermes_agent.core.events import Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import Message
 from hermes_agent.providers.cassette.lines import Answered, Asked, Raised, RunOver, Whole
 from hermes_agent.providers.cassette.reading import Cassette
@@ -28,13 +28,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """How a session was played: the end of its last run, and every difference to the recording as a sentence."""
+    """How a session was played: the end of its last run, whether that failed, and every difference to the recording as
+    a sentence."""
 
     session: str
     runs: int
     steps: int
     calls: int
     ended: str
+    failed: bool = False
     differences: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -57,6 +59,7 @@ def verdict_of(cassette: Cassette, played: Played) -> Verdict:
         steps=sum(isinstance(entry.event, Replied) for entry in played.entries),
         calls=sum(isinstance(entry.event, ToolEnded) for entry in played.entries),
         ended=ends[-1].text if ends else "",
+        failed=bool(ends) and ends[-1].outcome is Outcome.FAILED,
         differences=tuple(_differences(cassette, played, ends)),
     )
 

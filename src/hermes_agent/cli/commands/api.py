@@ -9,6 +9,7 @@ import click
 from hermes_agent.app.serving.settings import API_KEY
 from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
 from hermes_agent.host.loops import run as run_loop
@@ -32,7 +33,8 @@ def run(surface: Surface) -> None:
 
 async def _serve(surface: Surface) -> None:
     with told_to_end() as told:
-        await late(SERVE)(surface.home.ensure(), surface.loaded, surface.secrets, announce, until_told=told.wait)
+        parts = (surface.home.ensure(), surface.loaded, surface.secrets, announce)
+        await late(SERVE)(*parts, until_told=told.wait, tape=tape_of(surface.invocation))
 
 
 @api.command()

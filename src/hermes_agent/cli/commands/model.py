@@ -158,7 +158,8 @@ def test(surface: Surface, name: str, as_json: bool) -> None:
     say(answered.reply.message.text.strip())
     tokens = f"{usage.input:,} tokens in, {usage.output:,} out" if usage.known else "tokens unknown"
     money = f"${cost:.6f}" if cost is not None else "price unknown"
-    remark(f"{answered.route} at {route.host}: {answered.seconds:.2f} s, {tokens}, {money}")
+    where = f"at {route.host}" if route.host else "in this process"
+    remark(f"{answered.route} {where}: {answered.seconds:.2f} s, {tokens}, {money}")
     for note in limits_of(route):
         remark(note)
 

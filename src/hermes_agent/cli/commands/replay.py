@@ -33,7 +33,8 @@ WORDS = 60
 @pass_surface
 def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: bool) -> int:
     """Play a recording again: its messages are said, its models and tools answer as they did. Nothing is asked and
-    nothing runs, and no key is needed, unless --model or --from says so. The exit code is 1 where something differs."""
+    nothing runs, and no key is needed, unless --model or --from says so. The exit code is 1 where something differs, or
+    where what was asked for real failed."""
     cassette = read_cassette(file)
     how = Replay(path=file, model=model, live_from=step, driven=True)
     sessions = asyncio.run(_play(surface, cassette, how))
@@ -42,7 +43,8 @@ def replay(surface: Surface, file: Path, model: str, step: int | None, as_json: 
         say_json(Report(file=str(file), notes=cassette.notes, steps=steps, sessions=verdicts))
     else:
         _tell(cassette, steps, verdicts, live=how.is_live)
-    return Exit.OK if how.is_live or all(each.same for each in verdicts) else Exit.FAILED
+    good = (not each.failed if how.is_live else each.same for each in verdicts)
+    return Exit.OK if all(good) else Exit.FAILED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import announce, remark
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.cli.taped import tape_of
 from hermes_agent.host.loops import run, told_to_end
 
 
@@ -21,7 +22,8 @@ def worker(surface: Surface) -> None:
 
 async def _work(surface: Surface) -> None:
     model = surface.invocation.model
-    options = Options(queue=SERVED, own_only=False, channel="api", model=model, reviews=True)
+    tape = tape_of(surface.invocation)
+    options = Options(queue=SERVED, own_only=False, channel="api", model=model, reviews=True, tape=tape)
     with told_to_end() as told:
         async with open_runtime(surface.home.ensure(), options) as runtime:
             if runtime.loaded.notice:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.surface import Surface
+from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
@@ -107,7 +108,8 @@ async def serve(surface: Surface) -> bool:
         if settings.api.enabled:
             keys = late(KEYS)(settings.api, surface.secrets.get)
             standing = late(STANDING)(keys, late(OPTIONS)().standing)
-        opening = open_gateway(home, changed=sign.write, standing=standing, restart=told.restart)
+        tape = tape_of(surface.invocation)
+        opening = open_gateway(home, changed=sign.write, standing=standing, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
         if keys is not None:
             place = await closing.enter_async_context(late(API)(sign.gateway.runtime, keys))

@@ -17,6 +17,7 @@ from hermes_agent.providers.demo.usage import prompt_text
 
 Json = Mapping[str, Any]
 
+TOP_LEVEL = {"oneOf", "anyOf", "allOf", "enum", "not"}
 TOOL_NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 
@@ -98,7 +99,29 @@ def _tool(entry: Json) -> ToolSchema:
     name = str(function.get("name", ""))
     if entry.get("type") != "function" or not TOOL_NAME.match(name):
         raise RequestRefused(f"Invalid 'tools[].function.name': {name!r} does not match {TOOL_NAME.pattern}.")
-    return ToolSchema(name=name, description=function.get("description", ""), parameters=function.get("parameters", {}))
+    parameters = function.get("parameters", {})
+    if wrong := refused_parameters(parameters):
+        raise RequestRefused(f"Invalid schema for function '{name}': {wrong}")
+    return ToolSchema(name=name, description=function.get("description", ""), parameters=parameters)
+
+
+def refused_parameters(parameters: Json) -> str:
+    """What the service refuses in a function's parameters, in its words; empty where it takes them."""
+    if parameters and parameters.get("type") != "object":
+        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{parameters.get('type')}\"'."
+    if not TOP_LEVEL.isdisjoint(parameters):
+        return "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
+    return "array schema missing items." if _lacks_items(parameters) else ""
+
+
+def _lacks_items(schema: object) -> bool:
+    if isinstance(schema, list):
+        return any(_lacks_items(one) for one in schema)
+    if not isinstance(schema, dict):
+        return False
+    if schema.get("type") == "array" and not {"items", "prefixItems"} & schema.keys():
+        return True
+    return any(_lacks_items(one) for one in schema.values())
 
 
 def _message(entry: Json, names: dict[str, str]) -> Message:

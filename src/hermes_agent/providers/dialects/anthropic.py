@@ -22,7 +22,6 @@ from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect, Table
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.anthropic import MessagesDecoder
-from hermes_agent.providers.route import output_limit
 from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import Turn
@@ -31,7 +30,6 @@ API_VERSION = "2023-06-01"
 CACHES = {"5m": {"type": "ephemeral"}, "1h": {"type": "ephemeral", "ttl": "1h"}}
 CACHE_MARKS = {ttl: b',"cache_control":' + json_bytes(mark) for ttl, mark in CACHES.items()}
 END_OF_TURN = b"}]}"
-LEAST_ROOM = 1_024
 RULES = ToolRules(longest_name=128)
 # https://docs.anthropic.com/en/docs/build-with-claude/vision#general-limits; with more than 20, large ones are refused
 PICTURES = PictureRules(largest=5 * MEGABYTE, most=100)
@@ -93,8 +91,7 @@ class MessagesCompiler(ConversationCompiler):
 
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         has_tools = self.has_tools(request.prefix)
-        room = max(LEAST_ROOM, self._route.facts.window - self.tokens)
-        limit = min(room, output_limit(self._route, max_output))
+        limit = self.longest(max_output)
         tail: dict[str, Any] = {"stream": True, "max_tokens": limit}
         if has_tools and not request.use_tools:
             tail["tool_choice"] = {"type": "none"}

@@ -24,7 +24,6 @@ from hermes_agent.providers.dialect import Dialect, Table, Wire
 from hermes_agent.providers.event_stream import EventStreamDecoder
 from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, written
 from hermes_agent.providers.replies.bedrock import ConverseDecoder
-from hermes_agent.providers.route import output_limit
 from hermes_agent.providers.sight import PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
 from hermes_agent.providers.verifier import Turn
@@ -50,7 +49,6 @@ ERRORS: Table = {
 CACHE_POINTS = {"5m": {"cachePoint": {"type": "default"}}, "1h": {"cachePoint": {"type": "default", "ttl": "1h"}}}
 CACHE_MARKS = {ttl: b"," + json_bytes(point) for ttl, point in CACHE_POINTS.items()}
 END_OF_TURN = b"]}"
-LEAST_ROOM = 1_024
 # Converse has no tool choice "none", and wants the tools named as long as the conversation has calls.
 NO_TOOLS = b',{"text":"(No tool may be called now: answer in words.)"}'
 DOCUMENTS = {
@@ -117,8 +115,7 @@ class ConverseCompiler(ConversationCompiler):
         # Without a number the service takes the model's own limit; thinking wants to be told the room that it has.
         if max_output is None and facts.output is None and level is None:
             return tail
-        room = max(LEAST_ROOM, facts.window - self.tokens)
-        limit = min(room, output_limit(self._route, max_output))
+        limit = self.longest(max_output)
         tail["inferenceConfig"] = {"maxTokens": limit}
         fields = {} if level is None else thinking_fields(facts, level, limit, self._kept.turns)
         if fields:

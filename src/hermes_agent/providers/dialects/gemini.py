@@ -20,7 +20,7 @@ from hermes_agent.core.model import ModelRequest, Prefix, ToolSchema
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect, Table
 from hermes_agent.providers.gemini_schema import gemini_schema
-from hermes_agent.providers.pieces import arguments_of, json_bytes, safe_id, words_of, written
+from hermes_agent.providers.pieces import arguments_of, attached, json_bytes, safe_id, words_in, written
 from hermes_agent.providers.replies.gemini import GeminiDecoder
 from hermes_agent.providers.sight import MEGABYTE, PictureRules
 from hermes_agent.providers.tool_schemas import ToolRules
@@ -116,25 +116,25 @@ class GeminiCompiler(ConversationCompiler):
         return blocks or [{"text": ""}]
 
     def _response(self, result: ToolResult) -> dict[str, Any]:
-        words = "\n\n".join(text for part in result.parts if (text := words_of(part)))
+        words = words_in(result)
         response: dict[str, Any] = {
             "id": safe_id(result.call_id),
             "name": result.name,
             "response": {"error": words or "Error"} if result.is_error else {"output": words},
         }
         if self._route.facts.result_media:
-            attached = [block for part in result.parts if not words_of(part) for block in _blocks(part)]
-            if attached:
-                response["parts"] = attached
+            blocks = [block for part in attached(result) for block in _blocks(part)]
+            if blocks:
+                response["parts"] = blocks
         return {"functionResponse": response}
 
     def _beside(self, result: ToolResult) -> Iterator[dict[str, Any]]:
         """What a result holds besides words, for the models that want it as the user's."""
-        attached = [part for part in result.parts if isinstance(part, (Image, File)) and not words_of(part)]
-        if attached and not self._route.facts.result_media:
+        parts = [] if self._route.facts.result_media else attached(result)
+        if parts:
             yield {"text": f"(Attachment of the result of {result.name}, call {safe_id(result.call_id)}:)"}
-            for part in attached:
-                yield from _blocks(part)
+        for part in parts:
+            yield from _blocks(part)
 
     def _tail(self, request: ModelRequest, max_output: int | None) -> dict[str, Any]:
         has_tools = self.has_tools(request.prefix)

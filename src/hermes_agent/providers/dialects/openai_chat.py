@@ -13,7 +13,16 @@ from hermes_agent.core.model import ModelRequest, Prefix
 from hermes_agent.providers.conversation import ConversationCompiler
 from hermes_agent.providers.dialect import Dialect
 from hermes_agent.providers.openai_errors import ERRORS
-from hermes_agent.providers.pieces import arguments_of, data_url, json_bytes, nine_id, safe_id, words_of, written
+from hermes_agent.providers.pieces import (
+    arguments_of,
+    attached,
+    data_url,
+    json_bytes,
+    nine_id,
+    safe_id,
+    words_in,
+    written,
+)
 from hermes_agent.providers.replies.openai_chat import ChatDecoder
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.vendor import Level
@@ -137,7 +146,7 @@ class ChatCompiler(ConversationCompiler):
         return nine_id(call_id) if self._route.vendor.quirks.call_ids == "nine" else safe_id(call_id)
 
     def _result(self, result: ToolResult) -> dict[str, Any]:
-        words = "\n\n".join(words_of(part) for part in result.parts if words_of(part))
+        words = words_in(result)
         if not words and any(isinstance(part, (Image, File)) for part in result.parts):
             words = "(see the attachment in the next message)"
         if result.is_error and not words.startswith(("{", "Error")):
@@ -147,13 +156,13 @@ class ChatCompiler(ConversationCompiler):
     def _attached(self, results: list[ToolResult]) -> Iterator[dict[str, Any]]:
         """A tool message holds words only: what else a tool answered follows as the user's."""
         for result in results:
-            attached = [part for part in result.parts if isinstance(part, (Image, File)) and not words_of(part)]
-            if attached:
+            parts = attached(result)
+            if parts:
                 yield {
                     "type": "text",
                     "text": f"(Attachment of the result of {result.name}, call {self._id(result.call_id)}:)",
                 }
-            for part in attached:
+            for part in parts:
                 yield from _blocks(part)
 
 

@@ -6,17 +6,24 @@ import json
 
 CLIENT = '''\
 def _begin():
-    import json, signal, sys, types
+    import _thread, json, signal, sys, types
 
     signal.alarm(@SECONDS@)
-    out, answers, mark = sys.stdout, sys.stdin.buffer, @MARK@
+    out, answers, mark, turn = sys.stdout, sys.stdin.buffer, @MARK@, _thread.allocate_lock()
 
     class ToolFailed(Exception):
         """A tool's answer that is an error."""
 
     def call(name, /, **arguments):
+        with turn:
+            failed, answer = json.loads(asked(json.dumps([name, arguments])))
+        if failed:
+            raise ToolFailed(answer)
+        return answer
+
+    def asked(call):
         out.flush()
-        out.write("\\n" + mark + json.dumps([name, arguments]) + "\\n")
+        out.write("\\n" + mark + call + "\\n")
         out.flush()
         text = b""
         while True:
@@ -25,13 +32,9 @@ def _begin():
                 raise SystemExit("Nobody answers the tools any more.")
             text += line[1:-1]
             if line[:1] != b"+":
-                break
+                return text
             out.write("\\n" + mark + "\\n")
             out.flush()
-        failed, answer = json.loads(text)
-        if failed:
-            raise ToolFailed(answer)
-        return answer
 
     module = types.ModuleType("tools")
     module.call, module.ToolFailed = call, ToolFailed

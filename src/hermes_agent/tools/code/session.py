@@ -16,11 +16,11 @@ from hermes_agent.core.messages import Text
 from hermes_agent.core.tool import Answer
 from hermes_agent.sandbox.place import PlaceFailed, Running
 
-GLANCE, LONGEST_GLANCE = 0.02, 0.2
+GLANCE, LONGEST_GLANCE = 0.002, 0.2
 CHUNK = 1 << 18
 # What a pipe takes at once while the program waits at its other end.
 PIECE = 60_000
-SEND_TRIES = 50
+SEND_TRIES, SEND_SECONDS = 50, 0.02
 
 
 class TooManyCalls(ToolError):
@@ -102,7 +102,7 @@ class Conversation:
             except PlaceFailed:
                 if await self.running.poll() is not None:
                     return
-                await asyncio.sleep(GLANCE)
+                await asyncio.sleep(SEND_SECONDS)
                 continue
             return
 

@@ -1,0 +1,358 @@
+"""The curator of one home: when a pass is due, and what a person asks of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.ledger import StoredLedger
+from hermes_agent.app.remembering import local_owner
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.model import Model
+from hermes_agent.core.spending import Limit, Rules, Scope, nanos
+from hermes_agent.learning.curator import report
+from hermes_agent.learning.curator.back import PuttingBack, own
+from hermes_agent.learning.curator.curating import Curator, Places, What
+from hermes_agent.learning.curator.notebook import Notebook, NotebookFile, brought_back, kept_apart, paused
+from hermes_agent.learning.curator.plan import Stood
+from hermes_agent.learning.curator.report import Run
+from hermes_agent.learning.curator.rubric import grade
+from hermes_agent.learning.curator.snapshot import Snapshot
+from hermes_agent.learning.curator.wards import Age, Ward, hash_of, survey
+from hermes_agent.learning.drafts import Gate
+from hermes_agent.learning.jobs import Jobs
+from hermes_agent.learning.reviewing import usual_gates
+from hermes_agent.learning.triggers import stretched
+from hermes_agent.learning.typed import TypedGate
+from hermes_agent.skills.changes import By
+from hermes_agent.skills.state import State
+from hermes_agent.skills.writing import ARCHIVE, Writer
+from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.store.versions import Author
+
+if TYPE_CHECKING:
+    from hermes_agent.app.ledger import Book
+    from hermes_agent.app.settings import Settings
+    from hermes_agent.app.skills import Skills
+    from hermes_agent.core.clock import Clock
+    from hermes_agent.core.ids import Ids
+    from hermes_agent.learning.proposing import Proposing
+    from hermes_agent.providers.broker import Ledger
+    from hermes_agent.store.database import Store
+
+HOUR = 3_600.0
+SOON = 60.0
+"""Seconds after which it is looked again at the earliest."""
+NEVER = 24 * HOUR
+"""Seconds until it is looked again where nothing is due at all."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as `status` tells it; `age` is empty where the curator leaves it alone, and `why_not` says why."""
+
+    name: str
+    age: str
+    days: int
+    pinned: bool
+    grade: str
+    why_not: str
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """Times are seconds since 1970; `due` None: no pass begins by itself. `empty` passes of the model in a row brought
+    nothing, which makes room between them."""
+
+    enabled: bool
+    paused: bool
+    passed: float
+    due: float | None
+    empty: int
+    last: str
+    skills: tuple[Row, ...]
+    archived: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What the curator has of its process. `within` gives the rules with a limit of a pass's own, `ring` says that
+    there is work; where it is `taped`, nothing begins by itself."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    settings: Settings
+    skills: Skills
+    book: Book
+    auxiliary: Callable[[Purpose, SessionRecord, Ledger], Awaitable[Model]]
+    proposing: Proposing
+    within: Callable[[Rules, Limit], Rules]
+    ring: Callable[[], None]
+    taped: bool = False
+
+
+class Curating:
+    """The upkeep of one home's skills."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        root = means.skills.home.parent
+        self.notebook = NotebookFile(means.skills.home)
+        self.places = Places(
+            logs=root / "logs" / "curator", snapshots=root / "backups" / "curator", cache=root / "cache"
+        )
+
+    @cached_property
+    def writer(self) -> Writer:
+        """What changes skills."""
+        return self._means.skills.writer(self._means.store)
+
+    @cached_property
+    def curator(self) -> Curator:
+        """Who does a pass."""
+        means = self._means
+        return Curator(
+            store=means.store,
+            clock=means.clock,
+            ids=means.ids,
+            settings=means.settings.curator,
+            writer=self.writer,
+            usage=means.skills.usage,
+            notebook=self.notebook,
+            places=self.places,
+            proposing=means.proposing,
+            model=self._model,
+            why_not=self._why_not,
+            asks=means.settings.learning.mode == "propose",
+            effort=means.settings.model.reasoning_effort,
+            gates=self._gates,
+        )
+
+    def _gates(self, tools: frozenset[str]) -> Sequence[Gate]:
+        """Those of a review."""
+        means = self._means
+        settings = means.settings.learning
+        days, most = settings.constraint_days, settings.max_constraints
+        return (*usual_gates(tools), TypedGate(store=means.store, clock=means.clock, days=days, most=most))
+
+    # When
+
+    async def when_idle(self) -> float:
+        """Put a pass in line where one is due and nobody talks; seconds until it is worth looking again."""
+        means, due = self._means, await self.due()
+        if due is None:
+            return NEVER
+        wait = max(await self._quiet(), due - means.clock.now())
+        if wait > 0:
+            return max(SOON, wait)
+        open_ = [job for job in await means.store.learning.list(JobKind.CURATOR, limit=10) if job.ended is None]
+        if not open_:
+            await self._queue(await self._subjects())
+        means.ring()
+        return NEVER
+
+    async def due(self) -> float | None:
+        """When a pass may begin by itself; None: never."""
+        settings, notebook = self._means.settings, await asyncio.to_thread(self.notebook.get)
+        if notebook.paused or not settings.curator.enabled or settings.learning.mode == "off" or self._means.taped:
+            return None
+        return notebook.passed + settings.curator.interval_hours * HOUR if notebook.looked else 0.0
+
+    async def _subjects(self) -> list[str]:
+        """What the next pass does by itself: the first only looks, and asks no model."""
+        settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
+        if not notebook.looked:
+            return [What.LOOK]
+        rest = settings.interval_hours * HOUR * stretched(1, await self._empty())
+        model = settings.consolidate and self._means.clock.now() >= notebook.asked + rest
+        return [What.STATES, What.UPKEEP] if model else [What.STATES]
+
+    async def _quiet(self) -> float:
+        """Seconds until nobody has talked for long enough."""
+        means = self._means
+        newest = await means.store.sessions.list(limit=1)
+        if not newest:
+            return 0.0
+        return max(0.0, newest[0].updated + means.settings.curator.min_idle_hours * HOUR - means.clock.now())
+
+    async def _why_not(self) -> str:
+        """Why a pass that nobody asked for may not begin now; empty where it may."""
+        if await self._quiet():
+            return "Somebody is at work again: another time."
+        due = await self.due()
+        return "" if due is not None and due <= self._means.clock.now() else "It is not due any more."
+
+    async def _empty(self) -> int:
+        """How many passes of the model in a row brought nothing."""
+        store = self._means.store
+        found: Mapping[str, int] = await store.read(lambda tx: store.pace.empty(tx, local_owner().key))
+        return found.get(What.UPKEEP, 0)
+
+    async def _queue(self, subjects: list[str]) -> str:
+        means = self._means
+        job = Job(
+            id=means.ids.short(),
+            kind=JobKind.CURATOR,
+            session="",
+            principal=local_owner().key,
+            what="+".join(subjects),
+            first=0,
+            last=0,
+            created=means.clock.now(),
+        )
+        await means.store.write(lambda tx: means.store.learning.queue(tx, job))
+        return job.id
+
+    async def _model(self, claim: Claim) -> Model:
+        """Who is asked: `auxiliary.curator`, else the model that answers, within the limits of a pass."""
+        means, settings, now = self._means, self._means.settings.curator, claim.job.created
+        money = None if settings.max_money is None else nanos(settings.max_money)
+        own_limit = Limit(scope=Scope.RUN, money=money, tokens=settings.max_tokens)
+        book = replace(means.book, rules=means.within(means.book.rules, own_limit))
+        principal = claim.job.principal
+        record = SessionRecord(
+            id="", principal=principal, conversation="", surface="", created=now, updated=now, workspace=""
+        )
+        return await means.auxiliary(Purpose.CURATOR, record, StoredLedger(book, principal))
+
+    # What a person asks
+
+    async def run(self, *, look: bool = False) -> Run:
+        """A pass now; what came of it. The first ever, and one that only `look`s, changes nothing. Raises
+        `HermesError`."""
+        means, settings = self._means, self._means.settings
+        if settings.learning.mode == "off":
+            raise HermesError("Nothing is learned here (`learning.mode: off`), and nothing is looked after.")
+        first = not (await asyncio.to_thread(self.notebook.get)).looked
+        wanted = [What.LOOK] if first or look else [What.STATES]
+        if settings.curator.consolidate and (look or not first):
+            wanted.append(What.TRIAL if look else What.UPKEEP)
+        number = await self._queue([What.ASKED, *wanted])
+        await Jobs(means.store, {JobKind.CURATOR: self.curator}, _untold).run()
+        run = next((each for each in await self.runs() if each.job == number), None)
+        if run is None:
+            job = await means.store.learning.get(number)
+            account = job.account if job else Account()
+            raise HermesError(f"The pass did not come to its end: {account.note or 'another process is at it'}")
+        return run
+
+    async def status(self) -> Status:
+        """Where everything stands."""
+        settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
+        wards = await survey(self.writer, self._means.skills.usage, notebook)
+        runs, aside = await self.runs(), self.writer.home / ARCHIVE
+        return Status(
+            enabled=settings.enabled,
+            paused=notebook.paused,
+            passed=notebook.passed,
+            due=await self.due(),
+            empty=await self._empty(),
+            last=runs[0].id if runs else "",
+            skills=tuple(self._row(ward, notebook) for ward in wards),
+            archived=tuple(await asyncio.to_thread(_names, aside)),
+        )
+
+    async def pause(self, said: bool) -> None:
+        """No pass begins by itself, or again."""
+        await asyncio.to_thread(self.notebook.change, paused(said))
+
+    async def pin(self, name: str, *, off: bool = False) -> None:
+        """Leave a skill alone, or no longer. Raises `NoSkill`."""
+        library = self.writer.library
+        await library.find(name)
+
+        def change(state: State) -> State:
+            others = tuple(each for each in state.pinned if each != name)
+            return msgspec.structs.replace(state, pinned=others if off else (*others, name))
+
+        await asyncio.to_thread(library.state.change, change)
+
+    async def restore(self, name: str) -> None:
+        """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""
+        touched = (run.skills[name] for run in await self.runs() if name in run.skills)
+        place = next((each.place for each in touched if not each.after), name)
+        await self.writer.restore(name, self._by(""), place.rpartition("/")[0])
+        await asyncio.to_thread(self.notebook.change, brought_back([name], self._means.clock.now()))
+
+    async def rollback(self, name: str = "") -> list[str]:
+        """Take a pass back (the newest that changed something): each skill as it was, to the byte, where nobody
+        changed it since. A sentence for each. Raises `HermesError`."""
+        runs = await self.runs()
+        if name:
+            run = await asyncio.to_thread(report.one_kept, self.places.logs, name)
+        else:
+            found = next((each for each in runs if each.skills and not each.rolled_back), None)
+            if found is None:
+                raise HermesError("No pass changed anything that was not taken back already.")
+            run = found
+        if run.rolled_back or not run.skills:
+            raise HermesError(f"The pass {run.id} {'was taken back already' if run.skills else 'changed nothing'}.")
+        back = PuttingBack(writer=self.writer, snapshot=Snapshot(Path(run.snapshot)))
+        lines = [await self._put_back(back, run, each) for each in run.skills]
+        now = self._means.clock.now()
+        pairs = [
+            pair
+            for each in run.changes
+            if each.kind == "join" and each.state == "done"
+            for pair in combinations((each.name, *each.absorbs), 2)
+        ]
+        await asyncio.to_thread(self.notebook.change, brought_back(run.skills, now))
+        await asyncio.to_thread(self.notebook.change, kept_apart(pairs))
+        done = msgspec.structs.replace(run, rolled_back=now)
+        await asyncio.to_thread(report.keep, done, self.places.logs / run.id)
+        return lines
+
+    async def runs(self) -> list[Run]:
+        """The passes that ended, the newest first."""
+        return await asyncio.to_thread(report.all_kept, self.places.logs)
+
+    async def one(self, name: str = "") -> Run:
+        """The pass of that name; the newest without one. Raises `HermesError`."""
+        return await asyncio.to_thread(report.one_kept, self.places.logs, name)
+
+    async def _put_back(self, back: PuttingBack, run: Run, name: str) -> str:
+        was = run.skills[name]
+        live = await own(self.writer, name)
+        now = await asyncio.to_thread(hash_of, live.path) if live else ""
+        if now == was.before:
+            return f"`{name}` is as it was."
+        if now != was.after:
+            return f"`{name}` was changed since: it stays (`hermes skills history {name}`)."
+        stood = Stood(place=was.place, hash=was.before) if was.before else None
+        await back.skill(name, stood, self._by(f"{run.job}.{name}.rolled"))
+        return f"`{name}` is as it was." if stood else f"`{name}`, which the pass made, is put aside."
+
+    def _row(self, ward: Ward, notebook: Notebook) -> Row:
+        now = self._means.clock.now()
+        rating = notebook.ratings.get(ward.name)
+        age = ward.age(now, self._means.settings.curator)
+        shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
+        return Row(
+            name=ward.name,
+            age=shown if ward.is_ours else "",
+            days=int(ward.unused(now)),
+            pinned=ward.pinned,
+            grade=grade(rating.points) if rating and rating.hash == ward.hash else "",
+            why_not=ward.why_not,
+        )
+
+    def _by(self, key: str) -> By:
+        return By(author=Author.OWNER, principal=local_owner().key, key=key)
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+
+
+async def _untold(_: Job) -> bool:
+    """Reviews tell their conversations when their turn comes."""
+    return False

@@ -1,0 +1,335 @@
+"""A pass of the curator: look, plan, keep the plan, snapshot, do, check, report."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, LimitReached, ProviderError
+from hermes_agent.core.ids import Ids
+from hermes_agent.core.messages import Message
+from hermes_agent.core.model import Model
+from hermes_agent.core.section import Section, freeze
+from hermes_agent.learning.account import used_by
+from hermes_agent.learning.curator import report
+from hermes_agent.learning.curator.applying import Applying, Came
+from hermes_agent.learning.curator.asking import Asking
+from hermes_agent.learning.curator.back import PuttingBack
+from hermes_agent.learning.curator.notebook import Notebook, NotebookFile
+from hermes_agent.learning.curator.overlaps import groups
+from hermes_agent.learning.curator.past import Past, remember, that_find
+from hermes_agent.learning.curator.plan import Move, Plan, Stood
+from hermes_agent.learning.curator.plan import keep as keep_plan
+from hermes_agent.learning.curator.plan import kept as kept_plan
+from hermes_agent.learning.curator.prompt import question, system
+from hermes_agent.learning.curator.report import Run
+from hermes_agent.learning.curator.snapshot import ENDING, Snapshot, forget_all_but, take
+from hermes_agent.learning.curator.tools import CuratorTools
+from hermes_agent.learning.curator.trial import NAME, Trial
+from hermes_agent.learning.curator.wards import DAY, Age, Ward, Whose, survey
+from hermes_agent.learning.curator.workbench import Workbench
+from hermes_agent.learning.jobs import Unfinished
+from hermes_agent.learning.passes import Pass, Spending
+from hermes_agent.learning.proposing import Proposing
+from hermes_agent.learning.reviewing import Gates, usual_gates
+from hermes_agent.learning.settings import CuratorSettings
+from hermes_agent.skills.depot.files import files_of_folder
+from hermes_agent.skills.usage import Usage
+from hermes_agent.skills.writing import Writer
+from hermes_agent.store.database import Store
+from hermes_agent.store.learning.jobs import Account, Claim, Job
+from hermes_agent.store.versions import Kind, Version
+from hermes_agent.tools.schema import collect
+
+LONGEST_NOTE = 500
+PAGE = 200
+
+
+class What:
+    """The subjects of a pass: `look` changes nothing, `upkeep` asks a model and `trial` does so in a look; `asked` says
+    that a person wants it now."""
+
+    STATES, LOOK, UPKEEP, TRIAL, ASKED = "states", "look", "upkeep", "trial", "asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where the curator keeps what: reports by pass, snapshots by pass, what is thrown away."""
+
+    logs: Path
+    snapshots: Path
+    cache: Path
+
+    def folder(self, job: Job) -> Path:
+        """The folder of a pass, the same when it is begun again. Blocks."""
+        name = f"{datetime.fromtimestamp(job.created, UTC):%Y%m%d-%H%M%S}"
+        for number in count(1):
+            folder = self.logs / (name if number == 1 else f"{name}-{number}")
+            plan = kept_plan(folder)
+            if plan is None or plan.job == job.id:
+                return folder
+        raise AssertionError
+
+    def snapshot(self, folder: Path) -> Path:
+        """The snapshot of a pass."""
+        return self.snapshots / f"{folder.name}{ENDING}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curator:
+    """Does the jobs of the kind `curator`. `model` is who is asked, `asks` that nothing is changed without the owner's
+    yes, `why_not` says why one that nobody asked for may not begin now."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    settings: CuratorSettings
+    writer: Writer
+    usage: Usage
+    notebook: NotebookFile
+    places: Places
+    proposing: Proposing
+    model: Callable[[Claim], Awaitable[Model]]
+    why_not: Callable[[], Awaitable[str]]
+    asks: bool = False
+    effort: str = "medium"
+    gates: Gates = usual_gates
+
+    async def __call__(self, claim: Claim) -> Account:
+        """One pass; what came of it. Raises `HermesError` where it could not be done."""
+        folder = await asyncio.to_thread(self.places.folder, claim.job)
+        plan = await asyncio.to_thread(kept_plan, folder)
+        if plan is None:
+            why = "" if What.ASKED in claim.job.subjects else await self.why_not()
+            if why:
+                raise HermesError(why)
+            plan = await self._planned(claim)
+            await asyncio.to_thread(keep_plan, plan, folder)
+        run = await (self._looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
+        used = await used_by(self.store, claim.job.session, claim.job.id)
+        run = msgspec.structs.replace(
+            run, calls=used.calls, input=used.input, output=used.output, cost=used.cost, ended=self.clock.now()
+        )
+        await asyncio.to_thread(report.keep, run, folder)
+        await self._noted(plan)
+        return _account(run, used)
+
+    # What is to be done
+
+    async def _planned(self, claim: Claim) -> Plan:
+        now, job = self.clock.now(), claim.job
+        notebook = await asyncio.to_thread(self.notebook.get)
+        remembered = await remember(self.store, now - self.settings.archive_after_days * DAY)
+        wards = await survey(self.writer, self.usage, notebook, remembered.loaded)
+        trial = Trial(self.writer.library, self.places.cache / f"{NAME}{job.id}")
+        newest = await self.store.versions.list(limit=1)
+        plan = Plan(
+            job=job.id,
+            at=now,
+            looks=What.LOOK in job.subjects,
+            since=newest[0].id if newest else 0,
+            stood={ward.name: Stood(place=ward.place(self.writer.home), hash=ward.hash) for ward in wards},
+            moves=tuple(self._moves(wards, notebook, now)),
+        )
+        try:
+            await trial.open()
+            past = await that_find(remembered.past, trial.finds)
+            bench = await self._bench(wards, notebook, trial, past)
+            old = [ward for ward in wards if ward.is_ours and ward.age(now, self.settings) is Age.ARCHIVED]
+            await bench.put_aside(old, {each.name: f"unused for {int(each.unused(now))} days" for each in old})
+            plan = msgspec.structs.replace(plan, past=tuple(past))
+            if {What.UPKEEP, What.TRIAL} & job.subjects:
+                plan = await self._with_model(claim, plan, bench, notebook)
+            return msgspec.structs.replace(plan, steps=tuple(bench.steps), ratings=bench.ratings)
+        finally:
+            await trial.close()
+
+    async def _bench(self, wards: Sequence[Ward], notebook: Notebook, trial: Trial, past: Sequence[Past]) -> Workbench:
+        files = {ward.name: await asyncio.to_thread(files_of_folder, ward.card.path) for ward in wards}
+        return Workbench(
+            home=self.writer.home,
+            wards={ward.name: ward for ward in wards},
+            files=files,
+            trial=trial,
+            past=past,
+            gates=self.gates(frozenset()),
+            apart=notebook.apart,
+        )
+
+    async def _with_model(self, claim: Claim, plan: Plan, bench: Workbench, notebook: Notebook) -> Plan:
+        """Let the model plan on the workbench, where there is something that it has not seen."""
+        wards = [
+            ward
+            for ward in bench.wards.values()
+            if ward.name not in bench.gone and ward.whose is not Whose.INSTALLED and (ward.is_ours or not ward.pinned)
+        ]
+        texts = {ward.name: bench.text(ward.name) for ward in wards if ward.is_ours}
+        if not texts or fingerprint(bench.wards, bench.gone) == notebook.mended:
+            return plan
+        found = await asyncio.to_thread(groups, texts, notebook.apart)
+        rated = {name for name, each in notebook.ratings.items() if name in texts and each.hash == bench.hash(name)}
+        asking = Asking(
+            claim=claim,
+            store=self.store,
+            tools={each.schema.name: each for each in collect([CuratorTools(bench, self.clock)])[0]},
+        )
+        plan = msgspec.structs.replace(plan, groups=tuple(map(tuple, found)))
+        failed = said = name = ""
+        try:
+            model = await self.model(claim)
+            name = model.name
+            said = await self._pass(model, asking, question(bench, wards, found, rated)).run()
+        except (ProviderError, LimitReached) as error:
+            failed = str(error)
+        denied = tuple(asking.denied)
+        return msgspec.structs.replace(plan, model=name, failed=failed, said=said[:LONGEST_NOTE], denied=denied)
+
+    def _pass(self, model: Model, asking: Asking, asked: Message) -> Pass:
+        prefix = freeze((Section(name="curator", text=system()),), tuple(each.schema for each in asking.tools.values()))
+        return Pass(
+            model=model,
+            prefix=prefix,
+            messages=[asked],
+            dispatch=asking,
+            spending=Spending(),
+            clock=self.clock,
+            ids=self.ids,
+            turns=self.settings.max_turns,
+            deadline=self.clock.monotonic() + self.settings.max_seconds,
+            effort=self.effort,
+        )
+
+    def _moves(self, wards: Sequence[Ward], notebook: Notebook, now: float) -> list[Move]:
+        found = []
+        for ward in wards:
+            if ward.is_ours:
+                was, age = notebook.ages.get(ward.name, Age.ACTIVE), ward.age(now, self.settings)
+                if was != age:
+                    found.append(Move(name=ward.name, was=was, now=age, days=int(ward.unused(now))))
+        return found
+
+    # Doing it
+
+    async def _looked(self, plan: Plan, folder: Path) -> Run:
+        """The report of a pass that changes nothing."""
+        files: dict[str, bytes | None] = {}
+        for name, stood in plan.stood.items():
+            found = await asyncio.to_thread(files_of_folder, self.writer.home / stood.place)
+            files.update({f"{name}/{file}": each.content for file, each in found.items()})
+        changes = []
+        for step in plan.steps:
+            changes.append(report.would(step, files))
+            files.update({f"{step.name}/{file}": content for file, content in step.changes.items()})
+        return report.run_of(folder.name, plan, changes, Account(), self.clock.now())
+
+    async def _done(self, claim: Claim, plan: Plan, folder: Path) -> Run:
+        """The report of a pass that does what it planned."""
+        path = self.places.snapshot(folder)
+        if plan.steps and not await asyncio.to_thread(path.exists):
+            await asyncio.to_thread(take, self.writer.home, path)
+            await asyncio.to_thread(forget_all_but, self.places.snapshots, self.settings.keep)
+        applying = Applying(
+            store=self.store,
+            writer=self.writer,
+            usage=self.usage,
+            proposing=self.proposing,
+            claim=claim,
+            plan=plan,
+            back=PuttingBack(writer=self.writer, snapshot=Snapshot(path)),
+            asks=self.asks,
+        )
+        await applying.all()
+        lost = await applying.check() if any(came.state == "done" for came in applying.came) else []
+        changes = await self._changes(plan, applying.came)
+        names = {name for step, each in zip(plan.steps, changes, strict=True) if each.versions for name in step.touched}
+        now = await self._stand(names)
+        run = report.run_of(folder.name, plan, changes, Account(), self.clock.now())
+        return msgspec.structs.replace(
+            run,
+            lost=tuple(dict.fromkeys(past.skill for past in lost)),
+            skills=report.touched(sorted(names), plan.stood, now),
+            snapshot=str(path) if names else "",
+        )
+
+    async def _changes(self, plan: Plan, came: Sequence[Came]) -> list[report.Changed]:
+        """What the ledger has of each step."""
+        made = await self._made(plan)
+        by_number = {each.number: each for each in came}
+        return [
+            report.changed(step, by_number[step.number], made.get(f"{plan.job}.{step.number}", []))
+            for step in plan.steps
+        ]
+
+    async def _made(self, plan: Plan) -> dict[str, list[Version]]:
+        """The versions of this pass by step."""
+        found: dict[str, list[Version]] = {}
+        before = 1 << 62
+        while page := await self.store.versions.list(Kind.SKILL, limit=PAGE, before=before):
+            for version in page:
+                job, _, rest = version.change.key.partition(".")
+                if version.id > plan.since and job == plan.job:
+                    found.setdefault(f"{job}.{rest.partition('.')[0]}", []).append(version)
+            before = page[-1].id
+            if before <= plan.since:
+                break
+        return found
+
+    async def _stand(self, names: set[str]) -> Mapping[str, Stood]:
+        wards = await survey(self.writer, self.usage, Notebook()) if names else []
+        home = self.writer.home
+        return {ward.name: Stood(place=ward.place(home), hash=ward.hash) for ward in wards if ward.name in names}
+
+    async def _noted(self, plan: Plan) -> None:
+        """What the next pass has to know."""
+        notebook = await asyncio.to_thread(self.notebook.get)
+        wards = {ward.name: ward for ward in await survey(self.writer, self.usage, notebook)}
+        now = self.clock.now()
+        states = {name: ward.age(now, self.settings) for name, ward in wards.items() if ward.is_ours}
+        moved = {each.name: each.now for each in plan.moves if each.name in wards}
+        ages = {name: age for name, age in {**states, **moved}.items() if age is not Age.ACTIVE}
+        ratings = {**notebook.ratings, **plan.ratings}
+        asked = bool(plan.model) and not plan.looks
+        mended = fingerprint(wards, ()) if asked and not plan.failed else notebook.mended
+
+        def change(old: Notebook) -> Notebook:
+            return msgspec.structs.replace(
+                old,
+                looked=old.looked or now,
+                passed=now,
+                asked=now if asked else old.asked,
+                mended=mended,
+                ages=old.ages if plan.looks else {name: str(age) for name, age in ages.items()},
+                ratings={name: each for name, each in ratings.items() if name in wards},
+            )
+
+        await asyncio.to_thread(self.notebook.change, change)
+
+
+def fingerprint(wards: Mapping[str, Ward], gone: Sequence[str] | set[str]) -> str:
+    """The state of what the model would look at."""
+    lines = [f"{name} {ward.hash}" for name, ward in sorted(wards.items()) if ward.is_ours and name not in gone]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _account(run: Run, used: Account) -> Account:
+    """What came of a pass. Raises `Unfinished` where the model's part ended early."""
+    states = [each.state for each in run.changes]
+    made = replace(
+        used,
+        kept=states.count("done"),
+        waiting=sum(len(each.waits) for each in run.changes),
+        refused=len(run.refused),
+        note=f"{'looked only; ' if run.looks else ''}{report.summary(run)} (hermes curator report {run.id})",
+    )
+    if run.failed:
+        raise Unfinished(run.failed, made)
+    return made

@@ -1,0 +1,100 @@
+"""What a pass is about to do: written down whole before anything is changed, so that a killed pass is gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.learning.curator.notebook import Rating
+from hermes_agent.learning.curator.past import Past
+
+LARGEST = 1 << 27
+PLAN, RUN, REPORT = "plan.json", "run.json", "REPORT.md"
+
+
+class Stood(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill before the pass: its folder below that of all skills, and the hash of its files."""
+
+    place: str
+    hash: str
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill whose age changed: active, stale, archived."""
+
+    name: str
+    was: str
+    now: str
+    days: int
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One change. `unused` puts `name` aside; `patch` changes its files; `join` changes `name` (or makes it, where
+    `base` is empty) so that it covers those that it `absorbs` (name to hash), and puts them aside. `base` is the hash
+    that `name` has to have; `protected` steps change what a person wrote or pinned, and only wait."""
+
+    number: int
+    kind: Literal["unused", "patch", "join"]
+    name: str
+    base: str = ""
+    changes: dict[str, bytes] = {}
+    runs: tuple[str, ...] = ()
+    absorbs: dict[str, str] = {}
+    why: str = ""
+    protected: bool = False
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """What it puts aside."""
+        return (self.name,) if self.kind == "unused" else tuple(self.absorbs)
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """Every skill that it changes."""
+        return (self.name,) if self.kind == "unused" else (self.name, *self.absorbs)
+
+
+class Denied(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of the model that was refused, and why."""
+
+    call: str
+    reason: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """`since` is the newest version of the ledger before the pass, `stood` the home's skills, `past` the queries that
+    found their skill then; `looks` passes change nothing. `failed` says why the model's part ended early; `said` are
+    its last words, which nothing is believed of."""
+
+    job: str
+    at: float
+    looks: bool
+    since: int
+    stood: dict[str, Stood]
+    moves: tuple[Move, ...] = ()
+    past: tuple[Past, ...] = ()
+    steps: tuple[Step, ...] = ()
+    ratings: dict[str, Rating] = {}
+    groups: tuple[tuple[str, ...], ...] = ()
+    denied: tuple[Denied, ...] = ()
+    model: str = ""
+    failed: str = ""
+    said: str = ""
+
+
+def keep(plan: Plan, folder: Path) -> None:
+    """Write the plan of a pass. Blocks."""
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    write_private(folder / PLAN, msgspec.json.encode(plan))
+
+
+def kept(folder: Path) -> Plan | None:
+    """The plan that was written there; None where there is none, or not a whole one. Blocks."""
+    content = read_small(folder / PLAN, LARGEST)
+    try:
+        return None if content is None else msgspec.json.decode(content, type=Plan)
+    except msgspec.DecodeError:
+        return None

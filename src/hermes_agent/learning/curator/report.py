@@ -1,0 +1,249 @@
+"""The report of a pass, `run.json` and `REPORT.md`: made from the versions in the ledger and from the files, never from
+what a model says of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.learning.curator.applying import Came, State
+from hermes_agent.learning.curator.plan import REPORT, RUN, Denied, Move, Plan, Step, Stood
+from hermes_agent.learning.curator.rubric import grade
+from hermes_agent.skills.versions import diff_of
+from hermes_agent.store.learning.jobs import Account
+from hermes_agent.store.versions import Version
+
+LARGEST = 1 << 27
+LONGEST_DIFF = 200
+"""Lines of one change that REPORT.md shows."""
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """One step and what really came of it; `why` are the model's words for the person. `versions` are those of the
+    ledger, `diff` the difference that they make."""
+
+    kind: str
+    name: str
+    absorbs: tuple[str, ...] = ()
+    state: State = "skipped"
+    reason: str = ""
+    why: str = ""
+    waits: tuple[str, ...] = ()
+    versions: tuple[int, ...] = ()
+    diff: str = ""
+
+
+class Graded(msgspec.Struct, frozen=True, kw_only=True):
+    """A grade that this pass gave."""
+
+    grade: str
+    points: dict[str, int]
+
+
+class Touched(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill that was changed: where it stood, its hash before and after (empty: it was, or is, not there)."""
+
+    place: str
+    before: str
+    after: str
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One pass. Times are seconds since 1970; `checked` queries were asked again, `lost` found no answer even after
+    everything that could be was put back. `said` are the model's last words, which nothing here is made from."""
+
+    id: str
+    job: str
+    looks: bool
+    began: float
+    ended: float
+    model: str = ""
+    calls: int = 0
+    input: int = 0
+    output: int = 0
+    cost: float | None = 0.0
+    moves: tuple[Move, ...] = ()
+    changes: tuple[Changed, ...] = ()
+    grades: dict[str, Graded] = {}
+    groups: tuple[tuple[str, ...], ...] = ()
+    refused: tuple[Denied, ...] = ()
+    checked: int = 0
+    lost: tuple[str, ...] = ()
+    skills: dict[str, Touched] = {}
+    snapshot: str = ""
+    failed: str = ""
+    said: str = ""
+    rolled_back: float = 0.0
+
+
+def run_of(name: str, plan: Plan, changes: Iterable[Changed], account: Account, ended: float) -> Run:
+    """The report of a pass, as far as it follows from the plan."""
+    return Run(
+        id=name,
+        job=plan.job,
+        looks=plan.looks,
+        began=plan.at,
+        ended=ended,
+        model=plan.model,
+        calls=account.calls,
+        input=account.input,
+        output=account.output,
+        cost=account.cost,
+        moves=plan.moves,
+        changes=tuple(changes),
+        grades={name: Graded(grade=grade(each.points), points=each.points) for name, each in plan.ratings.items()},
+        groups=plan.groups,
+        refused=plan.denied,
+        checked=len(plan.past),
+        failed=plan.failed,
+        said=plan.said,
+    )
+
+
+def changed(step: Step, came: Came, versions: Sequence[Version]) -> Changed:
+    """A step as the ledger has it. Without a version nothing was done, whatever was planned."""
+    made = sorted(versions, key=lambda version: version.id)
+    state: State = came.state
+    if state == "done" and not made:
+        state = "skipped"
+    diff = "".join(diff_of(each.change.item, each.change.before, each.change.after) for each in made)
+    return Changed(
+        kind=step.kind,
+        name=step.name,
+        absorbs=tuple(step.absorbs),
+        state=state,
+        reason=came.reason,
+        why=step.why,
+        waits=tuple(f"p{number}" for number in came.waits),
+        versions=tuple(each.id for each in made),
+        diff=diff,
+    )
+
+
+def would(step: Step, before: Mapping[str, bytes | None]) -> Changed:
+    """A step that only was looked at; `before` are the files as they are, by `name/file`."""
+    diff = "".join(
+        diff_of(f"{step.name}/{file}", before.get(f"{step.name}/{file}"), content)
+        for file, content in step.changes.items()
+    )
+    return Changed(kind=step.kind, name=step.name, absorbs=tuple(step.absorbs), state="would", why=step.why, diff=diff)
+
+
+def touched(names: Iterable[str], stood: Mapping[str, Stood], now: Mapping[str, Stood]) -> dict[str, Touched]:
+    """What became of skills."""
+    found = {}
+    for name in names:
+        old, new = stood.get(name), now.get(name)
+        place = (old or new or Stood(place=name, hash="")).place
+        found[name] = Touched(place=place, before=old.hash if old else "", after=new.hash if new else "")
+    return found
+
+
+def keep(run: Run, folder: Path) -> None:
+    """Write both files. Blocks."""
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    write_private(folder / REPORT, markdown(run).encode())
+    write_private(folder / RUN, msgspec.json.format(msgspec.json.encode(run)))
+
+
+def kept(folder: Path) -> Run | None:
+    """The report of one pass; None where it was not finished. Blocks."""
+    content = read_small(folder / RUN, LARGEST)
+    try:
+        return None if content is None else msgspec.json.decode(content, type=Run)
+    except msgspec.DecodeError:
+        return None
+
+
+def all_kept(folder: Path) -> list[Run]:
+    """The passes that were finished, the newest first. Blocks."""
+    found = sorted((each for each in folder.iterdir() if each.is_dir()), reverse=True) if folder.is_dir() else []
+    return [run for run in map(kept, found) if run is not None]
+
+
+def one_kept(folder: Path, name: str) -> Run:
+    """The pass of that name; the newest without one. Blocks. Raises `HermesError`."""
+    runs = all_kept(folder)
+    run = next((each for each in runs if name in ("", each.id)), None)
+    if run is None:
+        there = f"`hermes curator report` knows {', '.join(each.id for each in runs[:5])}" if runs else "none ended yet"
+        raise HermesError(f"There is no pass `{name}` ({there})." if name else "No pass has ended yet.")
+    return run
+
+
+WORDS = {
+    "done": "done",
+    "skipped": "not done",
+    "waits": "waits for your yes",
+    "back": "put back",
+    "would": "would be done",
+}
+KINDS = {"unused": "Put aside, unused", "patch": "Mended", "join": "Joined"}
+
+
+def markdown(run: Run) -> str:
+    """The report as a person reads it."""
+    head = f"# Curator, {_moment(run.began)}"
+    only = ["This pass only looked: nothing was changed."] if run.looks else []
+    rolled = [f"Rolled back {_moment(run.rolled_back)}."] if run.rolled_back else []
+    failed = [f"The model's part ended early: {run.failed}"] if run.failed else []
+    parts = [head, *only, *rolled, *failed, summary(run), _spent(run)]
+    parts += _section(
+        "Age", [f"- {each.name}: {each.was} -> {each.now} ({each.days} days unused)" for each in run.moves]
+    )
+    parts += [_change(each) for each in run.changes]
+    graded = [f"- {name}: {each.grade} ({_points(each.points)})" for name, each in sorted(run.grades.items())]
+    parts += _section("Grades", graded)
+    parts += _section("Overlapping by their words", [f"- {', '.join(group)}" for group in run.groups])
+    parts += _section("Refused", [f"- {each.call}: {each.reason}" for each in run.refused])
+    parts += _section("Lost", [f"- a past query no longer finds `{name}`" for name in run.lost])
+    if run.skills and not run.rolled_back:
+        parts.append(f"Take it back: `hermes curator rollback {run.id}` (or one change: `hermes learn undo VERSION`).")
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def summary(run: Run) -> str:
+    """One line: what was changed, what waits, what was refused."""
+    states = [each.state for each in run.changes]
+    counts = {word: states.count(state) for state, word in WORDS.items() if state in states}
+    told = [f"{count} {word}" for word, count in counts.items()] or ["nothing to change"]
+    more = [f"{len(run.refused)} calls refused"] if run.refused else []
+    checked = f"{run.checked} past queries checked, {len(run.lost)} lost"
+    return "; ".join([", ".join(told), *more, checked]) + "."
+
+
+def _spent(run: Run) -> str:
+    if not run.calls:
+        return "No model was asked."
+    cost = "of unknown price" if run.cost is None else f"US dollars {run.cost:.4f}"
+    return f"{run.model}: {run.calls} calls, {run.input:,} tokens in, {run.output:,} out, {cost}."
+
+
+def _change(each: Changed) -> str:
+    names = f" with {', '.join(f'`{name}`' for name in each.absorbs)}" if each.absorbs else ""
+    numbers = f" (versions {', '.join(map(str, each.versions))})" if each.versions else ""
+    waits = f" ({', '.join(each.waits)})" if each.waits else ""
+    lines = [f"## {KINDS[each.kind]}: `{each.name}`{names}", "", f"{WORDS[each.state]}{numbers}{waits}. {each.reason}"]
+    lines += [f"Given reason: {each.why}"] if each.why else []
+    diff = each.diff.splitlines()
+    if diff:
+        cut = [f"... {len(diff) - LONGEST_DIFF} lines more: run.json"] if len(diff) > LONGEST_DIFF else []
+        lines += ["", *(f"    {line}" for line in [*diff[:LONGEST_DIFF], *cut])]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"## {title}", "\n".join(lines)] if lines else []
+
+
+def _points(points: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {each}" for name, each in points.items())
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"

@@ -1,0 +1,184 @@
+"""When the curator begins, and what a person asks of it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.learning.curating import NEVER, SOON
+from hermes_agent.core.errors import HermesError
+from hermes_agent.learning.hands import Beside
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.skills.changes import By
+from hermes_agent.skills.library import NoSkill
+from hermes_agent.store.learning.jobs import Account, JobKind, JobState
+from hermes_agent.store.versions import Author, Backing
+from tests.app.place import Place
+from tests.learning.curator.house import OLD, QUIET, Kept, Upkeep, kept_home, points
+from tests.learning.house import learning_place
+
+BY = By(author=Author.BACKGROUND)
+
+
+async def passes(here: Place) -> list[tuple[str, str]]:
+    """The passes and what became of them, the newest first."""
+    return [(job.what, job.state.value) for job in await here.runtime.store.learning.list(JobKind.CURATOR)]
+
+
+async def idle(kept: Kept) -> float:
+    """Look whether a pass is due, and do it where one is."""
+    wait = await kept.curating.when_idle()
+    await kept.here.runtime.learner.run()
+    return wait
+
+
+async def test_the_first_pass_only_looks_and_the_next_is_a_week_later(tmp_path: Path):
+    async with kept_home(tmp_path, more=QUIET) as kept:
+        await kept.make("make-tea", days=-100)
+        assert await idle(kept) == NEVER
+        assert await passes(kept.here) == [("look", "done")]
+        assert 6 * 86_400 < await idle(kept) <= 7 * 86_400
+        assert "make-tea/SKILL.md" in kept.tree()
+
+        kept.ahead(7.01)
+        assert await idle(kept) == NEVER
+        assert (await passes(kept.here))[0] == ("states+upkeep", "done")
+        assert kept.tree() == {}
+
+
+async def test_nothing_begins_while_somebody_talks(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.here.say("Hello")
+        assert 7_000 < await kept.curating.when_idle() <= 7_200
+        assert await passes(kept.here) == []
+        number = await kept.curating._queue(["states"])
+        await kept.here.runtime.learner.run()
+        job = await kept.here.runtime.store.learning.get(number)
+        assert job is not None
+        assert (job.state, job.account.note) == (JobState.FAILED, "Somebody is at work again: another time.")
+
+
+async def test_a_pass_that_another_process_did_meanwhile_is_not_done_again(tmp_path: Path):
+    async with kept_home(tmp_path, more=QUIET) as kept:
+        await idle(kept)
+        await kept.curating._queue(["states"])
+        await kept.here.runtime.learner.run()
+        assert await passes(kept.here) == [("states", "failed"), ("look", "done")]
+
+
+async def test_a_pass_that_is_in_line_is_not_put_there_twice(tmp_path: Path):
+    async with kept_home(tmp_path, more=QUIET) as kept:
+        await kept.curating._queue(["look"])
+        await idle(kept)
+        assert await passes(kept.here) == [("look", "done")]
+
+
+@pytest.mark.parametrize("more", ["curator:\n  enabled: false\n", "learning:\n  mode: 'off'\n"])
+async def test_nothing_begins_where_it_is_switched_off(tmp_path: Path, more: str):
+    async with kept_home(tmp_path, more=f"{OLD}{more}") as kept:
+        assert await kept.curating.due() is None
+        assert await kept.curating.when_idle() == NEVER
+
+
+async def test_a_paused_curator_begins_nothing_and_goes_on_when_it_is_told(tmp_path: Path):
+    async with kept_home(tmp_path, more=QUIET) as kept:
+        await kept.curating.pause(True)
+        assert (await kept.curating.due(), (await kept.curating.status()).paused) == (None, True)
+        await kept.curating.pause(False)
+        assert await kept.curating.due() == 0.0
+
+
+async def test_nothing_is_looked_after_where_nothing_is_learned(tmp_path: Path):
+    async with kept_home(tmp_path, more=f"{OLD}learning:\n  mode: 'off'\n") as kept:
+        with pytest.raises(HermesError, match="Nothing is learned here"):
+            await kept.curating.run()
+
+
+async def test_passes_that_bring_nothing_make_room_and_one_that_does_resets_it(tmp_path: Path):
+    async with kept_home(tmp_path, Upkeep([Say("Nothing.")]), more=QUIET) as kept:
+        await kept.make("make-tea")
+        await idle(kept)
+        store = kept.here.runtime.store
+        for week in range(1, 8):
+            kept.ahead(7.1 * week)
+            await kept.used("make-tea", 7.1 * week)
+            await kept.writer().write_file("make-tea", f"references/{week}.md", b"new", BY)
+            await idle(kept)
+        did = [what for what, _ in await passes(kept.here)][::-1]
+        assert did == ["look", *["states+upkeep"] * 2, "states", "states+upkeep", *["states"] * 3]
+        assert (await kept.curating.status()).empty == 3
+
+        number = await kept.curating._queue(["upkeep"])
+        claim = await store.learning.claim()
+        assert claim is not None
+        assert claim.job.id == number
+        await store.learning.end(claim, JobState.DONE, Account(kept=1))
+        assert (await kept.curating.status()).empty == 0
+
+
+async def test_a_process_that_lives_long_begins_by_itself(tmp_path: Path):
+    more = f"{OLD}curator:\n  min_idle_hours: 0\n"
+    async with learning_place(tmp_path, Upkeep(), more=more, works=True) as here:  # type: ignore[arg-type]  # a script
+        async with asyncio.timeout(10):
+            while not [each for each in await passes(here) if each[1] == "done"]:
+                await asyncio.sleep(0.01)
+        here.runtime.learner.rest(3600)
+        here.runtime.learner.rest(0)
+    assert SOON < NEVER
+
+
+async def test_a_pin_is_put_on_and_taken_off(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea")
+        await kept.curating.pin("make-tea")
+        assert [(row.pinned, row.why_not) for row in (await kept.curating.status()).skills] == [
+            (True, "a person pinned it")
+        ]
+        await kept.curating.pin("make-tea", off=True)
+        assert [row.pinned for row in (await kept.curating.status()).skills] == [False]
+        with pytest.raises(NoSkill):
+            await kept.curating.pin("no-such-skill")
+
+
+async def test_a_rollback_leaves_alone_what_was_changed_since(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea", days=-100)
+        await kept.make("make-coffee", days=-100)
+        await kept.make("make-milk", days=-100)
+        await kept.curating.run()
+        await kept.curating.run()
+        await kept.curating.restore("make-tea")
+        await kept.curating.restore("make-milk")
+        await kept.writer().write_file("make-tea", "references/a.md", b"mine", BY)
+        assert await kept.curating.rollback() == [
+            "`make-coffee` is as it was.",
+            "`make-milk` is as it was.",
+            "`make-tea` was changed since: it stays (`hermes skills history make-tea`).",
+        ]
+
+
+async def test_a_review_that_looks_a_skill_through_does_not_use_it(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea")
+        tools = kept.here.runtime.learner.hands(kept.here.record).tools(Backing())
+        beside = Beside(key="k", session=kept.here.record.id, workspace="", speaker="")
+        await tools["skill_view"].run({"name": "make-tea"}, beside)
+        assert kept.here.runtime.skills.usage.all() == {}
+
+
+async def test_what_never_ended_is_told(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        (kept.root / "skills").mkdir(exist_ok=True)
+        (kept.root / "logs/curator").write_text("a file where a folder must be")
+        with pytest.raises(HermesError, match="did not come to its end"):
+            await kept.curating.run()
+
+
+async def test_a_limit_of_money_holds_a_pass(tmp_path: Path):
+    more = f"{OLD}curator:\n  max_money: 0\n  max_tokens: 1000\n"
+    async with kept_home(tmp_path, Upkeep([points("make-tea")]), more=more) as kept:
+        await kept.make("make-tea")
+        await kept.curating.run()
+        run = await kept.curating.run()
+        assert run.calls == 0
+        assert run.failed
