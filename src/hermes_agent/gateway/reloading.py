@@ -75,8 +75,12 @@ class Reloading:
 
     async def read(self) -> None:
         """Read the settings, and have what changed hold from now on; broken ones change nothing, and that is said."""
+        before = written(self._home)
         loaded = await asyncio.to_thread(load, self._home, Settings)
-        notice = "" if self._home.config_file.exists() else "config.yaml is gone."
+        if written(self._home) != before:  # Somebody is at it: half a file may look like a whole one.
+            self.look()
+            return
+        notice = "" if before[1] else "config.yaml is gone or empty."
         try:
             kinds = self._kinds(loaded.value.gateway)
         except ConfigError as error:
@@ -85,8 +89,8 @@ class Reloading:
         if notice:
             self._say_once(f"{notice} The settings of before stay in force.")
             return
-        before, self._plain = self._plain, leaves(loaded.plain)
-        keys = sorted(key for key in before.keys() | self._plain if before.get(key) != self._plain.get(key))
+        old, self._plain = self._plain, leaves(loaded.plain)
+        keys = sorted(key for key in old.keys() | self._plain if old.get(key) != self._plain.get(key))
         at_once = [key for key in keys if is_at_once(key)]
         if at_once:
             await self._apply(loaded.value.gateway, kinds)
@@ -100,6 +104,15 @@ class Reloading:
             log.warning("%s", notice)
             self.notice = notice
             self._changed()
+
+
+def written(home: Home) -> tuple[int, int]:
+    """When config.yaml was written, in nanoseconds, and its size; zeros where it is not there."""
+    try:
+        found = home.config_file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def is_at_once(key: str) -> bool:
