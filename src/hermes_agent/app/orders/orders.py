@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
 from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
+from hermes_agent.app.floor import give_back
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.late import late
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 COMMANDS = "commands"
 """The queue of lanes whose mail is commands."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+"""Seconds between two tries where the store fails, doubling."""
 ModelOf = Callable[[Conversation], str]
 APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
@@ -108,8 +111,18 @@ class Orders:
         task.add_done_callback(lambda _: self._tasks.pop(lane, None))
 
     async def _look(self, lane: str | None) -> None:
-        while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
-            await self._work(lease)
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
+                    await self._work(lease)
+                    pause = FIRST_PAUSE
+            except StoreError:
+                log.exception("commands wait: the store failed")
+                await self._runtime.clock.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                return
 
     async def _work(self, lease: Lease) -> None:
         released = False
@@ -117,6 +130,9 @@ class Orders:
             while not released and (waiting := await self._store.inbox.waiting(lease)):
                 row, inbound = waiting[0]
                 released = await self._end(lease, row, inbound, lease.poison or await self._do(inbound))
+        except StoreError as error:
+            await give_back(self._store, lease, str(error))
+            raise
         finally:
             self._keeping.dropped(lease)
 
@@ -136,6 +152,8 @@ class Orders:
         # Boundary: one job.
         try:
             return await self._performed(inbound)
+        except UnknownSession as error:
+            return str(error)
         except StoreError:
             raise
         except HermesError as error:
