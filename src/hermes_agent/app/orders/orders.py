@@ -112,17 +112,19 @@ class Orders:
 
     async def _look(self, lane: str | None) -> None:
         pause = FIRST_PAUSE
+        wait: float | None = None
         while True:
             try:
                 while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
                     await self._work(lease)
-                    pause = FIRST_PAUSE
+                if wait is not None:  # After a failure the next attempt may come later.
+                    wait = await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
             except StoreError:
                 log.exception("commands wait: the store failed")
-                await self._runtime.clock.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-            else:
+                wait, pause = pause, min(2 * pause, LONGEST_PAUSE)
+            if wait is None:
                 return
+            await self._runtime.clock.sleep(max(wait, FIRST_PAUSE))
 
     async def _work(self, lease: Lease) -> None:
         released = False
