@@ -53,7 +53,7 @@ class Gateway:
         workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
         workspace.mkdir(parents=True, exist_ok=True)
         self.drafts = Drafts(runtime=runtime)
-        self.telling = Telling(runtime.store, doors.people, runtime.clock, lambda: self.delivery.look())
+        self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
         self.orders = Orders(runtime, str(workspace), self.delivery.look, doors.people.model)
         self.reception = Reception(runtime, settings, doors, self.orders, self.drafts, workspace)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.homes import place_at
 from hermes_agent.app.service.people import NONE, People
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, Slot
-from hermes_agent.store.database import Store
 
 KEY = "told:"
 """What the keys of such letters begin with: where one fails, nobody is told of that."""
@@ -21,10 +20,10 @@ class Telling:
     """Writes to the homes of channels (`/sethome`); where there is none, the log and `hermes gateway status` are all
     that tells. `look` is called when there is something to deliver."""
 
-    def __init__(self, store: Store, people: People, clock: Clock, look: Callable[[], None]) -> None:
-        self._store = store
+    def __init__(self, runtime: Runtime, people: People, look: Callable[[], None]) -> None:
+        self._store = runtime.store
         self._people = people
-        self._clock = clock
+        self._clock = runtime.clock
         self._look = look
 
     async def undelivered(self, slot: Slot, error: str) -> None:
