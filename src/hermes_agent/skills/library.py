@@ -49,6 +49,8 @@ class Library:
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._rested: dict[str, float] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
+        self._pages: dict[tuple[str, str, str, int], list[Card]] = {}
+        self._seen: dict[str, int] = {}
 
     async def find(self, name: str, workspace: str = "") -> Card:
         """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`."""
@@ -91,8 +93,13 @@ class Library:
     ) -> list[Card]:
         """Skills by name; with an occasion those that fit it."""
         await self.look(workspace)
-        rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
-        return self._offered(rows, occasion)
+        page = (workspace, family, after, limit)
+        if page not in self._pages:
+            rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
+            if len(self._pages) >= KEPT:
+                self._pages.clear()
+            self._pages[page] = [card_of(row) for row in rows]
+        return self._offered(self._pages[page], occasion)
 
     async def families(self, workspace: str = "") -> list[tuple[str, int]]:
         """Each family and how many skills it has, the largest first."""
@@ -105,7 +112,7 @@ class Library:
         """The skills that fit a task in anybody's words, the best first."""
         await self.look(workspace)
         rows = await self._index.search(task, await self._keys(workspace), limit * 2)
-        return (self._offered(rows, occasion))[:limit]
+        return self._offered([card_of(row) for row in rows], occasion)[:limit]
 
     async def broken(self, workspace: str = "") -> list[tuple[str, str]]:
         """The folders whose skill cannot be used, and why."""
@@ -116,6 +123,7 @@ class Library:
         """Look at the folders anew, at once: something was changed."""
         self._rested.clear()
         self._read.clear()
+        self._seen.clear()
         await self.look(workspace, patience=None)
 
     async def look(self, workspace: str = "", *, patience: float | None = PATIENCE) -> None:
@@ -145,10 +153,15 @@ class Library:
         stamps = await self._index.stamps(self._roots[workspace])
         for root, found in here:
             await self._update(root, found, stamps[root.key])
+        seen = hash(tuple((root.key, str(each.folder), each.stamp) for root, found in here for each in found))
+        if self._seen.get(workspace) != seen:
+            self._seen[workspace] = seen
+            self._pages.clear()
         took = self._clock.monotonic() - began
         if len(self._rested) > KEPT:
             self._rested.clear()
             self._roots = {workspace: self._roots[workspace]}
+            self._seen = {workspace: seen}
         self._rested[workspace] = self._clock.monotonic() + REST * took
 
     async def _update(self, root: Root, found: Sequence[Found], known: Mapping[str, str]) -> None:
@@ -159,9 +172,9 @@ class Library:
             await self._index.update(batch, gone)
             gone = []
 
-    def _offered(self, rows: Sequence[Listed], occasion: Occasion | None) -> list[Card]:
+    def _offered(self, found: Sequence[Card], occasion: Occasion | None) -> list[Card]:
         hidden = self._hidden()
-        cards = [card_of(row) for row in rows if row.folder not in hidden and row.name not in self.disabled]
+        cards = [card for card in found if card.folder not in hidden and card.name not in self.disabled]
         return [card for card in cards if occasion is None or not occasion.why_not(card.ours)]
 
     def _hidden(self) -> frozenset[str]:
