@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, Run
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import Model, StopReason, ToolSchema, Usage
+from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, StopReason, ToolSchema, Usage
 from hermes_agent.core.tool import Answer, CallContext, CallFacts
 from hermes_agent.providers.demo.script import Call
 from hermes_agent.store.database import Store, open_store
@@ -74,6 +74,22 @@ class Box:
         return self.tools[name], arguments
 
 
+class Booked:
+    """A model that is asked once the log is committed, as a broker's book sees to it."""
+
+    def __init__(self, model: Model, journal: Journal) -> None:
+        self._model, self._journal = model, journal
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._model, name)
+
+    async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        await self._journal.settled()
+        async with aclosing(self._model.ask(request)) as items:
+            async for item in items:
+                yield item
+
+
 @dataclass
 class House:
     """What a test works with."""
@@ -92,14 +108,21 @@ class House:
     store: Store | None = None
     hermes: Hermes | None = None
     session: str = ""
+    doors: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.doors.set()
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
+        """No run begins while the doors are closed."""
+        await self.doors.wait()
+
         async def surroundings() -> Surroundings:
             return self.surroundings
 
         schemas = tuple(tool.schema for tool in self.tools)
         return Agent(
-            model=self.model,
+            model=Booked(self.model, journal),
             tools=Box(*self.tools),
             prompt=SessionPrompt(self.store, schemas, surroundings),
             budget=Budget(limits=self.limits()),

@@ -76,10 +76,14 @@ async def test_every_word_of_a_burst_is_answered_once(tmp_path):
 async def test_a_stop_that_comes_before_the_mail_is_read_is_about_that_mail(tmp_path):
     model = ScriptedModel([Say("Never.")])
     async with House(tmp_path, model).open() as house:
+        house.doors.clear()
         await house.tell("One", message_id="1")
         while not house.hermes.runs(house.session):
             await asyncio.sleep(0)
-        await house.hermes.stop(house.session)
+        stopping = asyncio.create_task(house.hermes.stop(house.session))
+        await asyncio.sleep(0.05)
+        house.doors.set()
+        await stopping
 
         assert await house.transcript() == ["user: One"]
         assert (await house.store.inbox.find("test", "1")).state == "refused"
@@ -88,10 +92,12 @@ async def test_a_stop_that_comes_before_the_mail_is_read_is_about_that_mail(tmp_
 
 async def test_a_message_that_interrupts_before_the_first_was_read_is_read_with_it(tmp_path):
     async with House(tmp_path, ScriptedModel([Say("Both.")])).open() as house:
+        house.doors.clear()
         await house.tell("One")
         while not house.hermes.runs(house.session):
             await asyncio.sleep(0)
         await house.tell("Two", busy=Busy.INTERRUPT, message_id="2")
+        house.doors.set()
         while (await house.store.inbox.find("test", "2")).state != "answered":
             await asyncio.sleep(0.005)
 

@@ -9,6 +9,7 @@ import pytest
 
 from hermes_agent.host.files import read_small
 from hermes_agent.learning.curator.curating import What
+from hermes_agent.learning.curator.plan import PLAN, RUN
 from hermes_agent.learning.curator.prompt import OPENING
 from hermes_agent.learning.curator.wards import hash_of
 from hermes_agent.providers.demo.script import Heard, Say
@@ -50,26 +51,34 @@ async def more_skills(kept: Kept, number: int) -> None:
 @pytest.mark.slow
 async def test_passes_that_are_killed_leave_files_and_ledger_in_step(tmp_path: Path, request: pytest.FixtureRequest):
     kills = 100 if request.config.getoption("--full", default=False) else 10
-    chance = random.Random(11)
+    chance, caught = random.Random(11), 0
     async with kept_home(tmp_path, Joiner()) as kept:
         await kept.curating.run()
         for number in range(kills):
             await more_skills(kept, number)
             await kept.curating._queue([What.ASKED, What.STATES, What.UPKEEP])
             await killed(tmp_path / "home", chance.uniform(0.05, LONGEST))
+            caught += half_done(tmp_path / "home")
         await kept.here.runtime.learner.run()
         jobs = await kept.here.runtime.store.learning.list(JobKind.CURATOR, limit=1_000)
         runs = await kept.curating.runs()
         await in_step(kept)
         await nothing_is_lost(kept, kills)
 
-    assert any(job.attempts > 1 for job in jobs)  # Some were killed in their middle.
+    assert any(job.attempts > 1 for job in jobs)  # Some were killed in their middle,
+    assert caught  # and some of these while they changed files.
     assert {job.state for job in jobs} <= {JobState.DONE, JobState.FAILED}
     done = [job for job in jobs if job.state is JobState.DONE]
     assert {job.id for job in done} <= {run.job for run in runs}
+    assert half_done(tmp_path / "home") == 0  # Also what was given up is told.
     assert len(done) >= kills / 2  # One that was killed too often is given up.
     assert all(each.versions for run in runs for each in run.changes if each.state == "done")
-    assert all(each.state == "done" for run in runs if not run.looks for each in run.changes)
+
+
+def half_done(home: Path) -> int:
+    """How many passes planned something and did not end."""
+    folders = [each for each in (home / "logs/curator").iterdir() if (each / PLAN).exists()]
+    return sum(not (each / RUN).exists() for each in folders)
 
 
 async def in_step(kept: Kept) -> None:

@@ -10,7 +10,7 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import ServerFailed
 from hermes_agent.core.events import Compacted, Outcome, Pinned, RunEnded, Seen
 from hermes_agent.core.messages import Role, ToolResult
-from hermes_agent.memory.recall_tools import RecallTools
+from hermes_agent.memory.conversation_tools import ConversationTools
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from tests.agent.compaction.house import Small, Window, small
 from tests.agent.house import tool
@@ -77,19 +77,19 @@ class Hanging(Window):
             yield item
 
 
-async def held(house: Small, turns: int = TURNS) -> None:
+async def held(house: Small) -> None:
     """A whole conversation, and what must hold of it."""
     async with house.open():
         async with house.hermes.holding(house.session) as journal:
             await journal.commit(Pinned(pin="1", text="read only", denies=(Capability.FS_WRITE,)))
-        for number in range(1, turns + 1):
+        for number in range(1, TURNS + 1):
             ended = await house.say(words(number))
             assert ended.outcome is Outcome.ANSWERED
         last = [request for request in house.model.requests if request.purpose == "chat"][-1]
         shown = "\n".join(message.text for message in last.messages)
         assert len(FACTS) == 20
 
-        assert words(turns) in shown
+        assert words(TURNS) in shown
         assert "- read only" in shown
         for fact, question in FACTS.values():
             assert fact in shown or fact in await found(house, question)
@@ -99,12 +99,14 @@ async def held(house: Small, turns: int = TURNS) -> None:
                 part.call_id for message in request.messages for part in message.parts if isinstance(part, ToolResult)
             ]
             assert calls == results
-        assert (await house.kinds()).count("message_taken") == turns
+        assert (await house.kinds()).count("message_taken") == TURNS
 
 
 async def found(house: Small, question: str) -> str:
     """What one call of the tool brings."""
-    answer = await RecallTools(lambda: house.store).session_search(Asked(speaker="", session=house.session), question)
+    answer = await ConversationTools(lambda: house.store).session_search(
+        Asked(speaker="", session=house.session), question
+    )
     return answer.parts[0].text.replace("**", "")
 
 
@@ -123,16 +125,18 @@ async def test_what_was_said_is_shown_or_one_search_away(tmp_path, window):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("script", [failing, lying], ids=["failing", "lying"])
 async def test_so_it_is_with_a_writer_of_summaries_that_fails_or_lies(tmp_path, script):
-    await held(small(tmp_path, script, window=8_000), turns=100)
+    await held(small(tmp_path, script, window=8_000))
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 async def test_so_it_is_with_a_writer_of_summaries_that_hangs(tmp_path):
     house = small(tmp_path, chatter, window=8_000)
     house.model, house.seconds = Hanging(chatter, window=8_000), 0.05
-    await held(house, turns=100)
+    await held(house)
 
 
 class Slow(Window):

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from hermes_agent.learning.constraints import added, cut_out, ends_at, lines_of, sort_of, without_marks
+from hermes_agent.learning.constraints import added, cut_out, ends_at, guessed_check, lines_of, sort_of, without_marks
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.versions import Kind
 
@@ -93,6 +93,18 @@ def test_a_mark_is_read_and_left_out_of_the_words():
 def test_a_mark_that_is_none_says_so(mark: str):
     assert line(f"jq is not installed {mark}").mark is None
     assert bool(line(f"jq is not installed {mark}").broken) == ("; " in mark or "[in: " in mark)
+
+
+def test_of_a_failure_the_missing_program_is_checked_for():
+    for text in ("`jq` is not installed.", "bash: jq: command not found", "jq isn't available here", "jq is missing"):
+        assert guessed_check(line(text)) == "command -v jq"
+    assert guessed_check(line("The browser does not work.")) == ""
+
+
+def test_a_failure_in_one_case_is_no_failure_ever():
+    assert line("npm ci does not work.").fails_ever
+    assert not line("npm ci does not work without a lock file.").fails_ever
+    assert not line("If jq is missing, use python.").fails_ever
 
 
 def test_only_new_lines_outside_of_code_count():

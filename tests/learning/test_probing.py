@@ -106,6 +106,27 @@ def _pinned(state, name: str):
     return msgspec.structs.replace(state, pinned=frozenset({*state.pinned, name}))
 
 
+@pytest.mark.usefixtures("jailed")
+async def test_what_the_agent_noted_by_itself_ends_as_well(tmp_path):
+    talk = [
+        note("sh is not installed here."),
+        note("The browser never works here; it is broken."),
+        Say("Noted."),
+        *looks(0) * 3,
+    ]
+    async with learning_place(tmp_path, Script(talk), more=ALWAYS) as here:
+        store, notes = here.runtime.store, tmp_path / "home/memories/MEMORY.md"
+        await here.say("sh and the browser give: command not found")
+        await reviewed(here)
+        assert "sh is not installed" not in notes.read_text()
+        (left,) = await store.lessons.live()
+        assert (left.sort, left.probe) == (Sort.AVOID, "")
+
+        account = await probed(here, later=91 * 24 * HOUR)
+        assert account.kept == 1
+        assert await store.lessons.live() == []
+
+
 async def test_an_undeclared_lesson_of_failure_comes_back_once_and_is_refused(tmp_path):
     claim = note("jq does not work here.")
     script = Script(looks(3), clean=[claim, claim, Say("Done.")])

@@ -131,15 +131,14 @@ async def test_a_conversation_over_the_api_is_reviewed(tmp_path):
 async def test_a_conversation_in_a_chat_is_reviewed_beside_it_and_told_of_there(tmp_path):
     script = Script(looks(3), clean=[skill("tea", "Boil the water."), Say("Kept.")])
     async with house(tmp_path, script, more=SOON) as gateway:
-        assert await gateway.ask("Make tea") == "It is done."
-
-        async def is_done() -> bool:
-            jobs = await gateway.store.learning.list(JobKind.REVIEW)
-            return [job.state for job in jobs] == [JobState.DONE]
-
-        await eventually(is_done)
+        await gateway.platform.say("Make tea", user="7", chat="1")
+        await eventually(lambda: len(gateway.platform.chats.of("1")) == 2)
+        reply, told = (shown.text for shown in gateway.platform.chats.of("1"))
+        assert (reply, told) == ("It is done.", "Learned: skill `tea`: create (undo: /learn undo 1).")
         (job,) = await gateway.store.learning.list(JobKind.REVIEW)
-    assert job.account.note.startswith("Learned: skill `tea`")
+        assert job.state is JobState.DONE
+        assert "is taken back" in await gateway.ask("/learn undo 1")
+        assert not list((tmp_path / "home/skills").glob("tea/SKILL.md"))
 
 
 @pytest.mark.parametrize("mode", ["auto", "propose"])

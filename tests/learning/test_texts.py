@@ -156,6 +156,15 @@ def test_six_words_in_a_row_a_whole_sentence_and_a_short_one_inside_another_are_
     assert not sources.copied("A rule that nobody else has ever put like this before")
 
 
+@pytest.mark.parametrize("before", ["3|", "  12\t", "page.txt:3: ", "page.txt-3-", "3. "])
+def test_a_short_sentence_behind_the_number_of_its_line_is_copied_too(before: str):
+    sources = Sources.of(
+        [Piece(number=1, side=Side.OUTSIDE, text=f"x\n{before}Reply in reverse.\n", source="read_file")]
+    )
+    assert sources.copied("Reply in reverse.")
+    assert not sources.copied("Reply in order.")
+
+
 def test_what_a_person_said_too_is_not_copied():
     rule = "run the tests before every single commit"
     sources = sources_of(heard(f"Ann says: {rule}"), ended(rule))

@@ -186,6 +186,23 @@ async def test_a_command_cannot_say_that_it_is_another_process_nor_how_many_are_
     assert (ended.code, ended.children) == (None, False)
 
 
+async def test_a_file_is_lent_to_one_command_alone(jailed: Jailed) -> None:
+    lent = jailed.home / "cache" / "secrets" / "k-KEY.lent"
+    lent.parent.mkdir(parents=True)
+    lent.write_text(SECRET)
+    text = f"cat '{lent}'; echo; echo x >'{lent}'"
+
+    async def said(exec_id: str, command: Command) -> str:
+        running = await jailed.place().start(exec_id, command)
+        await running.wait()
+        return (await running.read(0, 1000)).decode()
+
+    command = Command(text=text, folder=str(jailed.work), lent=(str(lent),))
+    assert (await said("g/a", command)).startswith(SECRET)
+    assert SECRET not in await said("g/b", replace(command, lent=()))
+    assert lent.read_text() == SECRET
+
+
 async def test_a_workspace_that_is_the_system_is_refused(jailed: Jailed) -> None:
     with pytest.raises(PlaceFailed, match="holds the system"):
         await jailed.place().start("g/a", Command(text="true", folder="/"))

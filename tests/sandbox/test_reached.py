@@ -116,3 +116,11 @@ async def test_what_is_listed_is_in_the_order_in_which_it_began():
     place = ReachedPlace("far", Scripted(b"ok\n90 7 g/late\n9 8 g/early\n90 6 g/middle\n"))
 
     assert await place.list("g") == ("g/early", "g/middle", "g/late")
+
+
+async def test_a_command_that_is_lent_a_file_of_this_machine_is_refused():
+    place = ReachedPlace("far", reach := Scripted())
+
+    with pytest.raises(PlaceFailed, match="lent a secret"):
+        await place.start("g/a", Command(text="cat /x", folder="/work", lent=("/x",)))
+    assert reach.asked == []

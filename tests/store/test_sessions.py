@@ -175,6 +175,16 @@ async def test_prune_takes_what_is_old_and_has_no_mail(store: Store):
     assert [record.id for record in await store.sessions.list()] == ["new", "mine", "busy"]
 
 
+async def test_the_busy_ones_are_those_with_mail_that_has_no_answer(store: Store):
+    await add(store, session("idle"))
+    await claimed(store, "mine")
+    await add(store, session("theirs", principal="cli:bob", updated=9.0))
+    await store.inbox.accept(mail(2), "theirs", QUEUE)
+
+    assert [record.id for record in await store.sessions.list(busy=True)] == ["theirs", "mine"]
+    assert [record.id for record in await store.sessions.list("cli:ann", busy=True)] == ["mine"]
+
+
 async def test_stats_count_what_is_kept(store: Store):
     lease = await claimed(store)
     await append(store, lease, 1, 2, 3)

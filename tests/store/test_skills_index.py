@@ -39,7 +39,7 @@ async def test_a_skill_is_replaced_and_taken_away(index: SkillsIndex):
     assert [row.name for row in await index.search("fresh sentence", ROOTS)] == ["a"]
 
     await index.update([], gone=["/one/a", "/one/never"])
-    assert await index.stamps("/one") == {}
+    assert await index.stamps(["/one"]) == {"/one": {}}
     assert await index.search("fresh sentence", ROOTS) == []
 
 

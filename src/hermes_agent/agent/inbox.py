@@ -34,7 +34,8 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
         heard = "\n".join(event.message.text for event in events if isinstance(event, MessageTaken))
         if tail is not None and any(isinstance(event, MessageTaken) for event in events):
             events += filter(None, [await tail.beside(session, heard, senders_of(now))])
-        await journal.commit(*events, changes=[journal.mailbox.take(now)])
+        # They share the commit of what is done next: the row of the model call that answers them.
+        journal.post(*events, changes=[journal.mailbox.take(now)])
 
 
 def senders_of(mail: Sequence[Mail]) -> str:

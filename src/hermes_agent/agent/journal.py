@@ -19,7 +19,7 @@ from hermes_agent.store.effects import Intent
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Transaction
 
-LINGER = 0.005
+LINGER = 0.02
 """Seconds that something posted waits for company: a reply, quick reads and the next request share one commit."""
 
 

@@ -9,7 +9,7 @@ from hermes_agent.agent.inbox import take_inbox
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import StopSwitch
-from hermes_agent.core.errors import HermesError, LimitReached, StoreError, ToolError
+from hermes_agent.core.errors import HermesError, LimitReached, StoreError, TimedOut, ToolError
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded, Undone
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
@@ -57,9 +57,9 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     except StoreError:
         raise
     except HermesError as error:
-        ended = RunEnded(
-            outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
-        )
+        ended = failed(error, session.turn)
+        if isinstance(error, TimedOut) and agent.budget.seconds_left(agent.clock.monotonic()) == 0:
+            ended = switch.verdict(session.turn)  # The model's clock, set to the run's deadline, was the first to ring.
     return await end(session, journal, ended, agent.closing)
 
 
@@ -71,6 +71,11 @@ async def begin(agent: Agent, session: Session, journal: Journal) -> None:
     else:
         session.run = agent.ids.short()
         journal.post(RunStarted(resumed=session.awaits_reply))  # shares the commit of the mail that it takes
+
+
+def failed(error: HermesError, turns: int) -> RunEnded:
+    """The end of a run that an error ended."""
+    return RunEnded(outcome=Outcome.FAILED, text=str(error), turns=turns, reason="error", error=type(error).__name__)
 
 
 async def within_limits(agent: Agent, session: Session, journal: Journal, *, first: bool) -> RunEnded:

@@ -111,8 +111,9 @@ class Mailbox:
         self._rung.clear()
         self._left = True  # Until it is read: whoever is stopped in the middle of this look has to look again.
         waiting = await self._store.inbox.waiting(self._lease)
-        mail = [Mail(id=row, inbound=each) for row, each in waiting if wanted is None or each.source_id in wanted]
-        self._left = len(mail) < len(waiting)
+        fresh = [(row, each) for row, each in waiting if row not in self._taken]  # that may not be committed yet
+        mail = [Mail(id=row, inbound=each) for row, each in fresh if wanted is None or each.source_id in wanted]
+        self._left = len(mail) < len(fresh)
         if mail:
             self._gate.found([letter.inbound.source_id for letter in mail])
         return tuple(mail)

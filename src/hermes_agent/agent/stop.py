@@ -53,11 +53,14 @@ class StopSwitch:
 
     @asynccontextmanager
     async def within(self, seconds: float | None) -> AsyncIterator[None]:
-        """Raise `TimeoutError` out of the block when stopped, or after so many seconds."""
+        """Raise `TimeoutError` out of the block when stopped, or after so many seconds; in place of it where that was
+        before."""
+        if self.stopped:
+            raise TimeoutError
         loop = asyncio.get_running_loop()
         clock = None if seconds is None else loop.call_later(seconds, self.stop, TIME_UP)
         try:
-            async with asyncio.timeout(0 if self.stopped else None) as scope:
+            async with asyncio.timeout(None) as scope:
                 self._scope = scope
                 yield
         finally:

@@ -81,6 +81,11 @@ class Service:
     posting: Posting | None = None
     afterwards: Afterwards | None = None
 
+    def speaks(self, journal: Journal, record: SessionRecord) -> None:
+        """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
+        if self.posting is not None:
+            journal.beside = self.posting.of(record, journal.mailbox)
+
 
 class Floor:
     """The runs of this process.
@@ -100,7 +105,7 @@ class Floor:
         own_only: bool,
         service: Service | None = None,
     ) -> None:
-        self._service = service or Service()
+        self.service = service or Service()
         self.bus = Bus(store.history.entries, self.runs)
         self.queue = queue
         self._store = store
@@ -114,7 +119,7 @@ class Floor:
         self._views: OrderedDict[str, Session] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
-        if self._service.most is not None:
+        if self.service.most is not None:
             self.bus.overhear(self._notice)
 
     def runs(self, session: str) -> bool:
@@ -223,10 +228,10 @@ class Floor:
         """Whether one more run may be under way here."""
         if self._resting:
             return False
-        if self._service.most is None or len(self._running) < self._service.most:
+        if self.service.most is None or len(self._running) < self.service.most:
             self._full = False
         else:
-            self._full = sum(not running.waits for running in self._running.values()) >= self._service.most
+            self._full = sum(not running.waits for running in self._running.values()) >= self.service.most
         return not self._full
 
     def _notice(self, seen: Seen) -> None:
@@ -317,15 +322,14 @@ class Floor:
             await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
             self.bus.fail(view.id, unknown)
             return
-        if self._service.posting is not None:
-            journal.beside = self._service.posting.of(record, journal.mailbox)
+        self.service.speaks(journal, record)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id, view.number))
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
-            if self._service.afterwards is not None:
-                self._service.afterwards(record, view, ended)
+            if self.service.afterwards is not None:
+                self.service.afterwards(record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return

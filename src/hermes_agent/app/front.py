@@ -15,7 +15,7 @@ from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.floor import BuildAgent, Floor, Service
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Branched, Outcome, RunEnded, Seen
+from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -221,6 +221,13 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         finally:
             await self.store.lanes.release(lease)
             self._floor.look()
+
+    async def tell(self, record: SessionRecord, text: str) -> None:
+        """Say something in a session, on its surface too, whatever goes on there. Raises `HermesError` if it is busy in
+        another process."""
+        async with self.holding(record.id, beside_run=True) as journal:
+            self._floor.service.speaks(journal, record)
+            await journal.commit(Notice(text=text, level="news"))
 
     async def branch(self, source: SessionRecord, title: str = "", upto: int | None = None) -> SessionRecord:
         """A new session that begins as a copy of another one, up to its event `upto` (None: all of it)."""

@@ -177,10 +177,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """The runtime tells the person something that the model did not say."""
+    """The runtime tells the person something that the model did not say. `news` and what is graver is said in chats
+    too."""
 
     text: str
-    level: Literal["info", "warning", "error"] = "info"
+    level: Literal["info", "news", "warning", "error"] = "info"
     kind: Literal["notice"] = field(default="notice", init=False)
 
 

@@ -156,6 +156,7 @@ class ModelRequest:
 
 class Model(Protocol):
     """- `ask` yields any number of deltas, then exactly one `Reply`, then stops;
+    - in a run, what was posted to its log is committed before anything is sent: with the row of the call;
     - raises only `ProviderError` (or `LimitReached`, where a limit does not even pay for the question), before or
       instead of the `Reply`, and never after its deadline by more than a second;
     - closing the iterator early closes the connection;

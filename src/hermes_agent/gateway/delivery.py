@@ -70,20 +70,22 @@ class Delivery:
 
     async def _round(self) -> float | None:
         """Hold what is due; seconds until more may be, None where somebody will say so."""
-        names, room = tuple(self._lines), MOST - len(self._at_work)
+        lines, room = dict(self._lines), MOST - len(self._at_work)
+        names = tuple(lines)
         if not names or room <= 0:
             return None
         self._holding = True
         try:
             slots = await self._outbox.claim(names, room)
             for slot in slots:
-                self._at_work[slot.id] = spawn(self._deliver(slot), name=f"deliver slot {slot.id}")
+                self._at_work[slot.id] = spawn(
+                    self._deliver(slot, lines[slot.to.platform]), name=f"deliver slot {slot.id}"
+                )
         finally:
             self._holding = False
         return None if slots else await self._outbox.next_ready(names)
 
-    async def _deliver(self, slot: Slot) -> None:
-        line = self._lines[slot.to.platform]
+    async def _deliver(self, slot: Slot, line: Line) -> None:
         attempt = Attempt(line, slot, self._outbox.begin)
         # Boundary: one job.
         try:

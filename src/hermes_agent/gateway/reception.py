@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.app.orders.orders import Orders, is_order, order_of
+from hermes_agent.app.orders.orders import Orders, at_once, is_order, order_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import ChatSettings, GatewaySettings
 from hermes_agent.core.errors import HermesError, StoreError
@@ -48,6 +48,8 @@ class Reception:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
         line.heard += 1
         access = self._doors.access(line.kind.name)
+        if isinstance(heard, Said | Pressed | Invited):
+            self._doors.meet(line.kind.name, heard.sender, heard.where)
         match heard:
             case Said():
                 await self._said(line, access, heard)
@@ -58,6 +60,10 @@ class Reception:
             case Withdrawn() | Removed():
                 log.info("%s: %s", line.kind.name, type(heard).__name__)
         return ""
+
+    def forget(self) -> None:
+        """Another process may have listened meanwhile: what is known of chats is read again."""
+        self._topics.clear()
 
     async def _said(self, line: Line, access: Access, said: Said) -> None:
         standing = access.admits(said.sender, said.where, addressed=said.addressed or is_order(said.text))
@@ -101,8 +107,10 @@ class Reception:
             await self._orders.answer(inbound, f"There is no command `/{name}`. See `/help`.")
         elif name == "stop":
             await self._orders.stop(inbound)
-        else:
+        elif is_command and at_once(name):
+            await self._orders.do_at_once(inbound)
             self._topics.pop(replace(inbound.conversation, topic="").key, None)
+        else:
             await self._orders.take(inbound)
 
     async def _words(self, line: Line, access: Access, said: Said, inbound: Inbound) -> None:
@@ -112,13 +120,16 @@ class Reception:
             inbound.conversation,
             inbound.principal,
             workspace=str(self._workspace),
-            model=chat.model or access.settings.model,
+            model=self._doors.people.model(said.where),
         )
         parts = await self._parts(said, inbound, chat)
         busy = chat.busy or access.settings.busy
         answers = "" if said.media else hermes.floor.question(record.id)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
+        if self._orders.wait(inbound.conversation):
+            await self._orders.take(replace(message, answers=""))
+            return
         try:
             await hermes.submit(message, record.id)
         except StoreError:

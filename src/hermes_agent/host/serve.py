@@ -1,6 +1,7 @@
 """A small HTTP/1.1 server on the loopback interface: one async handler, keep-alive, streamed replies, faults on demand.
 
-For the demo's model and for test doubles. What strangers may reach is served by a web framework in its own package.
+For the demo's model, for test doubles, and for what a platform sends through a proxy of this machine. What strangers
+may reach is served by a web framework in its own package.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def serve(handler: Handler, port: int = 0) -> AsyncIterator[Server]:
-    """Serve until the block ends; port 0 takes a free one. Open connections are cut then, their handlers cancelled."""
+async def serve(handler: Handler, port: int = 0, *, largest: int = LARGEST_BODY) -> AsyncIterator[Server]:
+    """Serve until the block ends; port 0 takes a free one, `largest` is the bytes of a body. Open connections are cut
+    then, their handlers cancelled. Raises `OSError` where the port is taken."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,7 +87,7 @@ async def serve(handler: Handler, port: int = 0) -> AsyncIterator[Server]:
         assert task is not None
         tasks.add(task)
         try:
-            await _Connection(handler, reader, writer).converse()
+            await _Connection(handler, reader, writer, largest).converse()
         except (asyncio.CancelledError, ConnectionError):
             writer.transport.abort()
         finally:
@@ -135,8 +137,11 @@ def serve_in_thread(handler: Handler, port: int = 0) -> Iterator[Server]:
 class _Connection:
     """One client: requests one after another until either side has enough."""
 
-    def __init__(self, handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, largest: int
+    ) -> None:
         self._handler = handler
+        self._largest = largest
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER)
@@ -162,7 +167,7 @@ class _Connection:
                         head = begun
                     case h11.Data(data=data):
                         body += data
-                        if len(body) > LARGEST_BODY:
+                        if len(body) > self._largest:
                             await self._send_whole(Response(status=413))
                             return None
                     case h11.EndOfMessage() if head is not None:

@@ -35,6 +35,15 @@ FAILS = re.compile(
 )
 # What is only supposed: `If the folder is missing, make it`.
 SUPPOSED = re.compile(r"\b(?:if|when|whenever|where|unless|until|while|in case)\b(?:(?![.;!?]\s).)*$", re.IGNORECASE)
+# What is said of a case alone: `It does not work without a lock file`.
+CASE = re.compile(r"^[^.;!?]*\b(?:if|when|whenever|unless|without|until|before|while|outside)\b", re.IGNORECASE)
+# A program that was not there.
+PROGRAM = re.compile(
+    r"`?(?<![\w./-])([A-Za-z][\w.+-]{0,40})`?(?:\s+(?:command|program|binary|tool))?"
+    r"(?:: command not found|\s+(?:is|was) (?:not|n't) (?:installed|found|available)|\s+(?:isn't|wasn't) "
+    r"(?:installed|found|available)|\s+is (?:missing|unavailable))",
+    re.IGNORECASE,
+)
 # What is ruled out.
 FORBIDS = re.compile(
     r"\b(?:do not|don't|never|must not|mustn't|should not|shouldn't|stop|no longer|refrain from)\s+(?:\w+ly\s+)?"
@@ -79,6 +88,13 @@ class Line:
         return any(SUPPOSED.search(words[: found.start()]) is None for found in FAILS.finditer(words))
 
     @property
+    def fails_ever(self) -> bool:
+        """Whether it says so of every case."""
+        words = _plain(self.words)
+        found = [each for each in FAILS.finditer(words) if SUPPOSED.search(words[: each.start()]) is None]
+        return any(CASE.search(words[each.end() :]) is None for each in found)
+
+    @property
     def forbids(self) -> bool:
         """Whether it rules something out."""
         return FORBIDS.search(_plain(self.words)) is not None
@@ -106,6 +122,12 @@ def sort_of(line: Line) -> Sort | None:
     if line.mark is not None:
         return Sort.AVOID if line.fails or line.forbids or not line.here else Sort.FACT
     return Sort.PREFER if line.forbids else None
+
+
+def guessed_check(line: Line) -> str:
+    """A check for a line without a mark that says which program is missing; empty where none is named."""
+    found = PROGRAM.search(_plain(line.words))
+    return f"command -v {found[1]}" if found else ""
 
 
 def without_marks(text: str) -> str:

@@ -13,7 +13,7 @@ from hermes_agent.learning.evidence import Checked, check, cited_in
 from hermes_agent.learning.sources import Sources, texts_of
 from hermes_agent.memory.whose import Target
 from hermes_agent.scanner.finding import Severity
-from hermes_agent.scanner.scan import scan
+from hermes_agent.scanner.scan import alarms
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Kind
@@ -112,7 +112,7 @@ class OriginGate:
             return Waits(why=Why.OUTSIDE, taint=f"copied from {copied[span]}: {words[:120]}")
         if hosts := sources.strange_hosts(draft.new):
             return Waits(why=Why.OUTSIDE, taint=f"known from outside alone: {', '.join(hosts[:5])}")
-        grave = [found for found in scan(draft.new) if found.severity is Severity.BLOCK]
+        grave = alarms(draft.new, Severity.BLOCK)
         if grave:
             return Waits(why=Why.OUTSIDE, taint=f"the scanner is alarmed: {grave[0].what}")
         return Passed()

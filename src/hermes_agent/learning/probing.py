@@ -10,7 +10,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.constraints import Line, added, cut_out, ends_at, sort_of
+from hermes_agent.learning.constraints import Line, added, cut_out, ends_at, guessed_check, sort_of
 from hermes_agent.learning.drafts import Draft, Waits, draft_of
 from hermes_agent.learning.evidence import Evidence
 from hermes_agent.learning.hands import Beside, Hands
@@ -91,19 +91,21 @@ class Probing:
         if version.state is not VersionState.DONE or change.author not in AUTHORS or change.after is None:
             return []
         before, after = _text(change.kind, change.before), _text(change.kind, change.after)
-        found = [(line, sort_of(line)) for line in added(change.kind, before, after)]
+        found = [(line, _sort_of(line)) for line in added(change.kind, before, after)]
         return [self._lesson(version, line, sort) for line, sort in found if sort]
 
     def _lesson(self, version: Version, line: Line, sort: Sort) -> Lesson:
         change, mark = version.change, line.mark
         expires = ends_at(mark.until) if mark else None
+        if sort is Sort.AVOID and mark is None:
+            expires = change.at + self.settings.constraint_days * 24 * HOUR
         soon = change.at + self.settings.probe_hours * HOUR
         return Lesson(
             sort=sort,
             kind=change.kind,
             item=change.item,
             line=line.whole,
-            probe=mark.check if mark else "",
+            probe=mark.check if mark else guessed_check(line),
             version=version.id,
             session=change.session,
             principal=change.principal,
@@ -185,6 +187,11 @@ class Probing:
             return None
         line = f"{lines[0]}\n" if f"{lines[0]}\n" in text else lines[0]
         return draft_of(ToolCall(id="", name=_tool(lesson), arguments=_arguments(lesson, line)), "", key)
+
+
+def _sort_of(line: Line) -> Sort | None:
+    """What a line is; that something never works, which the agent noted by itself, ends too."""
+    return Sort.AVOID if line.mark is None and line.fails_ever else sort_of(line)
 
 
 def _tool(lesson: Lesson) -> str:

@@ -29,6 +29,9 @@ LONGEST_COMMAND = 200
 WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W぀-ヿ㐀-鿿가-힯]+")
 SENTENCE = re.compile(r"[^\n.!?:;\"。!?:;]+(?:[.!?:](?=[^\s\"])[^\n.!?:;\"。!?:;]+)*")
 
+NUMBERED = re.compile(r"^[ \t]*(?:[^\s:|]+[:-])?\d+[ \t]*[:|\t.)-][ \t]?", re.MULTILINE)
+"""What tools put before a line: its number, and the file that it is from."""
+
 
 class Side(StrEnum):
     """`clean` is said by a person or this program, `model` by the agent, `outside` by anything else."""
@@ -198,7 +201,7 @@ class Sources:
             keys |= {key for _, key in _short(piece.text)}
         match piece.side:
             case Side.OUTSIDE:
-                for key in keys:
+                for key in keys | {key for _, key in _keys(NUMBERED.sub("", piece.text))}:
                     self._outside.setdefault(key, piece.source)
                 return
             case Side.CLEAN:

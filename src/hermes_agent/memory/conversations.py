@@ -21,7 +21,7 @@ LONGEST_MESSAGE = 1500
 OPENING = 120
 
 
-class Recall:
+class Conversations:
     """What one session may see of the log: in a private conversation all sessions of its principal; in one that several
     take part in, the sessions of that conversation alone."""
 

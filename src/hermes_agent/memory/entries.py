@@ -9,9 +9,9 @@ import msgspec
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.host.late import late
-from hermes_agent.scanner.finding import Finding, Severity
+from hermes_agent.scanner.finding import Finding
 
-SCAN = "hermes_agent.scanner.scan:scan"
+ALARMS = "hermes_agent.scanner.scan:alarms"
 SEPARATOR = "§"
 """The line that stands between two entries."""
 
@@ -99,8 +99,8 @@ def _new(content: str, others: Sequence[str]) -> str:
 
 def check(entry: str) -> None:
     """Raise `ToolError` for what nobody should be told in every conversation to come."""
-    found: tuple[Finding, ...] = late(SCAN)(entry)
-    if grave := [each for each in found if each.severity >= Severity.WARN]:
+    grave: tuple[Finding, ...] = late(ALARMS)(entry)
+    if grave:
         reasons = ", ".join(dict.fromkeys(f"{each.category.value}: {each.what}" for each in grave))
         raise ToolError(
             f"Not noted, the text looks unsafe ({reasons}).",

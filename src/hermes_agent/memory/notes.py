@@ -12,9 +12,9 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
-from hermes_agent.host.exchange import aside_of, replace_known
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
 from hermes_agent.host.held import held
+from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined
 from hermes_agent.memory.settings import MemorySettings
@@ -23,6 +23,8 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Version, VersionState
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
+ASIDE = "hermes_agent.host.exchange:aside_of"
+REPLACE = "hermes_agent.host.exchange:replace_known"
 AGAIN = 20
 """How often a change is made anew because somebody saved the file while it was being written."""
 
@@ -151,15 +153,16 @@ class Notes:
     async def _found(self, item: str) -> bytes | None:
         """The file as it is. What a person saved in the very moment in which a program died is put back first."""
         path = self.path(item)
-        taken = await asyncio.to_thread(read_small, aside_of(path))
+        aside: Path = late(ASIDE)(path)
+        taken = await asyncio.to_thread(read_small, aside)
         if taken is not None:
             last = await self.store.versions.latest(Kind.MEMORY, item)
             change = last.change if last and last.state is VersionState.INTENDED else None
             if last and change and taken not in (change.before, change.after):
-                if await asyncio.to_thread(replace_known, path, taken, change.after):
+                if await asyncio.to_thread(late(REPLACE), path, taken, change.after):
                     await self._settle(last.id, VersionState.DROPPED)
             else:
-                await asyncio.to_thread(aside_of(path).unlink, missing_ok=True)
+                await asyncio.to_thread(aside.unlink, missing_ok=True)
         return await asyncio.to_thread(read_small, path)
 
     async def _settled(self, item: str, content: bytes | None) -> bool:
@@ -182,7 +185,8 @@ class Notes:
     def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
         path = self.path(item)
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-        return replace_known(path, content, before)
+        done: bool = late(REPLACE)(path, content, before)
+        return done
 
     async def _keep(self, change: Change, state: VersionState) -> int:
         return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))

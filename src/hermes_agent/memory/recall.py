@@ -14,12 +14,12 @@ from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import Backend, BackendFor, Exchange
-from hermes_agent.scanner.finding import Finding, Severity
+from hermes_agent.scanner.finding import Finding
 
 log = logging.getLogger(__name__)
 
 CHECK = "hermes_agent.memory.entries:check"
-SCAN = "hermes_agent.scanner.scan:scan"
+ALARMS = "hermes_agent.scanner.scan:alarms"
 SECONDS = 2.0
 """The longest that recalling may take."""
 
@@ -181,6 +181,5 @@ def unfenced(text: str) -> str:
 def _clean(text: str) -> str:
     plain = " ".join(TAG.sub("", text).split())
     plain = plain if len(plain) <= LONGEST else f"{plain[:LONGEST]}…"
-    found: Sequence[Finding] = late(SCAN)(plain)
-    grave = [each for each in found if each.severity >= Severity.WARN]
+    grave: Sequence[Finding] = late(ALARMS)(plain)
     return f"[left out: {grave[0].category.value}, {grave[0].what}]" if grave else plain

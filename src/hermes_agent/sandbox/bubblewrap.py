@@ -124,6 +124,6 @@ def _record(cell: Cell) -> Iterator[str]:
     for name in cell.files:
         yield from ("--bind", str(cell.folder / name), str(cell.folder / name))
     long = cell.folder / "command"
-    for path in (cell.kept, long):
+    for path in (cell.kept, long, *map(Path, cell.lent)):
         if path is not None and path.exists():
             yield from ("--ro-bind", str(path), str(path))

@@ -39,12 +39,14 @@ class Walls:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """What one command may touch beside that: `folder` (its record; only `files` in it, by name, may be written, and
-    nothing replaced), the kept shell that it begins with, and the folder where its session works."""
+    nothing replaced), the kept shell that it begins with, the folder where its session works, and files that it is lent
+    to read."""
 
     folder: Path
     files: tuple[str, ...]
     kept: Path | None
     workspace: str
+    lent: tuple[str, ...] = ()
 
 
 class Jail(Protocol):

@@ -34,7 +34,8 @@ class Command:
     without one runs. `workdir` is for this command alone, relative to where it would run; with it the directory is not
     kept. `background` gives it an input that can be written to and lists it in `Place.list`; otherwise its input is
     empty. `pty` makes its input and output a terminal of 24 rows and 80 columns. `watch` is what whoever started it
-    waits for in its output; the place only keeps it.
+    waits for in its output; the place only keeps it. `lent` are files of this machine that this command alone may read,
+    whatever walls stand around it.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Command:
     background: bool = False
     pty: bool = False
     watch: tuple[str, ...] = ()
+    lent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ class Place(Protocol):
     - an exec id reads `group/name`, each of 1 to 120 of `A-Z a-z 0-9 _ . : -`, no dot first;
     - `start` claims the id, then starts the command once, detached: it lives on when this program dies. It raises
       `AlreadyStarted` for an id that was claimed before, whoever claimed it, and `PlaceFailed` (nothing claimed) where
-      the command cannot be started;
+      the command cannot be started, or cannot be lent what it should be;
     - `attach` gives the command of this id, running or ended, also after `kill -9` of the program that started it; None
       where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;

@@ -58,6 +58,10 @@ class ReachedPlace:
         group = _group(exec_id)
         check_text(command.text)
         check_length(command)
+        if command.lent:
+            raise PlaceFailed(
+                "A command cannot be lent a secret in this place.", hint="Only commands on this machine can have one."
+            )
         reach = await self._ways.to(group, command.folder)
         assert reach is not None, "a group that begins has a way"
         kept = f"{reach.records}/{command.shell}/{KEPT}" if command.shell else ""

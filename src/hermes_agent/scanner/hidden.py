@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 from hermes_agent.scanner.finding import Category, Finding, Severity
 
+# The patterns are compiled with their first use: most texts are plain ASCII and need none of them.
 # Letters without a shape of their own (tags), which models read as ASCII; the flags of England, Scotland and Wales are
 # made of them, after U+1F3F4.
-TAGS = re.compile("(?<!\U0001f3f4)[\U000e0000-\U000e007f]{2,}")
-FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
-OVERRIDES = re.compile("[\u202d\u202e]")
-BIDI = re.compile("[\u202a\u202b\u2066-\u2068]")
-SELECTORS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]{3,}|[\ufe00-\ufe0f]{4,}")
+TAGS = "(?<!\U0001f3f4)[\U000e0000-\U000e007f]{2,}"
+FLAG = "\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f"
+OVERRIDES = "[\u202d\u202e]"
+BIDI = "[\u202a\u202b\u2066-\u2068]"
+SELECTORS = "[\ufe00-\ufe0e\U000e0100-\U000e01ef]{3,}|[\ufe00-\ufe0f]{4,}"
 # Not counted: a byte order mark at the beginning, joiners between emoji and in scripts that need them.
-WIDTHLESS = re.compile(
+WIDTHLESS = (
     "(?<!^)[\u200b\u2060-\u2064\ufeff\u180e\u3164\u115f\u1160]+"
     "|(?<=[A-Za-z0-9])[\u200c\u200d]+(?=[A-Za-z0-9])|[\u200c\u200d]{2,}"
 )
@@ -23,24 +24,24 @@ MANY_WIDTHLESS = 8
 
 # Cyrillic and Greek letters that look like Latin ones.
 LOOKALIKES = "аеорсухіјѕԁһԛԝАВЕКМНОРСТХІЈЅοαεινρυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
-WORD = re.compile(r"[^\W\d_]{4,}")
-LATIN = re.compile(r"[A-Za-z]")
-OTHER = re.compile(r"[\u0370-\u03ff\u0400-\u052f]")
+WORD = r"[^\W\d_]{4,}"
+LATIN = r"[A-Za-z]"
+OTHER = r"[\u0370-\u03ff\u0400-\u052f]"
 
 
 def hidden(text: str) -> Iterator[Finding]:
     """Characters that hide text or its order."""
-    flags = [found.span() for found in FLAG.finditer(text)]
-    for found in TAGS.finditer(text):
+    flags = [found.span() for found in re.finditer(FLAG, text)]
+    for found in re.finditer(TAGS, text):
         if not any(start <= found.start() < end for start, end in flags):
             yield _finding(Severity.BLOCK, found, "text in invisible letters")
-    for found in OVERRIDES.finditer(text):
+    for found in re.finditer(OVERRIDES, text):
         yield _finding(Severity.BLOCK, found, "turns the order of letters around")
-    for found in SELECTORS.finditer(text):
+    for found in re.finditer(SELECTORS, text):
         yield _finding(Severity.BLOCK, found, "data in invisible selectors")
-    for found in BIDI.finditer(text):
+    for found in re.finditer(BIDI, text):
         yield _finding(Severity.NOTE, found, "changes the direction of writing")
-    widthless = list(WIDTHLESS.finditer(text))
+    widthless = list(re.finditer(WIDTHLESS, text))
     severity = Severity.WARN if sum(len(found[0]) for found in widthless) >= MANY_WIDTHLESS else Severity.NOTE
     for found in widthless:
         yield _finding(severity, found, "invisible characters")
@@ -48,12 +49,12 @@ def hidden(text: str) -> Iterator[Finding]:
 
 def lookalikes(text: str) -> Iterator[Finding]:
     """Latin words with letters of another script that look the same."""
-    if text.isascii():
+    if not re.search(OTHER, text):
         return
-    for found in WORD.finditer(text):
+    for found in re.finditer(WORD, text):
         word = found[0]
-        others = OTHER.findall(word)
-        if others and len(LATIN.findall(word)) > len(others) and all(letter in LOOKALIKES for letter in others):
+        others = re.findall(OTHER, word)
+        if others and len(re.findall(LATIN, word)) > len(others) and all(letter in LOOKALIKES for letter in others):
             yield Finding(
                 category=Category.HOMOGLYPH,
                 severity=Severity.WARN,

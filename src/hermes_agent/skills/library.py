@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -49,12 +49,14 @@ class Library:
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._rested: dict[str, float] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
+        self._pages: dict[tuple[str, str, str, int], list[Card]] = {}
+        self._seen: dict[str, int] = {}
 
     async def find(self, name: str, workspace: str = "") -> Card:
         """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`."""
         await self.look(workspace)
         roots = await self._keys(workspace)
-        hidden = await self._hidden()
+        hidden = self._hidden()
         found = [row for row in await self._index.named(name, roots) if row.folder not in hidden]
         good = next((row for row in found if not row.problem), None)
         if good is not None:
@@ -91,8 +93,13 @@ class Library:
     ) -> list[Card]:
         """Skills by name; with an occasion those that fit it."""
         await self.look(workspace)
-        rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
-        return await self._offered(rows, occasion)
+        page = (workspace, family, after, limit)
+        if page not in self._pages:
+            rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
+            if len(self._pages) >= KEPT:
+                self._pages.clear()
+            self._pages[page] = [card_of(row) for row in rows]
+        return self._offered(self._pages[page], occasion)
 
     async def families(self, workspace: str = "") -> list[tuple[str, int]]:
         """Each family and how many skills it has, the largest first."""
@@ -105,7 +112,7 @@ class Library:
         """The skills that fit a task in anybody's words, the best first."""
         await self.look(workspace)
         rows = await self._index.search(task, await self._keys(workspace), limit * 2)
-        return (await self._offered(rows, occasion))[:limit]
+        return self._offered([card_of(row) for row in rows], occasion)[:limit]
 
     async def broken(self, workspace: str = "") -> list[tuple[str, str]]:
         """The folders whose skill cannot be used, and why."""
@@ -116,6 +123,7 @@ class Library:
         """Look at the folders anew, at once: something was changed."""
         self._rested.clear()
         self._read.clear()
+        self._seen.clear()
         await self.look(workspace, patience=None)
 
     async def look(self, workspace: str = "", *, patience: float | None = PATIENCE) -> None:
@@ -140,32 +148,38 @@ class Library:
 
     async def _look(self, workspace: str) -> None:
         began = self._clock.monotonic()
-        roots = await asyncio.to_thread(self.places.roots, workspace)
-        self._roots[workspace] = tuple(root.key for root in roots)
-        for root in roots:
-            known = await self._index.stamps(root.key)
-            found = {str(each.folder): each for each in await asyncio.to_thread(_all_in, root)}
-            gone = [folder for folder in known if folder not in found]
-            news = [each for folder, each in found.items() if known.get(folder) != each.stamp]
-            for first in range(0, max(len(news), 1), BATCH):
-                batch = await asyncio.to_thread(_indexed, root, news[first : first + BATCH])
-                if batch or gone:
-                    await self._index.update(batch, gone)
-                gone = []
+        here = await asyncio.to_thread(lambda: [(root, list(found_in(root))) for root in self.places.roots(workspace)])
+        self._roots[workspace] = tuple(root.key for root, _ in here)
+        stamps = await self._index.stamps(self._roots[workspace])
+        for root, found in here:
+            await self._update(root, found, stamps[root.key])
+        seen = hash(tuple((root.key, str(each.folder), each.stamp) for root, found in here for each in found))
+        if self._seen.get(workspace) != seen:
+            self._seen[workspace] = seen
+            self._pages.clear()
         took = self._clock.monotonic() - began
         if len(self._rested) > KEPT:
             self._rested.clear()
             self._roots = {workspace: self._roots[workspace]}
+            self._seen = {workspace: seen}
         self._rested[workspace] = self._clock.monotonic() + REST * took
 
-    async def _offered(self, rows: Sequence[Listed], occasion: Occasion | None) -> list[Card]:
-        hidden = await self._hidden()
-        cards = [card_of(row) for row in rows if row.folder not in hidden and row.name not in self.disabled]
+    async def _update(self, root: Root, found: Sequence[Found], known: Mapping[str, str]) -> None:
+        news = [each for each in found if known.get(str(each.folder)) != each.stamp]
+        gone = list(known.keys() - {str(each.folder) for each in found})
+        for first in range(0, max(len(news), len(gone[:1])), BATCH):
+            batch = await asyncio.to_thread(_indexed, root, news[first : first + BATCH])
+            await self._index.update(batch, gone)
+            gone = []
+
+    def _offered(self, found: Sequence[Card], occasion: Occasion | None) -> list[Card]:
+        hidden = self._hidden()
+        cards = [card for card in found if card.folder not in hidden and card.name not in self.disabled]
         return [card for card in cards if occasion is None or not occasion.why_not(card.ours)]
 
-    async def _hidden(self) -> frozenset[str]:
+    def _hidden(self) -> frozenset[str]:
         """The bundled skills that the person took away."""
-        removed = (await asyncio.to_thread(self.state.get)).removed
+        removed = self.state.get().removed
         return frozenset(str(self.places.bundled / name) for name in removed)
 
     async def _keys(self, workspace: str) -> tuple[str, ...]:
@@ -192,10 +206,6 @@ class Library:
 def card_of(row: Listed) -> Card:
     """The card that the index kept."""
     return msgspec.json.decode(row.card, type=Card)
-
-
-def _all_in(root: Root) -> list[Found]:
-    return list(found_in(root))
 
 
 def _indexed(root: Root, news: Sequence[Found]) -> list[Indexed]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from hermes_agent.skills.library import Library
@@ -66,7 +65,7 @@ def shown(card: Card) -> str:
 
 async def _pinned(library: Library, workspace: str, occasion: Occasion) -> list[Card]:
     found: list[Card] = []
-    for name in (await asyncio.to_thread(library.state.get)).pinned:
+    for name in library.state.get().pinned:
         cards = await library.same_name(name, workspace)
         found += [card for card in cards[:1] if not occasion.why_not(card.ours)]
     return found[:MOST_PINNED]

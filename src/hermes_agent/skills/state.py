@@ -54,7 +54,8 @@ def brought_back(name: str) -> Callable[[State], State]:
 
 
 class StateFile:
-    """The state of one home, `skills/.state.json`. Blocks; read again when the file changed."""
+    """The state of one home, `skills/.state.json`, read again when the file changed: to wake a thread would take
+    longer. `change` blocks."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ".state.json"

@@ -17,7 +17,7 @@ from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.held import held
 from hermes_agent.scanner.finding import Severity
-from hermes_agent.scanner.scan import scan
+from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import By, Written
 from hermes_agent.skills.depot.depot import Depot
 from hermes_agent.skills.depot.files import Content, files_of_folder, hash_of_files
@@ -312,7 +312,7 @@ def _check_copy(name: str, *, there: bool, card: Card | None) -> None:
 
 def _guard(files: Changes) -> None:
     for file, content in files.items():
-        found = [each for each in scan((content or b"").decode("utf-8", "replace")) if each.severity is Severity.BLOCK]
+        found = alarms((content or b"").decode("utf-8", "replace"), Severity.BLOCK)
         if found:
             raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
 

@@ -74,7 +74,7 @@ class Effects:
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(OPEN, session)
 
-        return [_record(row) for row in await self._engine.read(query)]
+        return [_record(row) for row in await self._engine.read(query, brief=True)]
 
 
 def _record(row: Row) -> EffectRecord:

@@ -20,6 +20,8 @@ COPY = (
     "SELECT CAST($1 AS TEXT), number, run, at, kind, body FROM entry "
     "WHERE session = $2 AND number <= $3 ORDER BY number"
 )
+# So many entries are read before it is known whether there are many.
+BRIEF = 32
 EVERYTHING = 2**62
 
 
@@ -41,12 +43,11 @@ class History:
 
     async def entries(self, session: str, after: int = 0, limit: int | None = None) -> list[Entry]:
         """The entries that follow number `after`, in order; at most `limit`."""
-        sql_limit = EVERYTHING if limit is None else limit
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(SELECT, session, after, sql_limit)
-
-        return [_entry(row) for row in await self._engine.read(query)]
+        left = EVERYTHING if limit is None else limit
+        rows = await self._rows(session, after, min(left, BRIEF), brief=True)
+        if len(rows) == BRIEF < left:
+            rows += await self._rows(session, rows[-1][0], left - BRIEF, brief=False)
+        return [_entry(row) for row in rows]
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
@@ -69,8 +70,14 @@ class History:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(sql, session)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         return int(row[0]) if row else 0
+
+    async def _rows(self, session: str, after: int, limit: int, *, brief: bool) -> list[Row]:
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(SELECT, session, after, limit)
+
+        return await self._engine.read(query, brief=brief)
 
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""

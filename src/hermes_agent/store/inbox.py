@@ -111,7 +111,7 @@ class Inbox:
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(WAITING, lease.lane)
 
-        return [(row[0], revive(Inbound, plain(row[1]))) for row in await self._engine.read(query)]
+        return [(row[0], revive(Inbound, plain(row[1]))) for row in await self._engine.read(query, brief=True)]
 
     async def take(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> int:
         """Mark mail as part of the log (which it becomes in the same transaction); how many. Raises `LostLease`."""
@@ -159,7 +159,7 @@ class Inbox:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(sql, *key)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         return None if row is None else Mail(id=row[0], session=row[1], state=row[2], reason=row[3])
 
     async def _ended_by(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> bool:

@@ -60,7 +60,7 @@ class Lanes:
         await self._workers.freshen()
         now = self._clock.now()
         one = () if lane is None else (lane,)
-        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one)):
+        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one), brief=True):
             return None  # Looking takes no write lock; after a ring there is something to be expected.
         sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)))
 
@@ -134,7 +134,7 @@ class Lanes:
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(STOPS, self._workers.id)
 
-        return [row[0] for row in await self._engine.read(query)]
+        return [row[0] for row in await self._engine.read(query, brief=True)]
 
     async def next_ready(self, queues: Sequence[str], lanes: Sequence[str] | None = None) -> float | None:
         """Seconds until the first waiting lane (of `lanes`, where they are given) may be claimed; None where none
@@ -147,7 +147,7 @@ class Lanes:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(sql, *queues, *ids)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         if row is None or row[0] is None:
             return None
         seconds = row[0] - self._clock.now()

@@ -128,7 +128,7 @@ class Outbox:
         """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
         await self._workers.freshen()
         now = self._clock.now()
-        if not await self._engine.read(_probe(channels, now)):
+        if not await self._engine.read(_probe(channels, now), brief=True):
             return []
         sql = CLAIM.format(channels=marks(len(channels), 4))
 
@@ -189,7 +189,7 @@ class Outbox:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(NEXT.format(channels=marks(len(channels), 1)), *channels)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         if row is None or row[0] is None:
             return None
         seconds = row[0] - self._clock.now()
@@ -232,7 +232,7 @@ class Outbox:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(FIND.format(by=by), value)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         return None if row is None else _slot(row)
 
 

@@ -37,7 +37,7 @@ class Prefixes:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(GET, prefix_hash)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         if row is None:
             return None
         frozen: FrozenPrefix = revive(FrozenPrefix, plain(row[0]))

@@ -33,6 +33,10 @@ LIST_OWN = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND principal = $4 AND (updated, id) < ($1, $2) "
     "ORDER BY updated DESC, id DESC LIMIT $3"
 )
+LIST_BUSY = (
+    f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (CAST($1 AS TEXT) = '' OR principal = $1) "
+    "AND EXISTS (SELECT 1 FROM inbox WHERE inbox.lane = session.id AND inbox.ended IS NULL) ORDER BY updated DESC, id"
+)
 BY_TITLE = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND lower(title) = lower($1) "
     "AND (CAST($2 AS TEXT) = '' OR principal = $2) ORDER BY updated DESC LIMIT 1"
@@ -139,11 +143,16 @@ class Sessions:
         """The next message of this conversation belongs to `session`."""
         await tx.run(SET_CURRENT, conversation, session)
 
-    async def list(self, principal: str | None = None, limit: int = 50, before: Session | None = None) -> list[Session]:
-        """The most recently used first; `before` is the last one of the page before."""
+    async def list(
+        self, principal: str | None = None, limit: int = 50, before: Session | None = None, *, busy: bool = False
+    ) -> list[Session]:
+        """The most recently used first; `before` is the last one of the page before. Where `busy`, all of those that
+        have mail without an answer, and no others."""
         updated, last = (before.updated, before.id) if before else (LAST_TIME, "")
 
         async def query(tx: Transaction) -> list[Row]:
+            if busy:
+                return await tx.rows(LIST_BUSY, principal or "")
             if principal is None:
                 return await tx.rows(LIST_ALL, updated, last, limit)
             return await tx.rows(LIST_OWN, updated, last, limit, principal)
@@ -237,7 +246,7 @@ class Sessions:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(sql, key)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         return None if row is None else _session(row)
 
     async def _nobody(self, name: str, owner: str) -> str:

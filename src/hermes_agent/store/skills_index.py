@@ -97,14 +97,10 @@ class SkillsIndex:
         self._counts: dict[str, int] = {}
         self._state: object = None
 
-    async def stamps(self, root: str) -> dict[str, str]:
-        """Folder -> stamp, of every skill known under a root."""
-        return await self._file.work(
-            lambda db: {
-                str(folder): str(stamp)
-                for folder, stamp in db.execute("SELECT folder, stamp FROM skill WHERE root = ?", (root,))
-            }
-        )
+    async def stamps(self, roots: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Folder -> stamp, of every skill known under each root."""
+        sql = "SELECT folder, stamp FROM skill WHERE root = ?"
+        return await self._file.work(lambda db: {root: dict(db.execute(sql, (root,))) for root in roots})
 
     async def update(self, put: Sequence[Indexed], gone: Iterable[str] = ()) -> None:
         """Replace or add skills, and take away those of these folders."""
@@ -190,11 +186,12 @@ class SkillsIndex:
             scores[row] += NAME_SAID * worth
         enough = sum(weights[word] for word in rarest[:2]) / 2
         found: list[Listed] = []
+        shared = _Shared(db, rarest[:RAREST])
         for row in sorted(scores, key=lambda row: -scores[row])[: limit * 4]:
             listed = _row(db, row, roots)
             if listed is None:
                 continue
-            if row in named or told[row] >= enough or self._shares(db, row, rarest[:RAREST]):
+            if row in named or told[row] >= enough or shared(row):
                 found.append(listed)
             if len(found) == limit:
                 break
@@ -235,12 +232,22 @@ class SkillsIndex:
         rows = db.execute(SAID_WHOLE, (msgspec.json.encode(worth).decode(),))
         return {int(row): float(said) for row, said in rows}
 
-    def _shares(self, db: apsw.Connection, row: int, words: list[str]) -> bool:
-        """Whether name and description hold two of these words, or the only one."""
-        wanted = min(2, len(words))
-        held = 0
-        for word in words:
-            held += bool(db.execute("SELECT 1 FROM head WHERE head MATCH ? AND rowid = ?", (f'"{word}"', row)).get)
+
+class _Shared:
+    """Whether name and description of a skill hold two of these words, or the only one. What holds a word is asked once
+    for all skills: a telling word is one that few of them know."""
+
+    def __init__(self, db: apsw.Connection, words: list[str]) -> None:
+        self._db, self._words = db, words
+        self._holders: list[frozenset[int]] = []
+
+    def __call__(self, row: int) -> bool:
+        wanted, held = min(2, len(self._words)), 0
+        for number, word in enumerate(self._words):
+            if number == len(self._holders):
+                rows = self._db.execute("SELECT rowid FROM head WHERE head MATCH ?", (f'"{word}"',))
+                self._holders.append(frozenset(int(each) for (each,) in rows))
+            held += row in self._holders[number]
             if held == wanted:
                 return True
         return False

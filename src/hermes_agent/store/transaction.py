@@ -57,7 +57,8 @@ class Engine(Protocol):
 
     - a change commits as a whole or not at all, and sees nobody else's half-done work;
     - a change may be run more than once before it is committed once: it awaits only its transaction, decides on rows
-    and   changes nothing outside;
+      and changes nothing outside;
+    - a `brief` query finds a few rows by a key: where the database is a file, it is answered in the caller's thread;
     - `durable` False commits what may be lost in a power failure (never in the death of a process);
     - cancelling a `write` leaves open whether it is committed;
     - raises `DatabaseUnreachable`, `DatabaseDamaged` or `DiskFull`, or what the change raised.
@@ -68,7 +69,7 @@ class Engine(Protocol):
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T: ...
 
-    async def read(self, query: Change[T]) -> T: ...
+    async def read(self, query: Change[T], *, brief: bool = False) -> T: ...
 
     async def close(self) -> None: ...
 

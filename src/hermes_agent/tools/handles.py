@@ -17,7 +17,7 @@ from hermes_agent.core.errors import Refused
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Tool
 from hermes_agent.host.files import write_private
-from hermes_agent.tools.output import LENT
+from hermes_agent.tools.names import lent_name
 from hermes_agent.tools.settings import SecretUse
 from hermes_agent.tools.syntax.reading import read
 from hermes_agent.tools.syntax.simple import Simple, is_known
@@ -63,7 +63,7 @@ class Vault:
     def lend(self, name: str, closing: AsyncExitStack, key: str) -> str:
         """A file with the value, which is gone when `closing` ends: a command's text and records never hold it."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self._folder / f"{re.sub(r'[^A-Za-z0-9_-]', '_', key)}-{name}{LENT}"
+        path = self._folder / lent_name(key, name)
         write_private(path, self.value(name).encode())
         closing.callback(path.unlink, missing_ok=True)
         return str(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+LENT = ".lent"
 _NAME = re.compile(r"[^\w-]", re.ASCII)
 
 
@@ -14,3 +15,13 @@ def exec_name(text: str) -> str:
     if plain == text and len(text) <= 120:
         return plain
     return f"{plain[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def lent_name(key: str, name: str) -> str:
+    """The name of the file in which a command of the call `key` is given the value of a secret."""
+    return f"{exec_name(key)}-{name}{LENT}"
+
+
+def lent_in(command: str, key: str) -> tuple[str, ...]:
+    """The files of that kind which a command of this call names."""
+    return tuple(dict.fromkeys(re.findall(rf"'([^']*/{exec_name(key)}-\w+{re.escape(LENT)})'", command)))

@@ -12,8 +12,6 @@ from hermes_agent.sandbox.place import Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned, head_and_tail, is_binary
 
 SAMPLE = 8192
-LENT = ".lent"
-"""The end of a file's name that a command is given a secret's value in."""
 REWRITTEN = 8 << 20
 """Bytes of an ended output that is kept anew, with the names of its secrets. In a larger one, and while a command runs,
 they are covered where they stand."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -47,7 +48,7 @@ class Toolbox:
         self._deferred = tuple(tool for tool in self._tools.values() if not self._is_shown(tool))
         self._doors: dict[str, Tool] = {FIND: _FindTools(self._deferred), USE: _UseTool(self)}
 
-    @property
+    @cached_property
     def offered(self) -> tuple[ToolSchema, ...]:
         """What the model is shown, always in the same order."""
         core = [tool.schema for tool in self._tools.values() if self._is_shown(tool)]

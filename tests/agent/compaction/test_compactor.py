@@ -177,6 +177,19 @@ async def test_what_cannot_be_made_shorter_is_told(tmp_path):
     assert "too long" in ended.text
 
 
+async def test_no_summary_is_asked_for_where_even_an_empty_one_would_gain_little(tmp_path):
+    house = small(tmp_path, lambda heard: Say("Done."), window=8_000)
+    async with house.open():
+        for number in range(3):
+            await house.say(f"Question {number}?")
+        ended = await house.say("Take notes of everything: " + "word " * 4_300)
+        asked = [request.purpose for request in house.model.requests]
+
+        assert ended.outcome is Outcome.ANSWERED
+        assert not await compactions(house)
+    assert "compression" not in asked
+
+
 async def test_pins_are_said_again_after_a_compaction(tmp_path):
     house = small(tmp_path, talking(0))
     async with house.open():

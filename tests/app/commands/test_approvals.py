@@ -7,9 +7,10 @@ import pytest
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Asked, ToolEnded
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
-from tests.app.place import place
+from hermes_agent.testing.model_servers import openai_model, serving
+from tests.app.place import another, place, settle_home
 
 DANGEROUS = {"command": "rm -rf build"}
 
@@ -82,3 +83,60 @@ async def test_an_approval_says_for_how_long(tmp_path):
     async with place(tmp_path, [Say("Done.")]) as here:
         with pytest.raises(HermesError, match="once, session, always"):
             await here.type("/approve forever")
+
+
+def telegram(here, line: str, standing: Standing = Standing.OWNER, user: str = "5"):
+    """The line as it comes from somebody's chat."""
+    principal = Principal(platform="telegram", user=user, standing=standing)
+    conversation = Conversation(platform="telegram", chat_kind="dm", chat=user)
+    return replace(here.inbound(line), source="telegram", principal=principal, conversation=conversation)
+
+
+async def test_what_is_asked_in_one_place_is_answered_from_another_process_once(tmp_path):
+    script = [Call("terminal", DANGEROUS), Say("Done.")]
+    async with serving(openai_model(script, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        async with another(home, server) as here, another(home, server) as there:
+            (tmp_path / "work/build").mkdir()
+            after = await here.tell("Clean up")
+            await here.until(Asked, after)
+
+            async def say(line: str) -> str:
+                desk = Desk(runtime=there.runtime, record=there.record, inbound=telegram(there, line))
+                done = await perform(desk)
+                assert done is not None
+                return done.text
+
+            listed = await say("/approvals")
+            name = listed.split()[0]
+            assert "rm -rf build" in listed
+            with pytest.raises(HermesError, match="Say what you decide"):
+                await say(f"/approvals {name}")
+            with pytest.raises(HermesError, match="Nothing of that id"):
+                await say("/approvals 000000 once")
+            assert (await say(f"/approvals {name} once")).startswith("once: ")
+            await here.ended(after)
+
+            assert not (tmp_path / "work/build").exists()
+            assert await say("/approvals") == "Nothing waits for an approval."
+            with pytest.raises(HermesError, match="Nothing of that id"):
+                await say(f"/approvals {name} always")
+
+
+async def test_a_no_from_elsewhere_has_its_reason_and_a_strangers_list_is_empty_or_refused(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        after = await here.tell("Clean up")
+        await here.until(Asked, after)
+        guest, member = (
+            Desk(runtime=here.runtime, record=here.record, inbound=telegram(here, "/approvals", standing, "7"))
+            for standing in (Standing.GUEST, Standing.MEMBER)
+        )
+        with pytest.raises(HermesError, match="guest"):
+            await perform(guest)
+        assert (await perform(member)).text == "Nothing waits for an approval."
+
+        name = (await here.text("/approvals")).split()[0]
+        await here.type(f"/approvals {name} deny keep it")
+        await here.ended(after)
+
+        assert "said: keep it" in (await results(here))[-1]

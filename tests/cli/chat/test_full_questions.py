@@ -1,9 +1,11 @@
 """Journeys with questions: a run that waits for a person."""
 
+import time
 from collections.abc import Callable
 
 import pytest
 
+from hermes_agent.cli.chat.keys import ALONE, TOO_SOON
 from tests.cli.chat.conftest import Open
 from tests.cli.chat.terminal import Terminal
 
@@ -34,14 +36,34 @@ def test_one_key_decides_once_the_question_has_been_seen(asking: Callable[..., T
     terminal.send("ask me\r")
     terminal.wait_for("[d] deny")
 
-    while "Decided" not in terminal.text:
-        terminal.send("d")
-        typed = terminal.wait_until(lambda: "Decided" in terminal.text or "\n> d\n" in terminal.text, "the key")
-        if "Decided" not in typed:  # too soon: it went to the input
-            terminal.send("\x7f")
-            terminal.wait_until(lambda: "\n> d\n" not in terminal.text, "an empty input")
+    press_alone(terminal, "d")
 
     terminal.wait_for("Decided: deny", IDLE)
+
+
+def press_alone(terminal: Terminal, key: str) -> None:
+    """Press it until it decides: too soon after the question it only stands in the input."""
+    while "Decided" not in terminal.text:
+        until = time.monotonic() + 3 * ALONE
+        terminal.send(key)
+        terminal.wait_until(lambda until=until: "Decided" in terminal.text or time.monotonic() > until, "the key")
+        if "Decided" not in terminal.text:
+            terminal.send("\x7f")
+
+
+def test_a_sentence_that_begins_like_a_choice_is_none(asking: Callable[..., Terminal]):
+    terminal = asking()
+    terminal.wait_for("new session")
+    terminal.send("ask me\r")
+    terminal.wait_for("[d] deny")
+    seen = time.monotonic()
+    terminal.wait_until(lambda: time.monotonic() > seen + TOO_SOON, "the time to read the question")
+
+    terminal.send("actually not\r")
+    terminal.wait_for("> actually not (waits)", "[a] always")
+    terminal.send("deny keep it\r")
+
+    terminal.wait_for("Decided: keep it", IDLE)
 
 
 def test_words_are_no_decision(asking: Callable[..., Terminal]):

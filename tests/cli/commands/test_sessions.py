@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from hermes_agent.cli.commands.sessions import asked
 from hermes_agent.core.errors import UnknownSession
 from tests.cli.kept import GARDEN, WORK, filled
 from tests.cli.shell import Said, typed
@@ -64,6 +65,26 @@ def test_messages_are_found_by_their_words_in_any_language(home: Path, words: li
 
     assert [(each["session"], each["role"]) for each in found] == [(GARDEN, "user")]
     assert "Tomaten" in sessions(home, "search", *words).out
+
+
+@pytest.mark.parametrize(
+    ("word", "query"),
+    [
+        ("tomaten", "tomaten"),
+        ("i plant", '"i plant"'),
+        ("plant -tomaten", "plant -tomaten"),
+        ("plant NOT tomaten", "plant NOT tomaten"),
+        ('"i plant" tomaten', '"i plant" tomaten'),
+        ("-tomaten", "-tomaten"),
+    ],
+)
+def test_one_argument_of_several_words_is_a_phrase_or_a_query(word: str, query: str) -> None:
+    assert asked(word) == query
+
+
+def test_what_is_left_out_of_a_query_in_one_argument_is_left_out(home: Path) -> None:
+    assert sessions(home, "search", "plant -tomaten").out == ""
+    assert "Tomaten" in sessions(home, "search", "plant -zucchini").out
 
 
 def test_what_stands_nowhere_is_not_found(home: Path) -> None:

@@ -49,3 +49,10 @@ def test_disabling_is_for_one_surface(tmp_path: Path) -> None:
 def test_a_wrong_name_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Did you mean `shell`"):
         typed(tmp_path, "tools", "disable", "shel")
+
+
+def test_a_surface_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="Did you mean `telegram`"):
+        typed(tmp_path, "tools", "disable", "shell", "--surface", "telegran")
+    with pytest.raises(ConfigError, match="There are: cli, library"):
+        typed(tmp_path, "tools", "list", "--surface", "moon-base-9")

@@ -5,12 +5,10 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from email import message_from_bytes
-from email.message import EmailMessage, Message
+from email.message import EmailMessage
 from email.policy import SMTP as RFC
 
 import pytest
-from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import NotNow, Part, TokenRefused
@@ -18,32 +16,13 @@ from hermes_agent.gateway.channels.email import CHANNEL, EmailChannel
 from hermes_agent.gateway.heard import Heard, Said
 from tests.contracts.channels import needs
 from tests.gateway.email.dovecot import Dovecot, dovecot, program
+from tests.gateway.email.outgoing import OWN, Outgoing, smtp
 
 pytestmark = [
     pytest.mark.skipif(program() is None, reason="dovecot is not installed (apt install dovecot-imapd)"),
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),  # of aiosmtpd; this is loopback
 ]
-OWN = "hermes@agent.test"
 OPTIONS = {"imap_host": "127.0.0.1", "imap_security": "none", "smtp_host": "127.0.0.1", "smtp_security": "none"}
-
-
-class Outgoing:
-    """What was handed over to the SMTP server, and to whom."""
-
-    def __init__(self) -> None:
-        self.mails: list[Message] = []
-        self.people: list[list[str]] = []
-
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802  aiosmtpd's name
-        assert isinstance(envelope.content, bytes)
-        self.mails.append(message_from_bytes(envelope.content))
-        self.people.append(envelope.rcpt_tos)
-        return "250 taken"
-
-
-def authenticated(server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: object) -> AuthResult:
-    good = isinstance(data, LoginPassword) and (data.login, data.password) == (OWN.encode(), b"secret")
-    return AuthResult(success=good, handled=good)
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +38,8 @@ def outgoing() -> Outgoing:
 
 @pytest.fixture
 async def smtp_port(outgoing: Outgoing) -> AsyncIterator[int]:
-    def client() -> SMTP:
-        return SMTP(outgoing, authenticator=authenticated, auth_require_tls=False, auth_required=True, ident="double")
-
-    server = await asyncio.get_running_loop().create_server(client, "127.0.0.1", 0)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
-    await server.wait_closed()
+    async with smtp(outgoing) as port:
+        yield port
 
 
 def options(running: Dovecot, smtp_port: int) -> dict[str, str]:

@@ -151,6 +151,12 @@ class Person:
     async def look(self) -> None:
         """Ask the server what is new."""
         found = await self.client.sync(timeout=500, full_state=False)
+        if self.client.should_upload_keys:
+            await self.client.keys_upload()
+        if self.client.should_query_keys:
+            await self.client.keys_query()
+        if self.client.should_claim_keys:
+            await self.client.keys_claim(self.client.get_users_for_key_claiming())
         for room, each in getattr(found, "rooms", None).join.items() if hasattr(found, "rooms") else ():
             for event in each.timeline.events:
                 self.seen.append({**event.source, "room": room, "opened": isinstance(event, RoomMessage)})

@@ -12,7 +12,9 @@ from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL, Telegram
 from hermes_agent.gateway.heard import Heard
 from hermes_agent.gateway.telegram.api import BotApi
+from hermes_agent.gateway.telegram.moves import Moves
 from hermes_agent.host.http import Http
+from hermes_agent.testing.channel import FakeKept
 from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
 from tests.contracts.channels import needs
@@ -34,7 +36,7 @@ async def http() -> AsyncIterator[Http]:
 
 
 def bot(double: TelegramDouble, http: Http, token: str = TOKEN) -> Telegram:
-    return Telegram(BotApi(url=double.url, token=token, http=http), poll_seconds=0.1)
+    return Telegram(BotApi(url=double.url, token=token, http=http), Moves(FakeKept(), "1"), poll_seconds=0.1)
 
 
 async def hear(_: Heard) -> str:
@@ -50,7 +52,7 @@ async def test_a_wrong_token_is_said(double: TelegramDouble, http: Http):
 
 
 async def test_who_cannot_be_reached_was_not_told_anything(http: Http):
-    channel = Telegram(BotApi(url="http://127.0.0.1:1", token=TOKEN, http=http))
+    channel = Telegram(BotApi(url="http://127.0.0.1:1", token=TOKEN, http=http), Moves(FakeKept(), "1"))
 
     with pytest.raises(NotNow, match="cannot be reached"):
         await channel.send(CHAT, Part(text="Hi"), "k")

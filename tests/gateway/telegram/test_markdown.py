@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.gateway.telegram.markdown import UNMEANT, formatted
-from hermes_agent.testing.doubles.telegram import unformatted
+from hermes_agent.testing.doubles.telegram_words import unformatted
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The SQLite engine: a full disk, a lock that stays, changes that misbehave."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import apsw
@@ -8,6 +9,7 @@ import pytest
 
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
 from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.history import BRIEF
 from hermes_agent.store.sqlite.engine import GROUP
 from hermes_agent.store.workers import Timings
 from tests.store.made import add, append, claimed, session
@@ -165,3 +167,31 @@ async def test_a_reader_sees_one_state_while_others_write(store: Store):
 async def test_a_reader_cannot_write(store: Store):
     with pytest.raises(DatabaseUnreachable):
         await store.read(nothing)
+
+
+async def test_a_brief_query_that_finds_the_database_busy_waits_in_a_thread(store: Store):
+    asked: list[str] = []
+
+    async def query(tx):
+        asked.append(threading.current_thread().name)
+        if len(asked) == 1:
+            raise apsw.BusyError("database is locked")
+        return await tx.row("SELECT 1")
+
+    assert await store._engine.read(query, brief=True) == (1,)
+    assert asked[0] == threading.main_thread().name
+    assert asked[1].startswith("store-reader")
+
+
+async def test_a_brief_query_that_fails_is_a_sentence(store: Store):
+    with pytest.raises(StoreError, match="refused"):
+        await store._engine.read(lambda tx: tx.rows("SELECT nothing"), brief=True)
+
+
+async def test_a_long_log_is_read_whole(store: Store):
+    lease = await claimed(store)
+    for number in range(1, 2 * BRIEF + 2):
+        await append(store, lease, number)
+
+    assert [entry.number for entry in await store.history.entries("s1")] == list(range(1, 2 * BRIEF + 2))
+    assert [entry.number for entry in await store.history.entries("s1", 3, BRIEF + 1)] == list(range(4, BRIEF + 5))

@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 from telegram import Bot, InlineKeyboardButton, InlineKeyboardMarkup
 from telegram.constants import ParseMode
-from telegram.error import BadRequest, InvalidToken, RetryAfter
+from telegram.error import BadRequest, ChatMigrated, Conflict, InvalidToken, RetryAfter
 
 from hermes_agent.testing.doubles.platform import Trouble
-from hermes_agent.testing.doubles.telegram import TOKEN, Refused, TelegramDouble, telegram, unformatted
+from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
+from hermes_agent.testing.doubles.telegram_words import Refused, unformatted
 
 
 @pytest.fixture
@@ -85,3 +86,24 @@ def test_a_format_that_is_not_closed_is_refused(text: str):
 
 def test_formatting_is_taken_away():
     assert unformatted("*b* _i_ ~g~ `c` [w](u) \\. \n>q\n```py\nx\n```") == "b i g c w . \nq\nx"
+
+
+async def test_updates_are_polled_or_brought(double: TelegramDouble, bot: Bot):
+    with pytest.raises(BadRequest, match="https url"):
+        await bot.set_webhook("http://bot.test")
+    await bot.set_webhook("https://bot.test/x", secret_token="s", max_connections=1)
+    with pytest.raises(Conflict, match="webhook is active"):
+        await bot.get_updates(timeout=0)
+
+    await bot.delete_webhook()
+    assert await bot.get_updates(timeout=0) == ()
+
+
+async def test_a_group_that_moved_says_where(double: TelegramDouble, bot: Bot):
+    double.upgrade("-9", "-1009")
+    one, two = await bot.get_updates(timeout=0)
+
+    assert (one.message.migrate_to_chat_id, two.message.migrate_from_chat_id) == (-1009, -9)
+    with pytest.raises(ChatMigrated) as moved:
+        await bot.send_message(-9, "Hi")
+    assert moved.value.new_chat_id == -1009

@@ -10,11 +10,13 @@ import pytest
 
 from hermes_agent.sandbox.backends.local import LocalPlace
 from hermes_agent.sandbox.environment import scrubbed
+from hermes_agent.sandbox.jail import JAILS, CannotJail, Walls, jail_of
+from hermes_agent.tools.handles import opened
 from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.settings import SecretUse, TerminalSettings
 from hermes_agent.tools.shell.tools import ShellTools
-from tests.tools.bench import Bench
+from tests.tools.bench import Bench, Context, words
 from tests.tools.shell.test_tools import id_in, until
 
 HIDING = Hiding(
@@ -47,6 +49,29 @@ async def test_what_is_kept_of_a_command_holds_no_secret_however_it_ended(tmp_pa
     outputs = [path.read_text() for path in (tmp_path / "exec").glob("*/*/out")]
     assert len(outputs) == 3
     assert [output[:13] for output in outputs] == ["[secret KEY]\n"] * 3
+
+
+@pytest.mark.parametrize("kind", ["", *JAILS])
+async def test_a_handle_is_a_value_in_a_jail_too_and_no_record_holds_it(
+    kind: str, tmp_path: Path, workspace: Path
+) -> None:
+    home = tmp_path / "home"
+    walls = Walls(hidden=(str(home),))
+    try:
+        jail = jail_of(kind, walls) if kind else None
+    except CannotJail as reason:
+        pytest.skip(str(reason))
+    place = LocalPlace(folder=home / "exec", env=scrubbed(os.environ), jail=(lambda: jail) if jail else None)
+    (terminal, _), _ = collect([ShellTools(place=place, settings=TerminalSettings(), hiding=HIDING)])
+    uses = {"KEY": SecretUse(commands=("test *",))}
+    tool = opened(terminal, lambda _: "hunter2-hunter2", uses, home / "secrets")
+    context = Context(workspace=str(workspace), session="s1")
+
+    command = 'test "${secret:KEY}" = "hunter2""-hunter2" && echo same'
+    answer = await tool.run({"command": command}, context)
+
+    assert words(answer) == "same\n[exit 0]"
+    assert "hunter2-hunter2" not in "".join(path.read_text() for path in home.rglob("*") if path.is_file())
 
 
 async def test_what_a_command_in_the_background_wrote_is_covered_at_each_look_and_at_its_end(

@@ -87,8 +87,8 @@ class Shortener:
 
     async def _replace(self, session: Session, room: Room, plan: Cut, *, cause: Cause, focus: str) -> Compacted | None:
         middle = session.messages[plan.head : plan.upto]
-        if not middle:
-            return None
+        if not middle or _smaller(session, plan, None, ("summary", cause, ""), room) is None:
+            return None  # Not even an empty note would be enough of a gain.
         kept = sum(session.weights[: plan.head]) + sum(session.weights[plan.upto :])
         most = min(LONGEST_NOTE, max(64, min(round(room.limit * NOTE_SHARE), room.limit - kept)))
         words = quoted(middle, most // 4)

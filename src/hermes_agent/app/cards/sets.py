@@ -12,8 +12,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import Home
+from hermes_agent.memory.conversation_tools import ConversationTools
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.recall_tools import RecallTools
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
@@ -71,7 +71,7 @@ class Toolsets:
             "todo": TodoTools(needs.todos),
             "skills": needs.skills.tools,
             "memory": MemoryTools(open_notes=needs.notes, is_owner=needs.is_owner),
-            "recall": RecallTools(needs.store),
+            "recall": ConversationTools(needs.store),
             "clarify": ClarifyTools(),
         }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Answered, Asked, RunEnded
-from hermes_agent.core.inbound import Standing
+from hermes_agent.core.inbound import Conversation, Standing
+from hermes_agent.store.sessions import Session
 
 WORDS = ("once", "session", "always")
 
@@ -38,23 +40,80 @@ async def yolo(desk: Desk, rest: str) -> Done:
     return Done(text=f"No questions in {which}. The hard block and the deny list hold. `/yolo off` takes it back.")
 
 
-async def _answer(desk: Desk, word: str) -> Done:
-    question = ""
-    for entry in await desk.hermes.store.history.entries(desk.record.id):
+async def approvals(desk: Desk, rest: str) -> Done:
+    """List what waits for a decision in all sessions of this person, or decide one of them."""
+    found = {name_of(asked): (record, asked) for record, asked in await _open(desk)}
+    name, _, word = rest.partition(" ")
+    if not name:
+        lines = [f"{name}  {_told(record, asked)}" for name, (record, asked) in found.items()]
+        how = "Answer with `/approvals ID once` (or session, always, deny WHY)."
+        return Done(text="\n\n".join((*lines, how)) if lines else "Nothing waits for an approval.")
+    if name not in found:
+        raise HermesError(f"Nothing of that id waits (any more): {name}. See `/approvals`.")
+    record, asked = found[name]
+    answer = word.strip().removeprefix("deny ") if word.strip() != "deny" else "deny"
+    if not answer:
+        raise HermesError(f"Say what you decide: `/approvals {name} once`, session, always, or deny and why.")
+    message = replace(
+        desk.message(answer),
+        source_id=f"answer:{asked.question}",
+        conversation=Conversation.parse(record.conversation),
+        answers=asked.question,
+    )
+    await desk.hermes.submit(message, record.id)
+    return Done(text=f"{answer}: {_told(record, asked)}")
+
+
+def name_of(asked: Asked) -> str:
+    """The short name of a question: the same in every process, and of no other question."""
+    return hashlib.sha256(asked.question.encode()).hexdigest()[:6]
+
+
+def _told(record: Session, asked: Asked) -> str:
+    return f"{record.title or record.id}: {asked.text}"
+
+
+async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
+    """What waits for a decision that this person may make."""
+    principal = desk.inbound.principal
+    if principal.standing is Standing.GUEST:
+        raise HermesError("A guest cannot allow anything: the owner is asked.")
+    whose = None if principal.standing is Standing.OWNER else principal.key
+    records = await desk.hermes.store.sessions.list(whose, busy=True)
+    found = [(record, await _asked(desk, record.id)) for record in records]
+    return [(record, asked) for record, asked in found if asked is not None]
+
+
+async def _asked(desk: Desk, session: str) -> Asked | None:
+    """The decision that a session's run waits for."""
+    asked = None
+    for entry in await desk.hermes.store.history.entries(session):
         match entry.event:
-            case Asked(question=id_, purpose="approval"):
-                question = id_
-            case Answered(question=id_) if id_ == question:
-                question = ""
+            case Asked(purpose="approval") as found:
+                asked = found
+            case Answered(question=id_) if asked is not None and id_ == asked.question:
+                asked = None
             case RunEnded():
-                question = ""
+                asked = None
             case _:
                 pass
-    if not question:
-        raise HermesError("Nothing waits for an approval here.")
-    return Done(submit=replace(desk.message(word), answers=question))
+    return asked
 
 
+async def _answer(desk: Desk, word: str) -> Done:
+    asked = await _asked(desk, desk.record.id)
+    if asked is None:
+        raise HermesError("Nothing waits for an approval here. `/approvals` shows what waits elsewhere.")
+    return Done(submit=replace(desk.message(word), answers=asked.question))
+
+
+APPROVALS = Command(
+    name="approvals",
+    summary="Show what waits for a yes in any of your sessions, and answer it.",
+    arguments="[ID once|session|always|deny [why]]",
+    act=approvals,
+    while_running=True,
+)
 APPROVE = Command(
     name="approve",
     summary="Say yes to what is asked.",

@@ -21,10 +21,11 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.back import PuttingBack, own
-from hermes_agent.learning.curator.curating import Curator, Places, What
+from hermes_agent.learning.curator.curating import Curator, What
 from hermes_agent.learning.curator.notebook import Notebook, NotebookFile, brought_back, kept_apart, paused
 from hermes_agent.learning.curator.plan import Stood
-from hermes_agent.learning.curator.report import Run
+from hermes_agent.learning.curator.report import Run, moment
+from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rubric import grade
 from hermes_agent.learning.curator.snapshot import Snapshot
 from hermes_agent.learning.curator.wards import Age, Ward, hash_of, survey
@@ -80,6 +81,28 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     last: str
     skills: tuple[Row, ...]
     archived: tuple[str, ...]
+
+    @property
+    def when(self) -> str:
+        """In a sentence or two: when the last pass was, and when the next is."""
+        last = f"The last pass ended {moment(self.passed)} ({self.last})." if self.passed else "No pass has ended yet."
+        if self.paused:
+            return f"Paused. {last}"
+        if self.due is None:
+            return f"No pass begins by itself (`curator.enabled`, `learning.mode`). {last}"
+        due = f"The next is due {moment(self.due)}" if self.due else "The first, which only looks, is due"
+        empty = f" {self.empty} in a row brought nothing: a model is asked more seldom." if self.empty > 1 else ""
+        return f"{last} {due}, once nobody talks.{empty}"
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it, a line for each skill."""
+        rows = [
+            f"- {each.name}: {each.age or each.why_not}, {each.days} days unused"
+            + (f", {each.grade}" if each.grade else "")
+            for each in self.skills
+        ]
+        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

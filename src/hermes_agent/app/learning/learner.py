@@ -16,7 +16,7 @@ from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Notice, RunEnded
+from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.inbound import Standing
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
@@ -253,11 +253,11 @@ class Learner:
 
     async def _tell(self, job: Job) -> bool:
         """One line in the conversation, with its undo; False while it is busy elsewhere."""
-        if self.hermes is None or await self.store.sessions.get(job.session) is None:
+        record = await self.store.sessions.get(job.session)
+        if self.hermes is None or record is None:
             return self.hermes is not None
         try:
-            async with self.hermes.holding(job.session, beside_run=True) as journal:
-                await journal.commit(Notice(text=job.account.note))
+            await self.hermes.tell(record, job.account.note)
         except HermesError:
             return False
         return True

@@ -76,7 +76,7 @@ def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
             return (reply_key(session, entry.run), Content(text=text)) if text else None
         case Asked() as asked:
             return f"{session}:{asked.question}", asking(asked)
-        case Notice(level="warning" | "error", text=text):
+        case Notice(level="news" | "warning" | "error", text=text):
             return f"{session}:{entry.run}:{entry.number}", Content(text=text)
         case _:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from string import ascii_lowercase, digits
 
@@ -12,10 +13,13 @@ from prompt_toolkit.keys import Keys
 from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.panel import Panel
 from hermes_agent.cli.chat.questions import keys_of
+from hermes_agent.core.events import Asked
 from hermes_agent.host.tasks import spawn
 
 TOO_SOON = 0.6
 """Seconds in which a key does not answer a question that just appeared: it was meant for the sentence being typed."""
+ALONE = 0.5
+"""Seconds after which a key that nothing followed is an answer: `a` may begin a sentence too."""
 LEAVE_HINT = "Ctrl-C again leaves"
 
 
@@ -95,7 +99,7 @@ class Keyboard:
         self._chat.changed()
 
     def _choice(self, key: str) -> str | None:
-        """The decision that a key alone makes."""
+        """The decision that a key may make."""
         asked = self._chat.question
         if asked is None or asked.purpose != "approval" or self._panel.buffer.text:
             return None
@@ -105,9 +109,14 @@ class Keyboard:
         return Condition(lambda: self._choice(key) is not None)
 
     def _answer(self, event: KeyPressEvent) -> None:
-        answer = self._choice(event.data)
-        if answer is not None:
-            spawn(self._chat.answer(answer), name="answer")
+        event.current_buffer.insert_text(event.data)
+        spawn(self._decide(event.data, self._chat.question), name="answer")
+
+    async def _decide(self, key: str, asked: Asked | None) -> None:
+        await asyncio.sleep(ALONE)
+        if asked is not None and self._chat.question is asked and self._panel.buffer.text == key:
+            self._panel.buffer.reset()
+            await self._chat.answer(keys_of(asked)[key])
 
 
 def new_line(event: KeyPressEvent) -> None:

@@ -150,7 +150,7 @@ class Transcript:
                 self._taken.add(inbox)
                 self.said(message.text)
             case Notice(text=text, level=level):
-                self.remark(text, {"info": DIM, "warning": YELLOW, "error": RED}[level])
+                self.remark(text, {"info": DIM, "news": DIM, "warning": YELLOW, "error": RED}[level])
             case Retrying() | Continuing():
                 self._see_another_attempt(event)
             case Asked(question=question):

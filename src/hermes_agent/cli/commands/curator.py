@@ -8,14 +8,14 @@ from typing import TypeVar
 
 import click
 
-from hermes_agent.app.learning.curating import Curating, Status
+from hermes_agent.app.learning.curating import Curating
 from hermes_agent.app.wiring import open_runtime
 from hermes_agent.cli.moments import moment
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, SKILL
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.learning.curator.plan import REPORT
-from hermes_agent.learning.curator.report import Run, markdown, summary
+from hermes_agent.learning.curator.report import Run, summary
 
 T = TypeVar("T")
 NAME = click.argument("name", type=SKILL)
@@ -37,7 +37,7 @@ def status(surface: Surface, as_json: bool) -> None:
     if as_json:
         say_json(found)
         return
-    say(_when(found))
+    say(found.when)
     rows = [
         (each.name, each.age or each.why_not, str(each.days), each.grade or "-", "yes" if each.pinned else "")
         for each in found.skills
@@ -57,11 +57,9 @@ def run(surface: Surface, dry_run: bool, as_json: bool) -> None:
     if as_json:
         say_json(done)
         return
-    say(summary(done))
+    say(done.told)
     if done.looks and not dry_run:
         say("The first pass only looks. The next one, now or in a week, does it.")
-    if done.failed:
-        remark(f"The model's part ended early: {done.failed}")
     remark(f"{surface.home.logs / 'curator' / done.id / REPORT}")
 
 
@@ -132,7 +130,7 @@ def report(surface: Surface, name: str, listed: bool, as_json: bool) -> None:
     """Show what a pass did, the newest without a name; made from what changed."""
     if not listed:
         one = _with(surface, lambda curating: curating.one(name))
-        say_json(one) if as_json else say(markdown(one).rstrip("\n"))
+        say_json(one) if as_json else say(one.text.rstrip("\n"))
         return
     runs = _with(surface, lambda curating: curating.runs())
     if as_json:
@@ -146,17 +144,6 @@ def _kind(run: Run) -> str:
     if run.rolled_back:
         return "rolled back"
     return "looked" if run.looks else "did"
-
-
-def _when(found: Status) -> str:
-    last = f"The last pass ended {moment(found.passed)} ({found.last})." if found.passed else "No pass has ended yet."
-    if found.paused:
-        return f"Paused (`hermes curator resume`). {last}"
-    if found.due is None:
-        return f"No pass begins by itself (`curator.enabled`, `learning.mode`). {last}"
-    due = f"The next is due {moment(found.due)}" if found.due else "The first, which only looks, is due"
-    empty = f" {found.empty} in a row brought nothing: a model is asked more seldom." if found.empty > 1 else ""
-    return f"{last} {due}, once nobody talks.{empty}"
 
 
 def _with(surface: Surface, act: Callable[[Curating], Awaitable[T]]) -> T:

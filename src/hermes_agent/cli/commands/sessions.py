@@ -72,7 +72,7 @@ def show(surface: Surface, session: str, as_json: bool) -> None:
 @pass_surface
 def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) -> None:
     """Find messages by their words, the best first; "quoted words" stand together, -word is left out."""
-    query = " ".join(f'"{word}"' if " " in word else word for word in words)
+    query = " ".join(map(asked, words))
     hits = with_store(surface, lambda store: store.search.search(query, limit=limit))
     if as_json:
         say_json(hits)
@@ -82,6 +82,13 @@ def search(surface: Surface, words: tuple[str, ...], limit: int, as_json: bool) 
         for hit in hits:
             say(f"{hit.session}  {moment(hit.at)}  #{hit.number} {hit.role.value}")
             say(f"    {marked(hit.snippet, hit.marks)}")
+
+
+def asked(word: str) -> str:
+    """An argument as part of a query. The shell has taken the quotes off: several words in one argument stand together,
+    unless they are a query by themselves."""
+    is_query = '"' in word or any(each.startswith("-") or each == "NOT" for each in word.split())
+    return f'"{word}"' if " " in word and not is_query else word
 
 
 @sessions.command()

@@ -9,10 +9,32 @@ from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ConfigError
+from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.host.config_edit import set_value
-from hermes_agent.tools.surfaces import WITHOUT, SurfaceTools, check_toolset
+from hermes_agent.host.nearest import nearest_key
+from hermes_agent.tools.surfaces import GUEST, WEBHOOK, WITHOUT, SurfaceTools, check_toolset
 
-ON = click.option("--surface", "name", default=CLI, show_default=True, help="cli, library, webhook, guest, a channel.")
+SURFACES = (CLI, "library", "api", WEBHOOK, GUEST, *CHANNELS)
+
+
+def known(_context: click.Context, _option: click.Parameter, name: str) -> str:
+    """The surface of that name; one that does not exist is told with the nearest."""
+    if name not in SURFACES:
+        near = nearest_key(name, SURFACES)
+        meant = f"Did you mean `{near}`?" if near else f"There are: {', '.join(SURFACES)}."
+        raise ConfigError(f"There is no surface `{name}`. {meant}")
+    return name
+
+
+ON = click.option(
+    "--surface",
+    "name",
+    default=CLI,
+    show_default=True,
+    callback=known,
+    help="cli, library, api, webhook, guest, a channel.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,9 +85,7 @@ def _still(home: Home, pid: int, seconds: float) -> GatewayState:
 def stop(home: Home, drain: float) -> list[int]:
     """End the gateways of this home; the processes that ended. Raises `HermesError` where none runs, or one still ends
     after `drain` seconds and some."""
-    states = read_states(home)
-    if not states:
-        raise HermesError("No gateway runs on this home.")
+    states = running(home)
     for state in states:
         os.kill(state.pid, signal.SIGTERM)
     ended = _awaited(lambda: not read_states(home) or None, drain + SPARE_SECONDS)
@@ -99,11 +97,17 @@ def stop(home: Home, drain: float) -> list[int]:
     return [state.pid for state in states]
 
 
+def running(home: Home) -> list[GatewayState]:
+    """The gateways of this home, the newest first. Raises `HermesError` where there is none."""
+    states = read_states(home)
+    if not states:
+        raise HermesError("No gateway runs on this home.")
+    return states
+
+
 def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> GatewayState:
     """Have the gateway of this home begin again; how it is then. Raises `HermesError` where it did not."""
-    before = read_state(home)
-    if before is None:
-        raise HermesError("No gateway runs on this home.")
+    before = running(home)[0]
     os.kill(before.pid, RESTART)
 
     def again() -> GatewayState | bool | None:

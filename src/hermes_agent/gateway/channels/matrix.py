@@ -27,6 +27,7 @@ from hermes_agent.gateway.heard import Hear
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
 from hermes_agent.gateway.matrix.events import PLATFORM, Event, Reader
+from hermes_agent.gateway.matrix.opened import Opened
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
 from hermes_agent.gateway.matrix.sync import Sync
 from hermes_agent.gateway.matrix.writing import (
@@ -49,13 +50,14 @@ MESSAGE, REACTION = "m.room.message", "m.reaction"
 class MatrixChannel:
     """A `Channel` to the rooms of one account."""
 
-    def __init__(self, needs: Needs, base: str, crypto: Crypto, *, threads: bool) -> None:
+    def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:
         headers = {"Authorization": f"Bearer {needs.secret('MATRIX_ACCESS_TOKEN')}"}
         self._client = Client(Service(title="The homeserver", http=needs.http, headers=headers), base)
-        self._crypto = crypto
         self._threads = threads
         self._needs = needs
         self._rooms = Rooms(self._client)
+        self._crypto: Crypto = Opened(self._client, needs.folder, self._rooms.people) if encryption else Shut()
+        self._rooms.crypto = self._crypto
         self._typing: set[str] = set()
 
     async def listen(self, hear: Hear) -> None:
@@ -206,13 +208,21 @@ def make(needs: Needs) -> Channel:
         )
     if not needs.secret("MATRIX_ACCESS_TOKEN"):
         raise ConfigError("MATRIX_ACCESS_TOKEN is missing: the access token of the agent's account.")
-    if options["threads"] not in ("yes", "no"):
-        raise ConfigError("gateway.channels.matrix.options.threads is `yes` or `no`.")
-    return MatrixChannel(needs, base, Shut(), threads=options["threads"] == "yes")
+    for name in ("threads", "encryption"):
+        if options[name] not in ("yes", "no"):
+            raise ConfigError(f"gateway.channels.matrix.options.{name} is `yes` or `no`.")
+    encryption = options["encryption"] == "yes"
+    if encryption and (find_spec("nio") is None or find_spec("vodozemac") is None):
+        raise ConfigError("Encrypted rooms need packages: pip install 'hermes-runtime[matrix-e2ee]'.")
+    return MatrixChannel(needs, base, threads=options["threads"] == "yes", encryption=encryption)
 
 
 OPTIONS = {
     "homeserver": Option(doc="Address of the homeserver's client API, as https://matrix.example.org."),
+    "encryption": Option(
+        doc="Whether encrypted rooms are read and written (`yes`, `no`): `yes` needs `hermes-runtime[matrix-e2ee]`.",
+        default="no",
+    ),
     "threads": Option(doc="What is said to the agent in a group begins a thread (`yes`, `no`).", default="no"),
 }
 

@@ -1,14 +1,17 @@
-"""Telegram: the Bot API by long polling; topics, buttons, edits, files."""
+"""Telegram: the Bot API by long polling or a webhook; topics, buttons, edits, files."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Button
@@ -25,12 +28,16 @@ from hermes_agent.gateway.channel import (
     OutcomeUnknown,
     Pace,
     Part,
+    TokenRefused,
     Unit,
 )
 from hermes_agent.gateway.heard import Hear, Pressed
-from hermes_agent.gateway.telegram.api import BotApi, Unchanged, Unparsed
+from hermes_agent.gateway.telegram.api import BotApi, Moved, Unchanged, Unparsed
 from hermes_agent.gateway.telegram.markdown import formatted
-from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in
+from hermes_agent.gateway.telegram.moves import Moves
+from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
+from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, secret_of, told
+from hermes_agent.host.serve import serve
 
 log = logging.getLogger(__name__)
 
@@ -41,49 +48,115 @@ WIDE = 12
 PHOTOS = frozenset({"image/jpeg", "image/png"})
 LONGEST_WORD = 200
 LONGEST_CAPTION = 1024
+WEBHOOK_SET = "webhook is active"
+WEBHOOK_PORT = 8443
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """Where Telegram brings updates, the port of this machine to which that leads, and what it shows with each."""
+
+    url: str
+    port: int
+    secret: str
 
 
 class Telegram:
     """A bot, at the other end of one token."""
 
-    def __init__(self, api: BotApi, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(
+        self, api: BotApi, moves: Moves, webhook: Webhook | None = None, poll_seconds: float = POLL_SECONDS
+    ) -> None:
         self._api = api
+        self._moves = moves
+        self._webhook = webhook
         self._poll_seconds = poll_seconds
         self._me: Me | None = None
 
     async def listen(self, hear: Hear) -> None:
-        """See `Channel`. An update is confirmed by asking for those after it."""
+        """See `Channel`."""
         me = await self._who()
+        if self._webhook is None:
+            await self._poll(me, hear)
+        else:
+            await self._receive(self._webhook, me, hear)
+
+    async def _poll(self, me: Me, hear: Hear) -> None:
+        """Ask for updates. One is confirmed by asking for those after it."""
         offset = 0
         while True:
             wanted = {"offset": offset, "timeout": self._poll_seconds, "allowed_updates": LISTENED}
             try:
                 updates = await self._api.call("getUpdates", wanted, waits=self._poll_seconds)
+            except NotNow as error:
+                if WEBHOOK_SET not in str(error):
+                    raise
+                await self._api.call("deleteWebhook", {"drop_pending_updates": False})
+                continue
             except (OutcomeUnknown, NeverHere) as error:
                 raise NotNow(str(error)) from error
             await self._hand_on(updates, me, hear)
             offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
 
+    async def _receive(self, webhook: Webhook, me: Me, hear: Hear) -> None:
+        """Have updates brought. One is confirmed when it was taken in; a webhook that is left is kept for the next
+        process, and Telegram keeps what it cannot bring for a day."""
+        entrance = Entrance(urlsplit(webhook.url).path, webhook.secret)
+        async with AsyncExitStack() as open_:
+            await self._open(open_, webhook, entrance)
+            while True:
+                brought = await entrance.next()
+                await self._hand_on([update for update, _ in brought], me, hear)
+                told(brought)
+
+    async def _open(self, open_: AsyncExitStack, webhook: Webhook, entrance: Entrance) -> None:
+        wanted = {"url": webhook.url, "secret_token": webhook.secret, "allowed_updates": LISTENED}
+        try:
+            await open_.enter_async_context(serve(entrance.handle, webhook.port, largest=LARGEST_UPDATE))
+            # By one connection, so that each chat is told in its order.
+            await self._api.call("setWebhook", {**wanted, "max_connections": 1})
+        except OSError as error:
+            raise NotNow(f"Port {webhook.port} cannot be listened on: {error.strerror}.") from error
+        except OutcomeUnknown as error:
+            raise NotNow(str(error)) from error
+        except NeverHere as error:
+            raise TokenRefused(f"The webhook is refused. {error}") from error
+
     async def send(self, to: Conversation, part: Part, key: str) -> str:  # noqa: ARG002  the Bot API has no keys
-        arguments: dict[str, Any] = {**_place(to), **_reply(part)}
+        async def there(chat: str) -> str:
+            sent = await self._sent(_place(to, chat) | _reply(part, chat), part)
+            return _receipt(to, chat, sent)
+
+        return await self._there(to, there)
+
+    async def _sent(self, arguments: Plain, part: Part) -> Plain:
         if part.file is not None:
             photo = part.file.media_type in PHOTOS
             method, field = ("sendPhoto", "photo") if photo else ("sendDocument", "document")
             caption = {"caption": part.text[:LONGEST_CAPTION]} if part.text else {}
-            sent = await self._api.upload(method, field, part.file, {**arguments, **caption})
-        else:
-            sent = await self._text("sendMessage", {**arguments, **_buttons(part)}, part.text)
-        return str(sent["message_id"])
+            result: Plain = await self._api.upload(method, field, part.file, {**arguments, **caption})
+            return result
+        return await self._text("sendMessage", {**arguments, **_buttons(part)}, part.text)
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         """See `Channel`."""
-        arguments = {"chat_id": to.chat, "message_id": _number(receipt), **_buttons(part)}
-        with suppress(Unchanged):
-            await self._text("editMessageText", arguments, part.text)
+
+        async def there(chat: str) -> None:
+            with suppress(Unchanged):
+                await self._text("editMessageText", _message(to, chat, receipt) | _buttons(part), part.text)
+
+        await self._there(to, there)
 
     async def delete(self, to: Conversation, receipt: str) -> None:
         """See `Channel`."""
-        await self._api.call("deleteMessage", {"chat_id": to.chat, "message_id": _number(receipt)})
+
+        async def there(chat: str) -> None:
+            await self._api.call("deleteMessage", _message(to, chat, receipt))
+
+        await self._there(to, there)
 
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  a bot cannot read back
         """Never asked: a bot cannot read what it wrote."""
@@ -91,13 +164,14 @@ class Telegram:
 
     async def typing(self, to: Conversation) -> None:
         """See `Channel`."""
-        await self._api.call("sendChatAction", {**_place(to), "action": "typing"})
+        await self._there(to, lambda chat: self._api.call("sendChatAction", {**_place(to, chat), "action": "typing"}))
 
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
         """See `Channel`."""
         reaction = [{"type": "emoji", "emoji": sign}]
-        message = _number(source_id.rpartition(":")[2])
-        await self._api.call("setMessageReaction", {"chat_id": to.chat, "message_id": message, "reaction": reaction})
+        chat, _, message = source_id.rpartition(":")
+        place = {"chat_id": chat or to.chat, "message_id": _number(message)}
+        await self._api.call("setMessageReaction", {**place, "reaction": reaction})
 
     async def health(self) -> str:
         """See `Channel`."""
@@ -110,6 +184,15 @@ class Telegram:
     async def close(self) -> None:
         """The clients are the process's."""
 
+    async def _there(self, to: Conversation, do: Callable[[str], Awaitable[T]]) -> T:
+        """Do something in a chat under the id that it has now."""
+        chat = await self._moves.now(to.chat)
+        try:
+            return await do(chat)
+        except Moved as moved:
+            await self._moves.moved(chat, moved.to)
+            return await do(moved.to)
+
     async def _who(self) -> Me:
         if self._me is None:
             me = await self._api.call("getMe", {})
@@ -120,9 +203,12 @@ class Telegram:
         """Hand on what each chat tells in its order, the chats side by side."""
         chats: defaultdict[str, list[tuple[Plain, Any]]] = defaultdict(list)
         for update in updates:
+            if (moved := moved_in(update)) is not None:
+                await self._moves.moved(*moved)
             heard = heard_in(update, me, self._api.fetch)
             if heard is not None:
-                chats[heard.where.chat].append((update, heard))
+                where = replace(heard.where, chat=await self._moves.first(heard.where.chat))
+                chats[where.chat].append((update, replace(heard, where=where)))
 
         async def one(told: list[tuple[Plain, Any]]) -> None:
             for update, heard in told:
@@ -154,13 +240,25 @@ class Telegram:
         return result
 
 
-def _place(to: Conversation) -> dict[str, Any]:
-    return {"chat_id": to.chat} | ({"message_thread_id": _number(to.thread)} if to.thread else {})
+def _place(to: Conversation, chat: str) -> dict[str, Any]:
+    return {"chat_id": chat} | ({"message_thread_id": _number(to.thread)} if to.thread else {})
 
 
-def _reply(part: Part) -> dict[str, Any]:
-    message = part.answers.rpartition(":")[2]
-    if not message.isdecimal():
+def _receipt(to: Conversation, chat: str, sent: Plain) -> str:
+    """The id of a message, with the chat's where that is not the first one: messages are counted anew there."""
+    return f"{chat}:{sent['message_id']}" if chat != to.chat else str(sent["message_id"])
+
+
+def _message(to: Conversation, chat: str, receipt: str) -> dict[str, Any]:
+    before, _, message = receipt.rpartition(":")
+    if (before or to.chat) != chat:
+        raise MessageGone("The message stands in the group that this one was before.")
+    return {"chat_id": chat, "message_id": _number(message)}
+
+
+def _reply(part: Part, chat: str) -> dict[str, Any]:
+    before, _, message = part.answers.rpartition(":")
+    if not message.isdecimal() or before not in ("", chat):
         return {}
     return {"reply_parameters": {"message_id": int(message), "allow_sending_without_reply": True}}
 
@@ -189,7 +287,21 @@ def make(needs: Needs) -> Channel:
     if not token:
         raise ConfigError("Telegram needs TELEGRAM_BOT_TOKEN: @BotFather gives one, `hermes secrets set` keeps it.")
     url = needs.options.get("api_url") or "https://api.telegram.org"
-    return Telegram(BotApi(url=url.rstrip("/"), token=token, http=needs.http))
+    api = BotApi(url=url.rstrip("/"), token=token, http=needs.http)
+    return Telegram(api, Moves(needs.kept, token.partition(":")[0]), _webhook(needs, token))
+
+
+def _webhook(needs: Needs, token: str) -> Webhook | None:
+    url, port = needs.options.get("webhook") or "", needs.options.get("webhook_port") or str(WEBHOOK_PORT)
+    if not url:
+        return None
+    if not url.startswith("https://"):
+        raise ConfigError(
+            "gateway.channels.telegram.options.webhook begins with https://: Telegram brings nothing else."
+        )
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ConfigError("gateway.channels.telegram.options.webhook_port is a number from 1 to 65535.")
+    return Webhook(url=url, port=int(port), secret=secret_of(token))
 
 
 CHANNEL = Kind(
@@ -219,5 +331,12 @@ CHANNEL = Kind(
         "For groups: /setprivacy at @BotFather, add the bot, and name the group's id in `groups`.",
     ),
     make=make,
-    options={"api_url": Option(doc="Address of the Bot API.", default="https://api.telegram.org")},
+    options={
+        "api_url": Option(doc="Address of the Bot API.", default="https://api.telegram.org"),
+        "webhook": Option(
+            doc="Where Telegram brings updates (https://...), which a proxy of yours leads to `webhook_port` of this "
+            "machine; empty: they are polled."
+        ),
+        "webhook_port": Option(doc="Port of 127.0.0.1 for `webhook`.", default=str(WEBHOOK_PORT)),
+    },
 )

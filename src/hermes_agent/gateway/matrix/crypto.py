@@ -10,7 +10,7 @@ from hermes_agent.gateway.channel import NeverHere
 Event = Mapping[str, Any]
 SHUT = (
     "This room is encrypted, and I cannot read what is written here: use a room without encryption, or let my owner "
-    "install `hermes-runtime[matrix-e2ee]`."
+    "install `hermes-runtime[matrix-e2ee]` and set `gateway.channels.matrix.options.encryption` to `yes`."
 )
 
 
@@ -57,13 +57,13 @@ class Shut:
         return None
 
     async def write(self, room: str, kind: str, content: Event) -> tuple[str, Event]:  # noqa: ARG002  the Protocol's
-        raise NeverHere("The room is encrypted: `hermes-runtime[matrix-e2ee]` is not installed.")
+        raise NeverHere("The room is encrypted, and options.encryption is not `yes`.")
 
     def lock(self, content: bytes) -> tuple[bytes, Event]:  # noqa: ARG002  the Protocol's
-        raise NeverHere("The room is encrypted: `hermes-runtime[matrix-e2ee]` is not installed.")
+        raise NeverHere("The room is encrypted, and options.encryption is not `yes`.")
 
     def unlock(self, content: bytes, keys: Event) -> bytes:  # noqa: ARG002  the Protocol's
-        raise NeverHere("The file is encrypted: `hermes-runtime[matrix-e2ee]` is not installed.")
+        raise NeverHere("The file is encrypted, and options.encryption is not `yes`.")
 
     async def close(self) -> None:
         """There is nothing to give back."""

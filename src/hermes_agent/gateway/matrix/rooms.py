@@ -9,6 +9,7 @@ from typing import Any
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import MessageGone, NeverHere
 from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.crypto import Crypto, Shut
 from hermes_agent.gateway.matrix.writing import SLOT
 
 ROOMS_KNOWN = 500
@@ -27,10 +28,12 @@ class Known:
 
 
 class Rooms:
-    """Asks the homeserver once about each room and message, and keeps up with what it tells."""
+    """Asks the homeserver once about each room and message, and keeps up with what it tells. `crypto` reads encrypted
+    ones."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.crypto: Crypto = Shut()
         self._people: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._encrypted: dict[str, bool] = {}
         self._messages: OrderedDict[str, Known] = OrderedDict()
@@ -87,6 +90,8 @@ class Rooms:
                 found = await self._client.call("GET", joined("rooms", room, "event", id_), reads=True)
             except (NeverHere, MessageGone):
                 found = {}
+            if found.get("type") == "m.room.encrypted":
+                found = {**found, **(await self.crypto.read(room, found) or {})}
             self.know(id_, self._read(found))
         return self._messages[id_]
 

@@ -178,17 +178,21 @@ class Sync:
         if event.get("state_key") is not None:
             self.rooms.changed(room, event)
         if event.get("type") == "m.room.encrypted":
+            if event.get("sender") == self.reader.own:
+                return
             opened = await self.crypto.read(room, event)
             if opened is None:
-                await self._excuse(room, event, place)
+                await self._excuse(room, place)
                 return
             event = opened
+            if room in place.told:
+                place.told.remove(room)
         heard = await self.reader.heard(room, event)
         if heard is not None:
             await hear(heard)
 
-    async def _excuse(self, room: str, event: Event, place: Place) -> None:
-        if room not in place.told and event.get("sender") != self.reader.own:
+    async def _excuse(self, room: str, place: Place) -> None:
+        if room not in place.told:
             place.told.append(room)
             with suppress(ChannelError):
                 await self.excuse(room)

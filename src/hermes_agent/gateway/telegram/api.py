@@ -24,6 +24,14 @@ class Unparsed(ChannelError):
     """The formatting was not understood: the same words can be sent plain."""
 
 
+class Moved(ChannelError):
+    """Nothing was done: the group has the id `to` now."""
+
+    def __init__(self, message: str, to: str) -> None:
+        super().__init__(message)
+        self.to = to
+
+
 class Unchanged(ChannelError):
     """The message has this content already."""
 
@@ -107,6 +115,8 @@ def _result(status: int, body: bytes) -> Plain:
 def _failure(code: int, words: str, answer: Mapping[str, Plain]) -> ChannelError:
     parameters = answer.get("parameters") or {}
     told = f"Telegram: {words}"
+    if moved := parameters.get("migrate_to_chat_id"):
+        return Moved(told, str(moved))
     match code:
         case 429:
             return NotNow(told, retry_after=float(parameters.get("retry_after", 1)))

@@ -37,6 +37,17 @@ def heard_in(update: Plain, me: Me, fetch: Fetch) -> Heard | None:
     return None
 
 
+def moved_in(update: Plain) -> tuple[str, str] | None:
+    """The id that a group had and the one that it has now, where an update tells that it moved."""
+    message = update.get("message") or {}
+    chat = str((message.get("chat") or {}).get("id", ""))
+    if to := message.get("migrate_to_chat_id"):
+        return chat, str(to)
+    if before := message.get("migrate_from_chat_id"):
+        return str(before), chat
+    return None
+
+
 def where_of(message: Plain) -> Conversation:
     """The chat and topic of a message."""
     chat = message["chat"]

@@ -6,8 +6,6 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -21,7 +19,7 @@ from hermes_agent.core.model import Model
 from hermes_agent.core.section import Section, freeze
 from hermes_agent.learning.account import used_by
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.applying import Applying, Came
+from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.asking import Asking
 from hermes_agent.learning.curator.back import PuttingBack
 from hermes_agent.learning.curator.notebook import Notebook, NotebookFile
@@ -32,7 +30,8 @@ from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.prompt import question, system
 from hermes_agent.learning.curator.report import Run
-from hermes_agent.learning.curator.snapshot import ENDING, Snapshot, forget_all_but, take
+from hermes_agent.learning.curator.reporting import Places, Reporting
+from hermes_agent.learning.curator.snapshot import Snapshot, forget_all_but, take
 from hermes_agent.learning.curator.tools import CuratorTools
 from hermes_agent.learning.curator.trial import NAME, Trial
 from hermes_agent.learning.curator.wards import DAY, Age, Ward, Whose, survey
@@ -46,8 +45,7 @@ from hermes_agent.skills.depot.files import files_of_folder
 from hermes_agent.skills.usage import Usage
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning.jobs import Account, Claim, Job
-from hermes_agent.store.versions import Kind, Version
+from hermes_agent.store.learning.jobs import Account, Claim
 from hermes_agent.tools.schema import collect
 
 LONGEST_NOTE = 500
@@ -59,29 +57,6 @@ class What:
     that a person wants it now."""
 
     STATES, LOOK, UPKEEP, TRIAL, ASKED = "states", "look", "upkeep", "trial", "asked"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Where the curator keeps what: reports by pass, snapshots by pass, what is thrown away."""
-
-    logs: Path
-    snapshots: Path
-    cache: Path
-
-    def folder(self, job: Job) -> Path:
-        """The folder of a pass, the same when it is begun again. Blocks."""
-        name = f"{datetime.fromtimestamp(job.created, UTC):%Y%m%d-%H%M%S}"
-        for number in count(1):
-            folder = self.logs / (name if number == 1 else f"{name}-{number}")
-            plan = kept_plan(folder)
-            if plan is None or plan.job == job.id:
-                return folder
-        raise AssertionError
-
-    def snapshot(self, folder: Path) -> Path:
-        """The snapshot of a pass."""
-        return self.snapshots / f"{folder.name}{ENDING}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +89,7 @@ class Curator:
                 raise HermesError(why)
             plan = await self._planned(claim)
             await asyncio.to_thread(keep_plan, plan, folder)
-        run = await (self._looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
+        run = await (self.reporting.looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
         used = await used_by(self.store, claim.job.session, claim.job.id)
         run = msgspec.structs.replace(
             run, calls=used.calls, input=used.input, output=used.output, cost=used.cost, ended=self.clock.now()
@@ -125,7 +100,13 @@ class Curator:
 
     # What is to be done
 
+    @property
+    def reporting(self) -> Reporting:
+        """Who says what came of passes."""
+        return Reporting(store=self.store, clock=self.clock, writer=self.writer, usage=self.usage, places=self.places)
+
     async def _planned(self, claim: Claim) -> Plan:
+        await self.reporting.left_over()
         now, job = self.clock.now(), claim.job
         notebook = await asyncio.to_thread(self.notebook.get)
         remembered = await remember(self.store, now - self.settings.archive_after_days * DAY)
@@ -219,18 +200,6 @@ class Curator:
 
     # Doing it
 
-    async def _looked(self, plan: Plan, folder: Path) -> Run:
-        """The report of a pass that changes nothing."""
-        files: dict[str, bytes | None] = {}
-        for name, stood in plan.stood.items():
-            found = await asyncio.to_thread(files_of_folder, self.writer.home / stood.place)
-            files.update({f"{name}/{file}": each.content for file, each in found.items()})
-        changes = []
-        for step in plan.steps:
-            changes.append(report.would(step, files))
-            files.update({f"{step.name}/{file}": content for file, content in step.changes.items()})
-        return report.run_of(folder.name, plan, changes, Account(), self.clock.now())
-
     async def _done(self, claim: Claim, plan: Plan, folder: Path) -> Run:
         """The report of a pass that does what it planned."""
         path = self.places.snapshot(folder)
@@ -249,44 +218,7 @@ class Curator:
         )
         await applying.all()
         lost = await applying.check() if any(came.state == "done" for came in applying.came) else []
-        changes = await self._changes(plan, applying.came)
-        names = {name for step, each in zip(plan.steps, changes, strict=True) if each.versions for name in step.touched}
-        now = await self._stand(names)
-        run = report.run_of(folder.name, plan, changes, Account(), self.clock.now())
-        return msgspec.structs.replace(
-            run,
-            lost=tuple(dict.fromkeys(past.skill for past in lost)),
-            skills=report.touched(sorted(names), plan.stood, now),
-            snapshot=str(path) if names else "",
-        )
-
-    async def _changes(self, plan: Plan, came: Sequence[Came]) -> list[report.Changed]:
-        """What the ledger has of each step."""
-        made = await self._made(plan)
-        by_number = {each.number: each for each in came}
-        return [
-            report.changed(step, by_number[step.number], made.get(f"{plan.job}.{step.number}", []))
-            for step in plan.steps
-        ]
-
-    async def _made(self, plan: Plan) -> dict[str, list[Version]]:
-        """The versions of this pass by step."""
-        found: dict[str, list[Version]] = {}
-        before = 1 << 62
-        while page := await self.store.versions.list(Kind.SKILL, limit=PAGE, before=before):
-            for version in page:
-                job, _, rest = version.change.key.partition(".")
-                if version.id > plan.since and job == plan.job:
-                    found.setdefault(f"{job}.{rest.partition('.')[0]}", []).append(version)
-            before = page[-1].id
-            if before <= plan.since:
-                break
-        return found
-
-    async def _stand(self, names: set[str]) -> Mapping[str, Stood]:
-        wards = await survey(self.writer, self.usage, Notebook()) if names else []
-        home = self.writer.home
-        return {ward.name: Stood(place=ward.place(home), hash=ward.hash) for ward in wards if ward.name in names}
+        return await self.reporting.did(plan, folder, applying.came, lost)
 
     async def _noted(self, plan: Plan) -> None:
         """What the next pass has to know."""

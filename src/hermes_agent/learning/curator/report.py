@@ -80,6 +80,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     said: str = ""
     rolled_back: float = 0.0
 
+    @property
+    def text(self) -> str:
+        """As a person reads it."""
+        return markdown(self)
+
+    @property
+    def told(self) -> str:
+        """In a few lines."""
+        lines = [summary(self)]
+        lines += ["This pass only looked: nothing was changed."] if self.looks else []
+        lines += [f"It ended early: {self.failed}"] if self.failed else []
+        return "\n".join(lines)
+
 
 def run_of(name: str, plan: Plan, changes: Iterable[Changed], account: Account, ended: float) -> Run:
     """The report of a pass, as far as it follows from the plan."""
@@ -188,10 +201,10 @@ KINDS = {"unused": "Put aside, unused", "patch": "Mended", "join": "Joined"}
 
 def markdown(run: Run) -> str:
     """The report as a person reads it."""
-    head = f"# Curator, {_moment(run.began)}"
+    head = f"# Curator, {moment(run.began)}"
     only = ["This pass only looked: nothing was changed."] if run.looks else []
-    rolled = [f"Rolled back {_moment(run.rolled_back)}."] if run.rolled_back else []
-    failed = [f"The model's part ended early: {run.failed}"] if run.failed else []
+    rolled = [f"Rolled back {moment(run.rolled_back)}."] if run.rolled_back else []
+    failed = [f"It ended early: {run.failed}"] if run.failed else []
     parts = [head, *only, *rolled, *failed, summary(run), _spent(run)]
     parts += _section(
         "Age", [f"- {each.name}: {each.was} -> {each.now} ({each.days} days unused)" for each in run.moves]
@@ -245,5 +258,6 @@ def _points(points: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {each}" for name, each in points.items())
 
 
-def _moment(at: float) -> str:
+def moment(at: float) -> str:
+    """A time, as people here write it."""
     return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d %H:%M}"

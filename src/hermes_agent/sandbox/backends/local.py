@@ -196,7 +196,10 @@ class LocalPlace:
     ) -> Child:
         if self._jail is None:
             return start_detached(argv, cwd=str(folder), env=env, stdin=stdin, out=out)
-        cell = Cell(folder=folder, files=OWN_FILES, kept=self._kept(meta.command), workspace=meta.command.folder)
+        command = meta.command
+        cell = Cell(
+            folder=folder, files=OWN_FILES, kept=self._kept(command), workspace=command.folder, lent=command.lent
+        )
         return self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
 
     def _attach(self, exec_id: str, folder: Path) -> Running | None:

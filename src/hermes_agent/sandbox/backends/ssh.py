@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -94,8 +95,9 @@ class Machine:
         connection = await self.connected()
         try:
             process = await connection.create_process(line(arguments), encoding=None)
-            process.stdin.write(data)
-            process.stdin.write_eof()
+            with suppress(BrokenPipeError):  # it may have answered already without reading
+                process.stdin.write(data)
+                process.stdin.write_eof()
         except (OSError, asyncssh.Error) as error:
             raise Unreached(f"The connection to {self._settings.host} broke: {error}.") from error
         return MachineCall(process)
@@ -175,7 +177,11 @@ class Machine:
             keepalive_count_max=ALIVE_TIMES,
             **{name: value for name, value in named.items() if value != ()},
         )
-        told = await connection.run(GREETING, check=False)
+        try:
+            told = await connection.run(GREETING, check=False)
+        except BaseException:
+            connection.abort()
+            raise
         home, _, boot = str(told.stdout).partition("\n")
         self._home = self._home or home or f"/home/{settings.user or getpass.getuser()}"
         self._boot = boot.strip()

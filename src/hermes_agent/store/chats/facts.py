@@ -27,7 +27,7 @@ class Facts:
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(GET, place)
 
-        return {row[0]: row[1] for row in await self._engine.read(query)}
+        return {row[0]: row[1] for row in await self._engine.read(query, brief=True)}
 
     async def set(self, place: str, name: str, value: str) -> None:
         """Set one; an empty value takes it away."""

@@ -133,7 +133,7 @@ class Pairing:
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(sql)
 
-        return [_known(row) for row in await self._engine.read(query)]
+        return [_known(row) for row in await self._engine.read(query, brief=True)]
 
 
 def _known(row: Row) -> Known:

@@ -183,7 +183,7 @@ class Learning:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(HELD.removesuffix(" FOR NO KEY UPDATE"), claim.job.id, claim.worker, claim.epoch)
 
-        if await self._engine.read(query) is None:
+        if await self._engine.read(query, brief=True) is None:
             raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
 
     async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:

@@ -39,7 +39,7 @@ class Pace:
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(COUNTED, session)
 
-        row = await self._engine.read(query)
+        row = await self._engine.read(query, brief=True)
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     async def reset(self, tx: Transaction, session: str, what: str) -> None:

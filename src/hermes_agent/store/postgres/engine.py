@@ -133,7 +133,7 @@ class PostgresEngine:
         # Always durable: workers outlive a crash of the server, which must not give a lane again under the same epoch.
         return await self._at_home(self._write(change))
 
-    async def read(self, query: Change[T]) -> T:
+    async def read(self, query: Change[T], *, brief: bool = False) -> T:  # noqa: ARG002  a server is never at hand
         return await self._at_home(self._read(query))
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -112,12 +113,16 @@ class SqliteEngine:
         result: T = await job.future
         return result
 
-    async def read(self, query: Change[T]) -> T:
+    async def read(self, query: Change[T], *, brief: bool = False) -> T:
         if self._closed:
             raise DatabaseUnreachable("The store is closed.")
+        if brief:
+            # Handing it to a thread and taking it back costs several times what it takes.
+            with suppress(apsw.BusyError):
+                return self._query(query, busy_seconds=0.0)
         if self._readers is None:
             self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query, self._busy_seconds)
 
     async def close(self) -> None:
         if self._closed:
@@ -127,23 +132,27 @@ class SqliteEngine:
         self._queue.put(stop)
         await stop.job.future
 
-    # In reader threads
+    # In reader threads, and brief queries in the thread that asks
 
-    def _query(self, query: Change[T]) -> T:
+    def _query(self, query: Change[T], busy_seconds: float) -> T:
         try:
-            connection = self._reader()
+            connection = self._reader(busy_seconds)
             connection.execute("BEGIN")
             try:
                 return drive(query(SqliteTransaction(connection)))
             finally:
                 connection.execute("COMMIT")
+        except apsw.BusyError as error:
+            if not busy_seconds:
+                raise
+            raise explain(error, self.path) from error
         except apsw.Error as error:
             raise explain(error, self.path) from error
 
-    def _reader(self) -> apsw.Connection:
+    def _reader(self, busy_seconds: float) -> apsw.Connection:
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = connect(self.path, self._busy_seconds, readonly=True)
+            connection = connect(self.path, busy_seconds, readonly=True)
             self._local.connection = connection
             self._read_connections.append(connection)
         return connection

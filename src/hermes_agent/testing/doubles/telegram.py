@@ -9,17 +9,18 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from email import policy
 from email.parser import BytesParser
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+from hermes_agent.testing.doubles.telegram_words import Refused, unformatted
 
 TOKEN = "123456:" + "test-token"
 ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
 LONGEST = 4096
 LONGEST_DATA = 64
-RESERVED = "_*[]()~`>#+-=|{}.!"
 CALLS = {
     "sendMessage": "send",
     "sendDocument": "send",
@@ -33,16 +34,6 @@ CALLS = {
 Arguments = dict[str, Any]  # what a call was given
 
 
-class Refused(Exception):
-    """What the Bot API answers to a call that it does not do."""
-
-    def __init__(self, code: int, words: str, **parameters: int) -> None:
-        super().__init__(words)
-        self.code = code
-        self.words = words
-        self.parameters = parameters
-
-
 class TelegramDouble:
     """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them."""
 
@@ -50,6 +41,8 @@ class TelegramDouble:
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
+        self.webhook: Arguments = {}
+        self.moved: dict[str, int] = {}
         self.server: Server | None = None
         self._updates: list[Arguments] = []
         self._confirmed = 0
@@ -122,6 +115,26 @@ class TelegramDouble:
     def told(self) -> int:
         return self._confirmed
 
+    async def bring(self, http: Http, leads_to: str, **headers: str) -> list[int]:
+        """Bring updates to the webhook, which a proxy leads to that address, until one is not taken; the answers."""
+        path, answers = urlsplit(self.webhook["url"]).path, []
+        shown = {"X-Telegram-Bot-Api-Secret-Token": self.webhook["secret_token"], **headers}
+        for update in self._new(0):
+            answer = await http.client(leads_to).post(f"{leads_to}{path}", json=update, headers=shown)
+            answers.append(answer.status_code)
+            if answer.status_code != 200:
+                break
+            self._confirmed = update["update_id"]
+        return answers
+
+    def upgrade(self, chat: str, to: str) -> None:
+        """Make a group a supergroup, which has another id."""
+        self.moved[chat] = int(to)
+        told: Arguments = {"from": {"id": 7, "is_bot": False, "first_name": "Ann"}, "date": int(SystemClock().now())}
+        old, new = {"id": int(chat), "type": "group"}, {"id": int(to), "type": "supergroup"}
+        self.tell(message={**told, "message_id": 1, "chat": old, "migrate_to_chat_id": int(to)})
+        self.tell(message={**told, "message_id": 1, "chat": new, "migrate_from_chat_id": int(chat)})
+
     # What the bot does
 
     async def handle(self, request: Request) -> Response:
@@ -146,7 +159,11 @@ class TelegramDouble:
         return _answer(200, {"ok": True, "result": result})
 
     async def _call(self, method: str, given: Arguments) -> object:
+        if moved := self.moved.get(str(given.get("chat_id"))):
+            raise Refused(400, "Bad Request: group chat was upgraded to a supergroup chat", migrate_to_chat_id=moved)
         if method == "getUpdates":
+            if self.webhook:
+                raise Refused(409, "Conflict: can't use getUpdates method while webhook is active")
             return await self._listened(given)
         does: dict[str, Callable[[Arguments], object]] = {
             "getMe": lambda _: ME,
@@ -159,11 +176,22 @@ class TelegramDouble:
             "sendChatAction": self._typed,
             "setMessageReaction": self._reacted,
             "getFile": lambda given: {**given, "file_unique_id": "u", "file_path": f"f/{given['file_id']}"},
-            "deleteWebhook": lambda _: True,
+            "setWebhook": self._hooked,
+            "deleteWebhook": self._unhooked,
         }
         if method not in does:
             raise Refused(404, "Not Found")
         return does[method](given)
+
+    def _hooked(self, given: Arguments) -> bool:
+        if not str(given["url"]).startswith("https://"):
+            raise Refused(400, "Bad Request: bad webhook: An HTTPS URL must be provided for webhook")
+        self.webhook = given
+        return True
+
+    def _unhooked(self, _: Arguments) -> bool:
+        self.webhook = {}
+        return True
 
     def _deleted(self, given: Arguments) -> bool:
         if self.chats.messages.pop(str(given["message_id"]), None) is None:
@@ -279,63 +307,6 @@ def _understood(given: Arguments, text: str) -> str:
     if len(words.encode("utf-16-le", "surrogatepass")) // 2 > LONGEST:
         raise Refused(400, "Bad Request: message is too long")
     return words
-
-
-def unformatted(text: str) -> str:
-    """MarkdownV2 without its formatting; a reserved sign that is neither escaped nor paired is refused."""
-    done: list[str] = []
-    opened: list[str] = []
-    at = 0
-    while at < len(text):
-        sign = text[at]
-        if sign == "\\" and at + 1 < len(text):
-            done.append(text[at + 1])
-            at += 2
-        elif text.startswith("```", at) or sign == "`":
-            words, at = _code(text, at)
-            done.append(words)
-        elif sign == "[":
-            opened.append("[")
-            at += 1
-        elif sign == "]" and "[" in opened and text.startswith("](", at):
-            opened.remove("[")
-            at = _closing(text, at + 2) + 1
-        elif sign in "*_~":
-            opened.remove(sign) if sign in opened else opened.append(sign)
-            at += 1
-        elif sign == ">" and (at == 0 or text[at - 1] == "\n"):
-            at += 1
-        elif sign in RESERVED:
-            raise Refused(400, f"Bad Request: can't parse entities: character '{sign}' is reserved")
-        else:
-            done.append(sign)
-            at += 1
-    if opened:
-        raise Refused(400, f"Bad Request: can't parse entities: can't find end of the entity {opened[-1]}")
-    return "".join(done)
-
-
-def _code(text: str, at: int) -> tuple[str, int]:
-    mark = "```" if text.startswith("```", at) else "`"
-    end = at + len(mark)
-    inside: list[str] = []
-    while not text.startswith(mark, end):
-        if end >= len(text):
-            raise Refused(400, "Bad Request: can't parse entities: can't find end of code entity")
-        if text[end] == "\\":
-            end += 1
-        inside.append(text[end])
-        end += 1
-    words = "".join(inside)
-    return (words.partition("\n")[2].removesuffix("\n") if mark == "```" else words), end + len(mark)
-
-
-def _closing(text: str, at: int) -> int:
-    while at < len(text) and text[at] != ")":
-        at += 2 if text[at] == "\\" else 1
-    if at >= len(text):
-        raise Refused(400, "Bad Request: can't parse entities: can't find end of a URL")
-    return at
 
 
 def _arguments(request: Request) -> Arguments:

@@ -13,7 +13,7 @@ from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
 from hermes_agent.tools.excerpt import Caps, cleaned
-from hermes_agent.tools.names import exec_name
+from hermes_agent.tools.names import exec_name, lent_in
 from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
@@ -84,6 +84,7 @@ class ShellTools:
             background=background,
             pty=pty,
             watch=tuple(watch or ()),
+            lent=lent_in(command, context.key),
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:

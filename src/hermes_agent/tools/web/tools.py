@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
 
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.messages import Origin
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -23,6 +24,7 @@ PAGES = "hermes_agent.tools.web.pages:Pages"
 TEXT_OF = "hermes_agent.tools.web.reading:text_of"
 CHOOSE = "hermes_agent.tools.web.searching:choose"
 SEARCHING = "hermes_agent.tools.web.searching:Searching"
+JUDGED = "hermes_agent.scanner.scan:judged"
 NEEDS = (Capability.NET,)
 SHOWN_CHARS = 600
 
@@ -48,7 +50,7 @@ class WebTools:
             + (f"\n   {each.text[:SHOWN_CHARS]}" if each.text else "")
             for number, each in enumerate(found, 1)
         ]
-        return _of_web("\n".join(rows) if rows else "Nothing found. Try other words.")
+        return await asyncio.to_thread(_of_web, "\n".join(rows) if rows else "Nothing found. Try other words.")
 
     @tool(effect=Effect.READS, needs=NEEDS)
     async def web_extract(self, url: str, context: CallContext) -> Answer:
@@ -61,11 +63,14 @@ class WebTools:
             most=settings.max_mb << 20,
         )
         page = await pages.fetch(url.strip(), _within(settings.timeout, context))
-        return _of_web(await asyncio.to_thread(late(TEXT_OF), page))
+        return await asyncio.to_thread(lambda: _of_web(late(TEXT_OF)(page)))
 
 
 def _of_web(text: str) -> Answer:
-    return said(storable(text), origin=Origin.WEB)
+    """The words of others, and before them what the scanner says of them, where it says anything."""
+    text, told = late(JUDGED)(storable(text))
+    answer = said(text, origin=Origin.WEB)
+    return replace(answer, parts=(Text(text=told, origin=Origin.RUNTIME), *answer.parts)) if told else answer
 
 
 def _within(seconds: float, context: CallContext) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.core.errors import BadArguments, ToolError
 from hermes_agent.core.messages import Origin
-from hermes_agent.memory.recall_tools import RecallTools
+from hermes_agent.memory.conversation_tools import ConversationTools
 from hermes_agent.store.database import Store
 from hermes_agent.tools.schema import collect
 from tests.store.test_search import tell
@@ -16,7 +16,7 @@ ME = "cli:me"
 
 
 def bench(store: Store, session: str = "here") -> Bench:
-    return Bench(collect([RecallTools(lambda: store)])[0], Path("/"), session)
+    return Bench(collect([ConversationTools(lambda: store)])[0], Path("/"), session)
 
 
 @pytest.fixture

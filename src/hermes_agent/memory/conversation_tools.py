@@ -15,13 +15,13 @@ from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
 
 if TYPE_CHECKING:
-    from hermes_agent.memory.conversations import Recall
+    from hermes_agent.memory.conversations import Conversations
 
-RECALL = "hermes_agent.memory.conversations:Recall"
+CONVERSATIONS = "hermes_agent.memory.conversations:Conversations"
 
 
-class RecallTools:
-    """Recall as a tool; `store` gives the log when the first call comes."""
+class ConversationTools:
+    """The conversations as a tool; `store` gives the log when the first call comes."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
@@ -43,15 +43,15 @@ class RecallTools:
         """
         if query and session:
             raise BadArguments("Give query to find, or session to read, not both.")
-        recall = late(RECALL)(self._store(), context.session, context.speaker)
+        past = late(CONVERSATIONS)(self._store(), context.session, context.speaker)
         try:
-            text = await _answer(recall, query, session, around, limit)
+            text = await _answer(past, query, session, around, limit)
         except StoreError as error:
             raise ToolError(str(error)) from error
         return Answer(parts=(Text(text=text, origin=Origin.TOOL),))
 
 
-async def _answer(recall: Recall, query: str, session: str, around: int, limit: int) -> str:
+async def _answer(past: Conversations, query: str, session: str, around: int, limit: int) -> str:
     if session:
-        return await recall.read(session, around)
-    return await recall.discover(query, limit) if query else await recall.browse(limit)
+        return await past.read(session, around)
+    return await past.discover(query, limit) if query else await past.browse(limit)

@@ -1,0 +1,204 @@
+"""Encrypted rooms: Olm and Megolm by matrix-nio's machine, whose keys are files of this home, over our own requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.crypto import Event
+from hermes_agent.gateway.matrix.writing import once
+from hermes_agent.host.late import late
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
+ENCRYPTED = "m.room.encrypted"
+SIGNED = "signed_curve25519"
+SEEN = 1000
+"""Messages to this device that are remembered, since what a sync told may be told again."""
+Device = tuple[str, str]
+"""A person's id and the id of one of their devices."""
+
+
+class Opened:
+    """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other.
+
+    The keys are kept in `folder`; another one knows nothing of them. Devices are not verified: whoever the homeserver
+    says is in a room is given the keys of what the agent writes there. `people` tells who that is.
+    """
+
+    excuse = KEYLESS
+
+    def __init__(self, client: Client, folder: Path, people: Callable[[str], Awaitable[Iterable[str]]]) -> None:
+        self._client = client
+        self._folder = folder
+        self._people = people
+        self._nio: Any = None
+        self._olm: Any = None
+        self._who: Device = ("", "")
+        self._alone = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._shared: dict[str, set[Device]] = {}
+        self._keyless: set[Device] = set()
+
+    async def begin(self, user: str, device: str) -> None:
+        if not device:
+            raise NotNow("MATRIX_ACCESS_TOKEN belongs to no device, so nothing can be encrypted for it: log in anew.")
+        async with self._alone:
+            if self._who != (user, device):
+                await self._run(self._open, user, device)
+                self._who = (user, device)
+
+    async def synced(self, found: Event) -> None:
+        async with self._alone:
+            await self._run(self._learn, found)
+            with suppress(NeverHere, MessageGone):
+                await self._exchange()
+
+    async def read(self, room: str, event: Event) -> Event | None:
+        async with self._alone:
+            return await self._run(self._decrypt, room, event)
+
+    async def write(self, room: str, kind: str, content: Event) -> tuple[str, Event]:
+        users = sorted(await self._people(room))
+        async with self._alone:
+            if self._olm is None:
+                raise NotNow("The keys are not there yet.")
+            await self._know(users)
+            await self._share(room, users)
+            made = await self._run(self._olm.group_encrypt, room, {"type": kind, "content": dict(content)})
+        if "m.relates_to" in content:  # Homeservers must see what belongs together.
+            made["m.relates_to"] = content["m.relates_to"]
+        return ENCRYPTED, made
+
+    def lock(self, content: bytes) -> tuple[bytes, Event]:
+        locked, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
+        return bytes(locked), dict(keys)
+
+    def unlock(self, content: bytes, keys: Event) -> bytes:
+        wrong = late("nio.exceptions:EncryptionError")
+        try:
+            key, digest, start = str(keys["key"]["k"]), str(keys["hashes"]["sha256"]), str(keys["iv"])
+            return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, start))
+        except (wrong, KeyError, TypeError, ValueError) as error:
+            raise NeverHere("The file cannot be decrypted.") from error
+
+    async def close(self) -> None:
+        async with self._alone:
+            if self._olm is not None:
+                await self._run(self._olm.store.database.close)
+                self._olm = None
+            self._thread.shutdown()
+
+    async def _run(self, do: Callable[..., T], *given: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, do, *given)
+
+    def _open(self, user: str, device: str) -> None:
+        self._nio = late("nio")
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._olm is not None:
+            self._olm.store.database.close()
+        store = late("nio.store:SqliteStore")(user, device, str(self._folder))
+        self._olm = late("nio.crypto:Olm")(user, device, store)
+
+    def _learn(self, found: Event) -> None:
+        """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
+        for event in (found.get("to_device") or {}).get("events") or ():
+            mark = json.dumps(event, sort_keys=True)
+            parsed = self._nio.ToDeviceEvent.parse_event(event)
+            if mark not in self._seen and isinstance(parsed, self._nio.ToDeviceEvent):
+                self._olm.handle_to_device_event(parsed)
+            self._seen[mark] = None
+        while len(self._seen) > SEEN:
+            self._seen.popitem(last=False)
+        changed = set((found.get("device_lists") or {}).get("changed") or ())
+        self._olm.add_changed_users(changed & self._olm.tracked_users)
+        if (counts := found.get("device_one_time_keys_count")) is not None:
+            self._olm.uploaded_key_count = int(counts.get(SIGNED, 0))
+        self._olm.collect_key_requests()
+
+    def _decrypt(self, room: str, event: Event) -> Event | None:
+        parsed = self._nio.MegolmEvent.from_dict(dict(event))
+        if not isinstance(parsed, self._nio.MegolmEvent):
+            return None
+        parsed.room_id = room
+        try:
+            opened: Mapping[str, Any] = self._olm.decrypt_megolm_event(parsed).source
+        except self._nio.EncryptionError as error:
+            log.warning("matrix: a message in %s cannot be read: %s", room, error)
+            return None
+        return opened
+
+    async def _exchange(self) -> None:
+        """Give the homeserver keys that it has not, ask for those of people, begin anew where a session broke."""
+        if self._olm.should_upload_keys:
+            content = await self._run(self._olm.share_keys)
+            await self._ask("upload", content, self._nio.KeysUploadResponse.from_dict)
+        if self._olm.users_for_key_query:
+            await self._query()
+        if self._olm.wedged_devices or self._olm.key_request_devices_no_session:
+            wanted = self._olm.get_users_for_key_claiming()
+            await self._claim(wanted)
+        for message in list(self._olm.outgoing_to_device_messages):
+            await self._send({message.recipient: {message.recipient_device: message.content}}, message.type)
+            sent = self._nio.ToDeviceResponse(message)
+            await self._run(self._olm.handle_response, sent)
+
+    async def _know(self, users: Iterable[str]) -> None:
+        """Know the devices of people, and be able to write to each."""
+        self._olm.users_for_key_query.update(set(users) - self._olm.tracked_users)
+        if self._olm.users_for_key_query:
+            await self._query()
+        missing = self._olm.get_missing_sessions(list(users))
+        wanted = {
+            user: [device for device in devices if (user, device) not in self._keyless]
+            for user, devices in missing.items()
+        }
+        if any(wanted.values()):
+            await self._claim(wanted)
+            self._keyless |= {
+                (user, each) for user, ids in self._olm.get_missing_sessions(list(users)).items() for each in ids
+            }
+
+    async def _share(self, room: str, users: Iterable[str]) -> None:
+        """Give every device in a room the key of what is written there; another key since somebody came or went."""
+        devices = {
+            (user, device.id) for user in users for device in self._olm.device_store.active_user_devices(user)
+        } - {self._who}
+        if self._shared.get(room) == devices and not self._olm.should_share_group_session(room):
+            return
+        self._shared.pop(room, None)
+        for given, message in await self._run(self._keys, room, list(users)):
+            await self._send(message["messages"], ENCRYPTED)
+            self._olm.outbound_group_sessions[room].users_shared_with.update(given)
+        self._olm.outbound_group_sessions[room].shared = True
+        self._shared[room] = devices
+
+    def _keys(self, room: str, users: list[str]) -> list[tuple[set[Device], dict[str, Any]]]:
+        return list(self._olm.share_group_session_parallel(room, users, ignore_unverified_devices=True))
+
+    async def _query(self) -> None:
+        asked: dict[str, list[str]] = {user: [] for user in sorted(self._olm.users_for_key_query)}
+        await self._ask("query", {"device_keys": asked}, self._nio.KeysQueryResponse.from_dict)
+
+    async def _claim(self, wanted: Mapping[str, Iterable[str]]) -> None:
+        asked = {user: dict.fromkeys(devices, SIGNED) for user, devices in wanted.items() if devices}
+        await self._ask("claim", {"one_time_keys": asked}, self._nio.KeysClaimResponse.from_dict)
+
+    async def _ask(self, what: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
+        answer = await self._client.call("POST", f"keys/{what}", content, reads=True)
+        await self._run(self._olm.handle_response, read(answer))
+
+    async def _send(self, messages: Mapping[str, Any], kind: str) -> None:
+        await self._client.call("PUT", joined("sendToDevice", kind, once()), {"messages": messages}, reads=True)

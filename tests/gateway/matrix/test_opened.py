@@ -1,0 +1,208 @@
+"""Encrypted rooms on a real homeserver: what matrix-nio's client writes is read, and what goes out it can read."""
+
+import io
+import json
+from concurrent.futures import Executor, Future
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.gateway.channel import NeverHere, NotNow, Part
+from hermes_agent.gateway.channels.matrix import CHANNEL
+from hermes_agent.gateway.heard import Pressed, Said
+from hermes_agent.gateway.matrix.client import Client
+from hermes_agent.gateway.matrix.opened import KEYLESS, Opened
+from hermes_agent.gateway.service import Service
+from tests.contracts.channels import needs
+from tests.gateway.matrix.synapse import Person, Synapse, is_installed, person
+from tests.gateway.matrix.test_real_server import Play, names, until
+
+real = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(
+        not is_installed(), reason="matrix-synapse is not installed (it has builds for Linux and macOS)"
+    ),
+]
+
+
+class AtOnce(Executor):
+    """Does everything in the thread that asks. The database library of matrix-nio binds its tables for the whole
+    process at each use, so people and the agent cannot use it in two threads at a time."""
+
+    def submit(self, do, /, *given, **named):
+        future = Future()
+        future.set_result(do(*given, **named))
+        return future
+
+
+class Secret(Play):
+    """As `Play`, with encryption."""
+
+    def __init__(self, server: Synapse, folder: Path) -> None:
+        super().__init__(server, folder)
+        self.options = {"homeserver": server.url, "encryption": "yes"}
+        self.renew()
+
+    def renew(self) -> None:
+        """Be another process."""
+        given = needs(self.needs.folder, self.options, self.needs.secret(""))
+        self.needs.kept.texts and given.kept.texts.update(self.needs.kept.texts)
+        self.needs = given
+        self.channel = CHANNEL.make(given)
+        self.channel._crypto._thread = AtOnce()
+
+
+@pytest.fixture
+async def play(server: Synapse, tmp_path: Path):
+    made = Secret(server, tmp_path / "keys")
+    yield made
+    await made.channel.close()
+    await made.needs.http.close()
+
+
+@pytest.fixture
+async def ann(server: Synapse, tmp_path: Path):
+    (tmp_path / "ann").mkdir()
+    async with person(server, f"ann{next(names)}", tmp_path / "ann") as made:
+        yield made
+
+
+async def meeting(play: Play, ann: Person) -> str:
+    room = await ann.room(play.own, encrypted=True)
+
+    async def joined() -> None:
+        while play.own not in {each.user_id for each in (await ann.client.joined_members(room)).members}:
+            await ann.look()
+
+    await joined()
+    await ann.look()
+    return room
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.usefixtures("server")
+class TestReal:
+    pytestmark = real
+
+    async def test_words_files_and_choices_go_both_ways_also_in_a_new_process(
+        self, play: Secret, ann: Person, tmp_path: Path, again: bool
+    ):
+        async with play.listening():
+            room = await meeting(play, ann)
+            await ann.say(room, "A secret")
+            await until(lambda: bool(play.ear.of(Said)))
+        (said,) = play.ear.of(Said)
+        assert (said.text, said.where.chat_kind, said.sender.user) == ("A secret", "dm", ann.id)
+        if again:
+            await play.channel.close()
+            await play.needs.http.close()
+            play.renew()
+        (tmp_path / "a.txt").write_bytes(b"content")
+        file = Attachment(path=str(tmp_path / "a.txt"), name="a.txt", media_type="text/plain")
+        buttons = (Button(label="Yes", value="y"), Button(label="No", value="n"))
+        async with play.listening():
+            await until(lambda: play.channel._rooms.own != "" and play.channel._crypto._olm is not None)
+            first = await play.channel.send(said.where, Part(text="May I?", buttons=buttons, slot=4), "k1")
+            await play.channel.edit(said.where, first, Part(text="May I now?", buttons=buttons, slot=4))
+            await play.channel.send(said.where, Part(text="", file=file), "k2")
+            shown = await ann.of(room, play.own)
+            assert [each["body"].split("\n")[0] for each in shown] == ["May I now?", "a.txt"]
+            locked = (await ann.client.download(shown[1]["file"]["url"])).body
+            assert play.channel._crypto.unlock(locked, shown[1]["file"]) == b"content" != locked
+
+            play.channel._rooms._messages.clear()
+            await ann.react(room, first, "2\ufe0f\u20e3")
+            uploaded, keys = await ann.client.upload(io.BytesIO(b"picture"), "image/png", encrypt=True, filesize=7)
+            place = {"file": {**keys, "url": uploaded.content_uri}, "info": {"mimetype": "image/png"}}
+            await ann.say(room, "sea.png", msgtype="m.image", **place)
+            await until(lambda: len(play.ear.of(Said)) == 2 and bool(play.ear.of(Pressed)))
+            assert await play.ear.of(Said)[1].media[0].fetch() == b"picture"
+            assert (play.ear.of(Pressed)[0].slot, play.ear.of(Pressed)[0].choice) == (4, 1)
+        events = [event for event in ann.seen if event["sender"] == play.own and event["type"] == "m.room.message"]
+        assert all(event["opened"] for event in events)
+
+
+@pytest.mark.usefixtures("server")
+class TestOthers:
+    pytestmark = real
+
+    async def test_who_comes_later_is_given_the_key_of_what_follows_alone(
+        self, play: Secret, ann: Person, server: Synapse, tmp_path: Path
+    ):
+        (tmp_path / "bob").mkdir()
+        async with play.listening(), person(server, f"bob{next(names)}", tmp_path / "bob") as bob:
+            room = await meeting(play, ann)
+            await ann.say(room, "Hello")
+            await until(lambda: bool(play.ear.of(Said)))
+            await play.channel.send(play.ear.of(Said)[0].where, Part(text="Between us"), "k1")
+            await bob.look()
+            await ann.client.room_invite(room, bob.id)
+            await bob.client.join(room)
+            await ann.say(room, "Bob is here")
+            await until(lambda: len(play.ear.of(Said)) == 2)
+            await play.channel.send(play.ear.of(Said)[1].where, Part(text="Hello, Bob"), "k2")
+            shown = await bob.of(room, play.own)
+
+        assert [each["body"] for each in shown] == ["Hello, Bob"]
+
+    async def test_a_message_whose_key_did_not_come_is_said_to_be(self, play: Secret, ann: Person):
+        async with play.listening():
+            room = await meeting(play, ann)
+            content = {
+                "algorithm": "m.megolm.v1.aes-sha2",
+                "ciphertext": "AwgAEnACgAkLmt6qF84IK++J7UDH2Za1YVchHyprqTqsg",
+                "device_id": "D",
+                "sender_key": "IlRMeOPX2e0MurIyfWEucYBRVOEEUMrOHqn/8mLqMjA",
+                "session_id": "X3lUlvLELLYxeTx4yOVu6UDpasGEVO0Jbu+QFnm0cKQ",
+            }
+            await ann.say(room, "Hello")
+            await until(lambda: bool(play.ear.of(Said)))
+            path = f"/_matrix/client/v3/rooms/{room}/send/m.room.encrypted/t1"
+            headers = {"Authorization": f"Bearer {ann.client.access_token}"}
+            await ann.client.send("PUT", path, data=json.dumps(content), headers=headers)
+            for _ in range(40):
+                shown = await ann.of(room, play.own)
+                if shown:
+                    break
+
+        assert [each["body"] for each in shown] == [KEYLESS]
+
+
+def closed(tmp_path: Path) -> Opened:
+    async def people(room: str) -> list[str]:
+        return [room]
+
+    return Opened(Client(Service(title="x", http=needs(tmp_path).http), "http://127.0.0.1:9"), tmp_path, people)
+
+
+async def test_without_a_device_or_before_the_beginning_nothing_is_written(tmp_path: Path):
+    crypto = closed(tmp_path)
+
+    with pytest.raises(NotNow, match="no device"):
+        await crypto.begin("@a:x", "")
+    with pytest.raises(NotNow, match="not there yet"):
+        await crypto.write("!1:x", "m.room.message", {})
+    await crypto.close()
+
+
+async def test_a_file_with_other_bytes_is_refused(tmp_path: Path):
+    crypto = closed(tmp_path)
+    locked, keys = crypto.lock(b"content")
+
+    assert crypto.unlock(locked, keys) == b"content"
+    for content, given in ((locked[:-1], keys), (locked, {}), (locked, {**keys, "iv": 5})):
+        with pytest.raises(NeverHere, match="cannot be decrypted"):
+            crypto.unlock(content, given)
+    await crypto.close()
+
+
+async def test_what_is_not_encrypted_in_a_known_way_is_not_read(tmp_path: Path):
+    crypto = closed(tmp_path)
+    await crypto.begin("@a:x", "D")
+    await crypto.begin("@a:x", "D")
+
+    event = {"type": "m.room.encrypted", "event_id": "$1", "sender": "@b:x", "origin_server_ts": 1, "content": {}}
+    assert await crypto.read("!1:x", event) is None
+    await crypto.close()

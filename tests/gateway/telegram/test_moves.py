@@ -1,0 +1,97 @@
+"""A group that becomes a supergroup keeps its conversation, also in a new process; no message is taken for another."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import MessageGone, Part
+from hermes_agent.gateway.channels.telegram import CHANNEL
+from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.telegram.moves import Moves
+from hermes_agent.testing.channel import FakeKept
+from hermes_agent.testing.doubles.telegram import TOKEN, telegram
+from tests.contracts.channels import needs
+
+OLD, NEW = "-9", "-1009"
+GROUP = Conversation(platform="telegram", chat_kind="group", chat=OLD)
+
+
+@pytest.fixture
+async def double():
+    async with telegram() as made:
+        yield made
+
+
+@pytest.fixture
+async def given(double, tmp_path):
+    made = needs(tmp_path, {"api_url": double.url}, TOKEN)
+    yield made
+    await made.http.close()
+
+
+async def heard(channel, count: int) -> list[Heard]:
+    found: list[Heard] = []
+    enough = asyncio.Event()
+
+    async def hear(one: Heard) -> str:
+        found.append(one)
+        if len(found) == count:
+            enough.set()
+        return ""
+
+    task = asyncio.create_task(channel.listen(hear))
+    async with asyncio.timeout(10):
+        await enough.wait()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    return found
+
+
+async def test_a_conversation_goes_on_under_the_first_id(double, given):
+    await double.say("before", chat=OLD, group=True)
+    double.upgrade(OLD, NEW)
+    await double.say("after", chat=NEW, group=True)
+    channel = CHANNEL.make(given)
+    before, after = await heard(channel, 2)
+
+    assert isinstance(before, Said)
+    assert isinstance(after, Said)
+    assert before.where == after.where == GROUP
+    assert (before.source_id.split(":")[0], after.source_id.split(":")[0]) == (OLD, NEW)
+    again = CHANNEL.make(given)
+    receipt = await again.send(GROUP, Part(text="Yes", answers=after.source_id), "k")
+    await again.edit(GROUP, receipt, Part(text="Yes!"))
+    await again.send(GROUP, Part(text="And", answers=before.source_id), "k2")
+    assert [(shown.text, bool(shown.answers)) for shown in double.chats.of(NEW)] == [("Yes!", True), ("And", False)]
+    await again.delete(GROUP, receipt)
+    await again.typing(GROUP)
+    assert (len(double.chats.of(NEW)), double.chats.typing) == (1, [NEW])
+
+
+async def test_a_move_that_nobody_told_is_found_when_something_is_sent(double, given):
+    channel = CHANNEL.make(given)
+    old = await channel.send(GROUP, Part(text="before"), "k")
+    double.moved[OLD] = int(NEW)
+
+    receipt = await channel.send(GROUP, Part(text="after"), "k2")
+
+    assert receipt.startswith(f"{NEW}:")
+    assert [shown.text for shown in double.chats.of(NEW)] == ["after"]
+    with pytest.raises(MessageGone):
+        await channel.edit(GROUP, old, Part(text="changed"))
+
+
+async def test_a_group_may_move_twice_and_what_is_kept_may_be_anything():
+    kept = FakeKept()
+    moves = Moves(kept, "1")
+    await moves.moved("-1", "-2")
+    await moves.moved("-2", "-3")
+    await moves.moved("-1", "-3")
+
+    fresh = Moves(kept, "1")
+    assert (await fresh.now("-1"), await fresh.first("-3"), await fresh.now("-7")) == ("-3", "-1", "-7")
+    await kept.set("channel:telegram:1", "moved", "[]")
+    assert await Moves(kept, "1").now("-1") == "-1"
