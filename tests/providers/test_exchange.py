@@ -104,7 +104,9 @@ class Connecting(httpx2.AsyncBaseTransport):
         if self._cancels:
             task.cancel()
             await self._lose_a_cancellation()
-            await asyncio.to_thread(time.sleep, 4 * STALL)
+            struck = asyncio.Event()
+            asyncio.get_running_loop().call_later(4 * STALL, struck.set)
+            await struck.wait()
             task.uncancel()
         else:
             await self._lose_a_cancellation()
