@@ -89,13 +89,13 @@ class Curator:
                 raise HermesError(why)
             plan = await self._planned(claim)
             await asyncio.to_thread(keep_plan, plan, folder)
-        run = await (self.reporting.looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
         used = await used_by(self.store, claim.job.session, claim.job.id)
-        run = msgspec.structs.replace(
-            run, calls=used.calls, input=used.input, output=used.output, cost=used.cost, ended=self.clock.now()
-        )
-        await asyncio.to_thread(report.keep, run, folder)
-        await self._noted(plan)
+        run = await asyncio.to_thread(report.kept, folder)
+        if run is None:  # Else it died between its report and its end.
+            run = await (self.reporting.looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
+            await self._noted(plan)
+            run = await self.reporting.keep(run, folder, used)
+        await self.reporting.forget(plan, folder)
         return _account(run, used)
 
     # What is to be done
