@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -235,6 +236,26 @@ async def test_a_file_that_a_person_deletes_while_a_change_is_being_made_is_begu
     await notes.change(OWNER, MEMORY, While(add("two"), lambda: None, notes.path("MEMORY.md").unlink), AGENT)
 
     assert notes.path("MEMORY.md").read_text() == "two\n"
+
+
+async def test_a_file_that_is_saved_again_and_again_is_left_to_whoever_saves_it(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    saves = [partial(save, notes, f"mine {number}") for number in range(30)]
+
+    with pytest.raises(HermesError, match="saved again and again by another program: nothing was written"):
+        await notes.change(OWNER, MEMORY, While(add("two"), *saves), AGENT)
+
+    assert notes.path("MEMORY.md").read_text().startswith("mine ")
+    assert {author for author, *_ in await history(store)} == {"owner"}
+
+
+async def test_what_is_there_already_is_no_version(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    save(notes, "mine")
+
+    saved = await notes.put("MEMORY.md", b"mine", ME, expected=b"mine")
+
+    assert (saved.version, saved.entries) == (0, ("mine",))
 
 
 async def died(store: Store, notes: Notes, taken: bytes) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hermes_agent.core.clock import SystemClock
-from hermes_agent.core.errors import HermesError, Refused, ToolError
+from hermes_agent.core.errors import HermesError, Protected, Refused, ToolError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import BadSkill
@@ -17,6 +17,7 @@ from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.managing import SkillTools
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.state import State
+from hermes_agent.skills.undoing import Conflict
 from hermes_agent.skills.usage import Usage
 from hermes_agent.skills.versions import Owner, SkillVersions, diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
@@ -319,3 +320,35 @@ async def test_a_skill_with_the_name_of_a_command_is_told(tools: Bench):
     answer = await tools("skill_manage", action="create", name="model", content=skill_text("model"))
 
     assert "`/model` is a command" in answer
+
+
+async def test_what_was_put_aside_comes_back_to_the_category_that_it_had(here: Shelf, writer: Writer):
+    await writer.create("tea", skill_text("tea"), AGENT, "kitchen")
+    await writer.archive("tea", AGENT)
+    await writer.restore("tea", AGENT, "kitchen")
+
+    assert file(here, "kitchen/tea").read_text() == skill_text("tea")
+
+
+async def test_an_update_of_another_state_than_the_expected_one_changes_nothing(here: Shelf, writer: Writer):
+    await writer.create("tea", skill_text("tea"), AGENT)
+
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        await writer.update("tea", {"references/a.md": b"more"}, AGENT, expected="sha256:other")
+    assert not file(here, "tea", "references/a.md").exists()
+
+
+async def test_an_update_beside_a_person_leaves_theirs_alone(here: Shelf, writer: Writer):
+    await writer.create("tea", skill_text("tea"), OWNER)
+
+    with pytest.raises(Protected):
+        await writer.update("tea", {"references/a.md": b"more"}, By(author=Author.CURATOR))
+    assert not file(here, "tea", "references/a.md").exists()
+
+
+async def test_the_ledger_is_brought_in_step_with_what_was_changed_by_hand(here: Shelf, writer: Writer):
+    await writer.create("tea", skill_text("tea"), AGENT)
+    file(here, "tea").write_text(skill_text("tea", body="Mine."))
+    await writer.mend(["tea"])
+
+    assert [each.change.author for each in await writer.versions.history("tea")] == [Author.OWNER, Author.FOREGROUND]

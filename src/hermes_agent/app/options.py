@@ -38,7 +38,8 @@ class Options:
     what a principal, by their key, is to this agent; without an access list whoever speaks on this machine is its
     owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
     `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
-    `restart` has this process begin again (None: it cannot).
+    `restart` has this process begin again (None: it cannot); `veil`
+    hides in the log what only the platforms may know.
     """
 
     model: str = ""
@@ -58,6 +59,7 @@ class Options:
     titles: bool = False
     reviews: bool = False
     restart: Callable[[], None] | None = None
+    veil: Callable[[str], str] = str
 
     def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
         """How a process of these options serves everybody."""

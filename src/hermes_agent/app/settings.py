@@ -9,7 +9,7 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
 from hermes_agent.app.auxiliary.settings import AuxiliarySettings
 from hermes_agent.app.hooks.settings import HookSettings
-from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.service.settings import GatewaySettings, PrivacySettings
 from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
@@ -133,6 +133,9 @@ class Settings:
         default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
     )
     gateway: GatewaySettings = field(default_factory=GatewaySettings, metadata={"doc": "Chat platforms."})
+    privacy: PrivacySettings = field(
+        default_factory=PrivacySettings, metadata={"doc": "What the model and the logs are not told."}
+    )
     hooks: Mapping[str, HookSettings] = field(
         default_factory=dict, metadata={"doc": "Programs of yours that are told of what happens, by name."}
     )

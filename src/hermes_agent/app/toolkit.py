@@ -116,7 +116,7 @@ class Toolkit:
         self._skills_place = self._place if settings.terminal.place != "local" else self._chosen(SKILLS_PLACE)
         self.skills = Skills(home, settings.skills, clock, lambda: means.notes().store, self._skills_place)
         self._toolsets, self._extra = toolsets, extra
-        self._boxes: dict[tuple[str, bool], Toolbox] = {}
+        self._boxes: dict[tuple[str, bool, tuple[str, ...]], Toolbox] = {}
         self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
         self._built_in: dict[str, tuple[Tool, ...]] = {}
 
@@ -125,10 +125,17 @@ class Toolkit:
         """Whether a principal, by their key, is the one whose home this is."""
         return self._means.is_owner
 
-    def toolsets(self, surface: str) -> tuple[str, ...]:
-        """The toolsets of a surface. Raises `ConfigError` where its settings name one that does not exist."""
+    def toolsets(self, surface: str, narrowed: Sequence[str] = ()) -> tuple[str, ...]:
+        """The toolsets of a surface, of those that it is `narrowed` to. Raises `ConfigError` where settings name one
+        that does not exist."""
+        for name in narrowed:
+            check_toolset(name, TOOLSETS)
         chosen = toolsets_of(surface, TOOLSETS, self._settings.tools)
-        return tuple(name for name in chosen if self._toolsets is None or name in self._toolsets)
+        return tuple(
+            name
+            for name in chosen
+            if (self._toolsets is None or name in self._toolsets) and (not narrowed or name in narrowed)
+        )
 
     def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:
         """What a principal, by their key, may use on a surface."""
@@ -184,15 +191,15 @@ class Toolkit:
         found: tuple[tuple[Tool, ...], tuple[Quarantined, ...]] = late(COLLECT)(self._extra)
         return found
 
-    def toolbox(self, surface: str, window: int = 0) -> Toolbox:
-        """The tools of a surface: what is not in it cannot be called there. In a small window (tokens; 0: not known)
-        fewer of them are shown, and the others are found."""
+    def toolbox(self, surface: str, window: int = 0, narrowed: tuple[str, ...] = ()) -> Toolbox:
+        """The tools of a surface, of the toolsets that it is `narrowed` to: what is not in it cannot be called there.
+        In a small window (tokens; 0: not known) fewer of them are shown, and the others are found."""
         small = 0 < window < SMALL_WINDOW
-        if (surface, small) not in self._boxes:
-            wanted = [tool for name in self.toolsets(surface) for tool in self.tools_of(name)]
+        if (surface, small, narrowed) not in self._boxes:
+            wanted = [tool for name in self.toolsets(surface, narrowed) for tool in self.tools_of(name)]
             tools = (*wanted, *self._others[0])
-            self._boxes[surface, small] = Toolbox(tools, self._opened, small=small)
-        return self._boxes[surface, small]
+            self._boxes[surface, small, narrowed] = Toolbox(tools, self._opened, small=small)
+        return self._boxes[surface, small, narrowed]
 
     def hooks(
         self,

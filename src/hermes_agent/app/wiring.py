@@ -75,7 +75,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
     options = options or Options()
     async with AsyncExitStack() as closing:
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
-        closing.callback(open_log(home.log_file, secrets.redact).close)
+        closing.callback(open_log(home.log_file, lambda text: options.veil(secrets.redact(text))).close)
         clock, ids, http = SystemClock(), RandomIds(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         deck = inserted.deck
@@ -127,6 +127,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             watched=hooks,
             book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
             standing=means.standing,
+            people=people,
         )
         beside = builder.beside
         learner = builder.learner = builder.learns(notes, ids)
@@ -222,6 +223,7 @@ class Builder:
     closing: AsyncExitStack
     book: Book
     standing: StandingOf
+    people: People
     outside: Outside | None = None
     learner: Learner | None = None
     watched: Hooks | None = None
@@ -251,8 +253,9 @@ class Builder:
         except HermesError as error:
             deck.refused(record.id, error)
             raise
-        toolbox = self.toolkit.toolbox(surface, model.window)
-        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface), toolbox.names)
+        narrowed = self.people.toolsets(record.conversation)
+        toolbox = self.toolkit.toolbox(surface, model.window, narrowed)
+        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
 
         async def look_around() -> Surroundings:
             skills = await offer.index()

@@ -14,6 +14,7 @@ from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.line import Line
+from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,8 @@ DAY = 86_400.0
 class Delivery:
     """Delivers on these lines until it is cancelled; a slot whose draft is on its way waits for that."""
 
-    def __init__(self, runtime: Runtime, lines: Mapping[str, Line], drafts: Drafts) -> None:
+    def __init__(self, runtime: Runtime, lines: Mapping[str, Line], drafts: Drafts, telling: Telling) -> None:
+        self._telling = telling
         self._outbox = runtime.store.outbox
         self._clock = runtime.clock
         self._lines = lines
@@ -70,20 +72,22 @@ class Delivery:
 
     async def _round(self) -> float | None:
         """Hold what is due; seconds until more may be, None where somebody will say so."""
-        names, room = tuple(self._lines), MOST - len(self._at_work)
+        lines, room = dict(self._lines), MOST - len(self._at_work)
+        names = tuple(lines)
         if not names or room <= 0:
             return None
         self._holding = True
         try:
             slots = await self._outbox.claim(names, room)
             for slot in slots:
-                self._at_work[slot.id] = spawn(self._deliver(slot), name=f"deliver slot {slot.id}")
+                self._at_work[slot.id] = spawn(
+                    self._deliver(slot, lines[slot.to.platform]), name=f"deliver slot {slot.id}"
+                )
         finally:
             self._holding = False
         return None if slots else await self._outbox.next_ready(names)
 
-    async def _deliver(self, slot: Slot) -> None:
-        line = self._lines[slot.to.platform]
+    async def _deliver(self, slot: Slot, line: Line) -> None:
         attempt = Attempt(line, slot, self._outbox.begin)
         # Boundary: one job.
         try:
@@ -113,6 +117,8 @@ class Delivery:
                 state = SlotState.UNSURE  # That it was not sent now does not mean that it was not sent before.
             log.warning("slot %s on %s: %s (%s)", slot.id, line.kind.name, error, state.value)
         await self._outbox.settle(slot, state, attempt.pieces, error=error, delay=delay, repeats=attempt.repeats)
+        if state is SlotState.FAILED:
+            await self._telling.undelivered(slot, error)
 
     def _judged(self, slot: Slot, line: Line, failed: ChannelError) -> tuple[SlotState, str, float]:
         """What becomes of a slot after a failure: its state, the reason, and the seconds until the next attempt."""

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from hermes_agent.app.service.people import People
 from hermes_agent.app.service.settings import ChannelSettings
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.app.service.veil import Veil
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.gateway.access import Access, harmless
 from hermes_agent.gateway.heard import Sender
 
 
 class Doors:
-    """The rules of the channels that are switched on."""
+    """The rules of the channels that are switched on; `hashes` says whose ids the model and the logs do not see."""
 
-    def __init__(self, settings: Mapping[str, ChannelSettings]) -> None:
+    def __init__(
+        self, settings: Mapping[str, ChannelSettings], hashes: Callable[[str], bool] = lambda _: False
+    ) -> None:
         self.people = People(settings)
+        self.veil = Veil()
+        self._hashes = hashes
+        for name, channel in settings.items():
+            if hashes(name):
+                self.veil.know(*channel.owners, *channel.members, *channel.guests, *channel.groups, *channel.chats)
 
     def access(self, channel: str) -> Access:
         """The rules of one channel."""
         settings = self.people.channels.get(channel, ChannelSettings())
         return Access(settings=settings, paired=self.people.paired(channel))
 
+    def meet(self, channel: str, sender: Sender, where: Conversation) -> None:
+        """Somebody was heard there: what the logs show of it is hidden where the channel's ids are."""
+        if self._hashes(channel):
+            self.veil.know(sender.user, where.chat)
+
+    def named(self, channel: str, sender: Sender) -> str:
+        """The name of somebody for the model, which is never their id where the channel's ids are hidden."""
+        if not self._hashes(channel):
+            return sender.name
+        return self.veil.hide(sender.name) or self.veil.of(sender.user)
+
     def principal(self, channel: str, sender: Sender, standing: Standing) -> Principal:
         """Who speaks, remembered where only the groups of the sender say what they are."""
-        who = Principal(platform=channel, user=sender.user, standing=standing, name=harmless(sender.name))
+        name = harmless(self.named(channel, sender))
+        who = Principal(platform=channel, user=sender.user, standing=standing, name=name)
         if sender.groups and self.access(channel).standing(sender.user) is not standing:
             self.people.remember(who.key, standing)
         return who

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from hermes_agent.app.options import Tape
 from hermes_agent.app.returning import report_back
-from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.service.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
@@ -39,6 +40,17 @@ def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
     return kinds
 
 
+def is_hidden(kind: Kind | None) -> bool:
+    """Whether ids of that channel are phone numbers or addresses."""
+    return kind is not None and kind.hash_ids
+
+
+def left_on(kinds: Mapping[str, Kind], settings: GatewaySettings) -> dict[str, Kind]:
+    """Those of these channels that the settings do not switch off."""
+    there = ChannelSettings(enabled=True)
+    return {name: kind for name, kind in kinds.items() if settings.channels.get(name, there).enabled}
+
+
 @asynccontextmanager
 async def open_gateway(
     home: Home,
@@ -54,9 +66,11 @@ async def open_gateway(
 
     Raises `HermesError` for a home, database or setting that cannot be used.
     """
-    settings: GatewaySettings = load(home.ensure(), Settings).value.gateway
-    lines = kinds_of(settings) if kinds is None else kinds
-    doors = Doors(settings.channels)
+    loaded = load(home.ensure(), Settings).value
+    settings = loaded.gateway
+    lines = dict(kinds_of(settings) if kinds is None else kinds)
+    hidden = loaded.privacy.hash_ids
+    doors = Doors(settings.channels, lambda name: is_hidden(lines.get(name)) if hidden is None else hidden)
     options = Options(
         queue=SERVED,
         own_only=False,
@@ -69,13 +83,17 @@ async def open_gateway(
         delivers=lambda surface: surface in CHANNELS or surface in lines,
         here=lambda surface: surface in lines,
         restart=restart,
+        veil=doors.veil.hide,
     )
     async with open_runtime(home, options) as runtime:
         await runtime.store.outbox.prune(runtime.clock.now() - KEPT_SECONDS)
-        gateway = Gateway(runtime, settings, doors, lines, changed)
+        switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))
+        gateway = Gateway(runtime, doors, lines, switched_on, changed)
+        await doors.veil.settle(runtime.store.facts)
         await report_back(runtime)
         await gateway.start()
         try:
-            yield gateway
+            async with gateway.reloading.following():
+                yield gateway
         finally:
             await gateway.stop()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.app.orders.orders import Orders, is_order, order_of
+from hermes_agent.app.orders.orders import Orders, at_once, is_order, order_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import ChatSettings, GatewaySettings
 from hermes_agent.core.errors import HermesError, StoreError
@@ -29,6 +30,10 @@ MINUTE = 60.0
 TOPIC = "topic"
 
 
+async def nobody_told(_: Conversation, __: str) -> None:
+    """Nobody is told that the agent cannot write somewhere any more."""
+
+
 class Reception:
     """Takes in what is heard on all lines. What `hear` returns is a word for whoever pressed a button."""
 
@@ -41,6 +46,7 @@ class Reception:
         self._orders = orders
         self._drafts = drafts
         self._workspace = workspace
+        self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
         self._topics: OrderedDict[str, str] = OrderedDict()
         self._paces: dict[str, tuple[float, int]] = {}
 
@@ -48,6 +54,8 @@ class Reception:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
         line.heard += 1
         access = self._doors.access(line.kind.name)
+        if isinstance(heard, Said | Pressed | Invited):
+            self._doors.meet(line.kind.name, heard.sender, heard.where)
         match heard:
             case Said():
                 await self._said(line, access, heard)
@@ -55,9 +63,16 @@ class Reception:
                 return await self._pressed(line, access, heard)
             case Invited():
                 return await self._invited(line, heard)
-            case Withdrawn() | Removed():
-                log.info("%s: %s", line.kind.name, type(heard).__name__)
+            case Removed(where=where, reason=reason):
+                log.warning("%s: %s", line.kind.name, reason)
+                await self.removed(where, reason)
+            case Withdrawn():  # It was read already, or will be: what was asked is answered.
+                log.info("%s: a message was deleted", line.kind.name)
         return ""
+
+    def forget(self) -> None:
+        """Another process may have listened meanwhile: what is known of chats is read again."""
+        self._topics.clear()
 
     async def _said(self, line: Line, access: Access, said: Said) -> None:
         standing = access.admits(said.sender, said.where, addressed=said.addressed or is_order(said.text))
@@ -101,8 +116,10 @@ class Reception:
             await self._orders.answer(inbound, f"There is no command `/{name}`. See `/help`.")
         elif name == "stop":
             await self._orders.stop(inbound)
-        else:
+        elif is_command and at_once(name):
+            await self._orders.do_at_once(inbound)
             self._topics.pop(replace(inbound.conversation, topic="").key, None)
+        else:
             await self._orders.take(inbound)
 
     async def _words(self, line: Line, access: Access, said: Said, inbound: Inbound) -> None:
@@ -112,13 +129,16 @@ class Reception:
             inbound.conversation,
             inbound.principal,
             workspace=str(self._workspace),
-            model=chat.model or access.settings.model,
+            model=self._doors.people.model(said.where),
         )
         parts = await self._parts(said, inbound, chat)
         busy = chat.busy or access.settings.busy
         answers = "" if said.media else hermes.floor.question(record.id)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
+        if self._orders.wait(inbound.conversation):
+            await self._orders.take(replace(message, answers=""))
+            return
         try:
             await hermes.submit(message, record.id)
         except StoreError:

@@ -20,6 +20,8 @@ from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.heard import Heard
 from hermes_agent.gateway.line import Line, made
 from hermes_agent.gateway.reception import Reception
+from hermes_agent.gateway.reloading import Kinds, Reloading
+from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import spawn
 
@@ -32,32 +34,38 @@ TAKEN_PAUSE = 5.0
 
 
 class Gateway:
-    """One process's part of the gateway: `kinds` are its channels. One that breaks harms no other."""
+    """One process's part of the gateway: `kinds` are its channels, which change with the settings as `switched_on`
+    says. One that breaks harms no other; `unmade` says why a channel could not even begin."""
 
     def __init__(
         self,
         runtime: Runtime,
-        settings: GatewaySettings,
         doors: Doors,
-        kinds: Mapping[str, Kind],
+        kinds: dict[str, Kind],
+        switched_on: Kinds,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.runtime = runtime
-        self.settings = settings
+        self.settings = settings = runtime.settings.gateway
         self.doors = doors
         self.lines: dict[str, Line] = {}
         self.known: dict[str, Line] = {}
         workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
         workspace.mkdir(parents=True, exist_ok=True)
         self.drafts = Drafts(runtime=runtime)
-        self.delivery = Delivery(runtime, self.lines, self.drafts)
-        self.orders = Orders(runtime, str(workspace), self.delivery.look)
+        self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
+        self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
+        self.orders = Orders(runtime, str(workspace), self.delivery.look, doors.people.model)
         self.reception = Reception(runtime, settings, doors, self.orders, self.drafts, workspace)
+        self.reception.removed = self.telling.removed
         self._kinds = kinds
         self._changed = changed
         self._http = Http()
         self._ending = False
-        self._tasks: list[asyncio.Task[None]] = []
+        self._delivering: asyncio.Task[None] | None = None
+        self._serving: dict[str, asyncio.Task[None]] = {}
+        self.unmade: dict[str, str] = {}
+        self.reloading = Reloading(runtime.home, runtime.loaded, switched_on, self.apply, changed)
 
     async def start(self) -> None:
         """Begin to listen and to deliver."""
@@ -65,28 +73,59 @@ class Gateway:
         floor.bus.overhear(self.drafts.overhear)
         floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
         floor.heed(self.delivery.look)
-        self._tasks = [spawn(self.delivery.run(), name="delivery")]
+        self._delivering = spawn(self.delivery.run(), name="delivery")
         self.orders.take_up()
-        lines = [line for kind in self._kinds.values() if (line := self._line(kind)) is not None]
-        self._tasks += [spawn(self._serve(line), name=f"channel {line.kind.name}") for line in lines]
+        for kind in self._kinds.values():
+            self._begin(kind)
+
+    async def apply(self, settings: GatewaySettings, kinds: Mapping[str, Kind]) -> None:
+        """Have these settings hold from now on: rules for what is heard next, and channels that are new, gone, set
+        otherwise or stopped begin and end."""
+        before, self.settings = self.settings, settings
+        self.reception.settings = settings
+        self.doors.people.channels = settings.channels
+        for name in [*self.known, *self.unmade]:
+            same = name in kinds and options_of(before, name) == options_of(settings, name)
+            if not same or name in self.unmade or self._serving[name].done():
+                await self._end(name)
+        self._kinds.clear()
+        self._kinds.update(kinds)
+        for kind in kinds.values():
+            if kind.name not in self._serving:
+                self._begin(kind)
+        self._changed()
 
     async def stop(self) -> None:
         """Listen no more, let what runs end for a while, deliver what is due, and go."""
         self._ending = True
-        for task in self._tasks[1:]:
+        for task in self._serving.values():
             task.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.drain_seconds):
                 await self.runtime.hermes.floor.rest()
                 await self.orders.drain()
                 await self.delivery.idle()
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        if self._delivering is not None:
+            self._delivering.cancel()
+            await asyncio.wait((self._delivering, *self._serving.values()))
         for line in self.known.values():
             await line.channel.close()
         await self._http.close()
+
+    def _begin(self, kind: Kind) -> None:
+        line = self._line(kind)
+        if line is not None:
+            self._serving[kind.name] = spawn(self._serve(line), name=f"channel {kind.name}")
+
+    async def _end(self, name: str) -> None:
+        """Listen no more on one channel."""
+        self.unmade.pop(name, None)
+        task, line = self._serving.pop(name, None), self.known.pop(name, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+        if line is not None:
+            await line.channel.close()
 
     async def _serve(self, line: Line) -> None:
         """Keep one channel going until cancelled."""
@@ -125,6 +164,7 @@ class Gateway:
 
         try:
             self.lines[kind.name] = line
+            self.reception.forget()
             self.delivery.look()
             self._tell(line, "listening", "")
             await line.channel.listen(hear)
@@ -136,7 +176,7 @@ class Gateway:
 
     def _line(self, kind: Kind) -> Line | None:
         """The line of a channel; None where it cannot be made, which is told."""
-        given = self.settings.channels[kind.name].options if kind.name in self.settings.channels else {}
+        given = options_of(self.settings, kind.name)
         needs = Needs(
             options={name: given.get(name, option.default) for name, option in kind.options.items()},
             secret=self.runtime.secrets.get,
@@ -145,12 +185,18 @@ class Gateway:
             folder=self.runtime.home.root / "channels" / kind.name,
             kept=self.runtime.store.facts,
         )
+        # Boundary: one job.
         try:
             if unknown := given.keys() - kind.options.keys():
                 raise ConfigError(f"gateway.channels.{kind.name}.options has no {', '.join(sorted(unknown))}.")
             line = made(kind, kind.make(needs), self.runtime.clock)
         except HermesError as error:
             log.error("channel %s cannot begin: %s", kind.name, error)  # noqa: TRY400  a sentence for the owner
+            self.unmade[kind.name] = str(error)
+            return None
+        except Exception as error:
+            log.exception("channel %s cannot begin", kind.name)
+            self.unmade[kind.name] = f"{type(error).__name__}: {error}"
             return None
         self.known[kind.name] = line
         return line
@@ -164,6 +210,11 @@ class Gateway:
             line.state, line.ailment, line.since = state, ailment, self.runtime.clock.now()
             log.log(logging.WARNING if ailment else logging.INFO, "channel %s: %s %s", line.kind.name, state, ailment)
             self._changed()
+
+
+def options_of(settings: GatewaySettings, channel: str) -> Mapping[str, str]:
+    """What is set for one channel alone."""
+    return settings.channels[channel].options if channel in settings.channels else {}
 
 
 SAYING = frozenset({"run_ended", "asked", "answered", "notice"})

@@ -18,6 +18,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.process_table import Identity, is_alive, row_of
 
 MARK = "gateway-*.json"
+NONE: Mapping[str, str] = {}
 
 
 class Phase(StrEnum):
@@ -62,13 +63,19 @@ def state_file(home: Home, pid: int) -> Path:
 
 
 def write_state(
-    home: Home, started: float, lines: Mapping[str, Line], *, phase: Phase = Phase.READY, config: str = ""
+    home: Home,
+    started: float,
+    lines: Mapping[str, Line],
+    unmade: Mapping[str, str] = NONE,
+    phase: Phase = Phase.READY,
+    config: str = "",
 ) -> None:
-    """Write how this process's gateway is. Raises `HomeError`."""
+    """Write how this process's gateway is; `unmade` are channels that could not begin, and why. Raises `HomeError`."""
     channels = {
         name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, heard=line.heard)
         for name, line in lines.items()
     }
+    channels |= {name: ChannelState(state="stopped", since=started, ailment=why) for name, why in unmade.items()}
     pid = os.getpid()
     row = row_of(pid)
     born = row.started if row else 0

@@ -24,6 +24,12 @@ say() { # a line that stands as it is: some shells' echo reads backslashes
     printf '%s\n' "$1"
 }
 
+refuse() { # says why not, and reads what is left of the input: where nobody takes it the answer may be lost on the way
+    say "$1"
+    cat >/dev/null
+    exit
+}
+
 within() { # the record of exec id $1
     f=$root/$1 mark=HERMES_EXEC=$root/$1/
 }
@@ -119,13 +125,13 @@ start() { # ID SHELL KEEPS FOLDER WORKDIR MODE, meta and script as input: begun,
         /*) cwd=$5 ;;
         *) cwd=$base/$5 ;;
     esac
-    cd "$cwd" 2>/dev/null || { say "nodir $cwd"; exit; }
+    cd "$cwd" 2>/dev/null || refuse "nodir $cwd"
     cwd=$PWD
-    [ -d "${f%/*}" ] || mkdir -p "${f%/*}" || { echo "fail The records of commands cannot be written."; exit; }
-    mkdir "$f" 2>/dev/null || { [ -d "$f" ] && echo exists || echo "fail The record of the command cannot be written."; exit; }
+    [ -d "${f%/*}" ] || mkdir -p "${f%/*}" || refuse "fail The records of commands cannot be written."
+    mkdir "$f" 2>/dev/null || { [ -d "$f" ] && refuse exists || refuse "fail The record of the command cannot be written."; }
     { IFS= read -r meta && say "$meta" >"$f/meta" && cat >"$f/script" && say "$cwd" >"$f/cwd" && : >"$f/out" &&
         if [ "$mode" = plain ]; then mkfifo "$f/alive"; else mkfifo "$f/alive" "$f/in" && : >"$f/listed"; fi; } ||
-        { rm -rf "$f"; echo "fail The record of the command cannot be written."; exit; }
+        { rm -rf "$f"; refuse "fail The record of the command cannot be written."; }
     [ "$3" = yes ] || kept=''
     exec 9<>"$f/alive"
     supervise &
@@ -205,17 +211,17 @@ part() { # ID START BYTES: ok, then that part of its output
 cover() { # ID START, bytes as input: ok; puts them over that part of its output, whatever is added to it meanwhile
     size=4096
     [ $(($2 % size)) = 0 ] || size=1
-    dd of="$root/$1/out" bs="$size" seek="$(($2 / size))" conv=notrunc 2>/dev/null && echo ok || echo "fail The output cannot be written."
+    dd of="$root/$1/out" bs="$size" seek="$(($2 / size))" conv=notrunc 2>/dev/null && echo ok || refuse "fail The output cannot be written."
 }
 
 send() { # ID, bytes as input: ok; fail
     begun "$1"
     if ! lives "$f/pid" || [ -f "$f/exit" ] || [ ! -p "$f/in" ]; then
-        echo "fail It takes no input: it has ended or does not run in the background."
+        refuse "fail It takes no input: it has ended or does not run in the background."
     elif timeout 2 sh -c 'exec cat 1<>"$0"' "$f/in"; then
         echo ok
     else
-        echo "fail It does not read its input; a part may have been sent."
+        refuse "fail It does not read its input; a part may have been sent."
     fi
 }
 
@@ -266,7 +272,7 @@ get() { # PATH MOST: ok, then the file; fail
 }
 
 put() { # PATH, its content as input: ok; fail
-    { mkdir -p "${1%/*}" && cat >"$1"; } 2>/dev/null && echo ok || say "fail $1 cannot be written."
+    { mkdir -p "${1%/*}" && cat >"$1"; } 2>/dev/null && echo ok || refuse "fail $1 cannot be written."
 }
 
 prune() { # MINUTES MEGABYTES: ok COUNT; forgets what ended longer ago, and the oldest where outputs take more

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.app.orders.orders import APOLOGY, COMMANDS, Orders, is_order, order_of
+from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Text
 from tests.app.place import Place, place
@@ -89,7 +90,7 @@ async def test_a_failure_is_told_in_its_words(tmp_path: Path):
         await orders.take(line(here, "/approve"))
         await orders.drain()
 
-        assert await answers(here) == ["Nothing waits for an approval here."]
+        assert await answers(here) == ["Nothing waits for an approval here. `/approvals` shows what waits elsewhere."]
 
 
 async def test_what_says_nothing_is_answered_with_nothing(tmp_path: Path):
@@ -99,3 +100,33 @@ async def test_what_says_nothing_is_answered_with_nothing(tmp_path: Path):
         await orders.drain()
 
         assert await answers(here) == []
+
+
+async def test_a_session_that_there_is_not_is_told_and_the_next_order_is_done(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders = made(here)
+        await orders.take(line(here, "/resume nowhere", "1"))
+        await orders.take(line(here, "/title Mine", "2"))
+        await orders.drain()
+
+        slots = [await here.runtime.store.outbox.find(f"answer:telegram:{number}") for number in (1, 2)]
+        missing, titled = [slot.content.text for slot in slots if slot]
+        assert "nowhere" in missing
+        assert titled == "Titled “Mine”."
+
+
+async def test_an_order_waits_for_a_store_that_fails_and_is_done_then(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders, tries = made(here), iter([DiskFull("No room left on the disk.")])
+        perform = orders._performed
+
+        async def failing(inbound: Inbound) -> str:
+            if (error := next(tries, None)) is not None:
+                raise error
+            return await perform(inbound)
+
+        orders._performed = failing
+        await orders.take(line(here, "/title Mine"))
+        await orders.drain()
+
+        assert await answers(here) == ["Titled “Mine”."]

@@ -9,8 +9,9 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.curating import What
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.skills.bundles import Bundle, bundles_of
 from hermes_agent.skills.changes import By
-from hermes_agent.store.learning.jobs import JobKind, JobState
+from hermes_agent.store.learning.jobs import Claim, JobKind, JobState
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.scripted import Status
@@ -183,6 +184,9 @@ async def test_a_dry_run_says_what_it_would_do_and_does_nothing(tmp_path: Path):
         run = await kept.curating.run(look=True)
         assert ([each.state for each in run.changes], kept.tree() == before) == (["would"], True)
         assert "+2. Pour the water over the leaves." in markdown(run)
+        passed = (await kept.curating.status()).passed
+        await kept.curating.run(look=True)
+        assert (await kept.curating.status()).passed == passed
         assert (await kept.here.runtime.store.learning.list(JobKind.CURATOR))[0].account.kept == 0
 
 
@@ -259,6 +263,40 @@ async def test_versions_of_a_pass_are_the_curators_and_can_be_undone_one_by_one(
         assert kept.tree() == before
         with pytest.raises(HermesError, match="There is no pass"):
             await kept.curating.rollback("20000101-000000")
+
+
+async def test_a_skill_that_a_bundle_names_is_kept(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea", TEA, days=-100)
+        bundles = bundles_of(kept.here.runtime.skills.home)
+        bundles.put(Bundle(name="drinks", skills=("make-tea",)))
+        (kept.root / "skill-bundles/broken.yaml").write_text("[")
+        await looked(kept)
+        run = await kept.curating.run()
+        (row,) = (await kept.curating.status()).skills
+        assert (run.changes, row.why_not) == ((), "the bundle `drinks` names it")
+
+
+async def test_what_people_said_is_not_kept_beside_their_conversations(tmp_path: Path):
+    async with kept_home(tmp_path, Upkeep(talk=loads)) as kept:
+        await kept.make("make-tea", TEA)
+        await kept.ask("make-tea", "some tea for my aunt Ottilie")
+        await looked(kept)
+        run = await kept.curating.run()
+        assert run.checked == 1
+        folder = kept.root / "logs/curator" / run.id
+        assert not [each for each in folder.iterdir() if "Ottilie" in each.read_text()]
+
+
+async def test_a_pass_that_died_after_its_report_keeps_it(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea", TEA, days=-100)
+        await looked(kept)
+        run = await kept.curating.run()
+        job = await kept.here.runtime.store.learning.get(run.job)
+        assert job is not None
+        account = await kept.curating.curator(Claim(job=job, worker="w", epoch=1))
+        assert (account.kept, await kept.curating.one(run.id)) == (1, run)
 
 
 async def test_the_report_is_a_file_beside_its_figures(tmp_path: Path):

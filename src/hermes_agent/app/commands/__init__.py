@@ -23,6 +23,8 @@ COMMANDS: dict[str, str] = {
     "model": "hermes_agent.app.commands.info:MODEL",
     "tools": "hermes_agent.app.commands.info:TOOLS",
     "status": "hermes_agent.app.commands.info:STATUS",
+    "topic": "hermes_agent.app.commands.topics:TOPIC",
+    "sethome": "hermes_agent.app.commands.sethome:SETHOME",
     "restart": "hermes_agent.app.commands.restart:RESTART",
     "cost": "hermes_agent.app.commands.cost:COST",
     "usage": "hermes_agent.app.commands.cost:USAGE",

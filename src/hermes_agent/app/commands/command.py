@@ -54,13 +54,15 @@ class Desk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One slash command. `arguments` is the hint in the help; `act` gets the rest of the line, stripped."""
+    """One slash command. `arguments` is the hint in the help; `act` gets the rest of the line, stripped. One that is
+    done `at_once` is quick, and decides where what is said next belongs."""
 
     name: str
     summary: str
     act: Callable[[Desk, str], Awaitable[Done]]
     arguments: str = ""
     while_running: bool = False
+    at_once: bool = False
 
 
 def find_command(line: str) -> tuple[Command, str] | None:

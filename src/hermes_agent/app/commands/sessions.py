@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, MessageTaken, Undone
+from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import File, Image, Role, Text
+from hermes_agent.store.sessions import Session
+
+LOOKED_AT = 200
+"""Sessions of which those of one chat are listed."""
 
 
 def local_time(at: float) -> datetime:
@@ -40,6 +45,8 @@ async def resume(desk: Desk, rest: str) -> Done:
     if not rest:
         return await sessions(desk, rest)
     record = await desk.hermes.store.sessions.find(rest, desk.inbound.principal.key)
+    if not _belongs(desk, record):
+        raise HermesError("That session is of another chat: go on with it there, where its replies go.")
     await desk.hermes.make_current(desk.inbound.conversation, record.id)
     await desk.hermes.resume(record.id)
     return Done(text=f"Resumed {record.id}{f' ({record.title})' if record.title else ''}.", session=record.id)
@@ -47,12 +54,29 @@ async def resume(desk: Desk, rest: str) -> Done:
 
 async def sessions(desk: Desk, rest: str) -> Done:
     """List the latest sessions of this principal."""
-    records = await desk.hermes.store.sessions.list(principal=desk.inbound.principal.key, limit=counted(rest, 15))
+    wanted = counted(rest, 15)
+    most = wanted if _is_elsewhere_too(desk) else LOOKED_AT
+    records = await desk.hermes.store.sessions.list(principal=desk.inbound.principal.key, limit=most)
+    records = [record for record in records if _is_elsewhere_too(desk) or _belongs(desk, record)][:wanted]
     lines = [
         f"{record.id}  {local_time(record.updated):%Y-%m-%d %H:%M}  {record.title or '(untitled)'}"
         for record in records
     ]
     return Done(text="\n".join(lines) or "No sessions yet.")
+
+
+def _is_elsewhere_too(desk: Desk) -> bool:
+    """Whether titles of a person's sessions elsewhere may be shown here: nobody else reads along."""
+    return desk.inbound.conversation.is_private
+
+
+def _belongs(desk: Desk, record: Session) -> bool:
+    """Whether a session can be gone on with here: in a chat of the gateway those of the same chat, since a session's
+    replies go where it is."""
+    here = desk.inbound.conversation
+    if here.platform not in desk.runtime.settings.gateway.channels:
+        return True
+    return Conversation.parse(record.conversation).place == here.place
 
 
 async def branch(desk: Desk, rest: str) -> Done:

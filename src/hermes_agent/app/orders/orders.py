@@ -7,11 +7,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from hermes_agent.app.commands.command import Desk, NoCommand, find_command, perform
+from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
+from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
+from hermes_agent.app.floor import give_back
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
+from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.outbound import Content, Letter
+from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
@@ -22,6 +25,9 @@ log = logging.getLogger(__name__)
 
 COMMANDS = "commands"
 """The queue of lanes whose mail is commands."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+"""Seconds between two tries where the store fails, doubling."""
+ModelOf = Callable[[Conversation], str]
 APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 
@@ -42,11 +48,20 @@ def order_of(text: str) -> tuple[str, bool]:
         return name, False
 
 
+def at_once(name: str) -> bool:
+    """Whether the command of that name is done before anything that waits."""
+    command: Command = late(COMMAND_TABLE[name])
+    return command.at_once
+
+
 class Orders:
     """Does what people order; `answered` is called when there is something to deliver. A command that a crash
-    interrupted is done again. New sessions work in `workspace`."""
+    interrupted is done again. New sessions work in `workspace`, with the model of `model_of`."""
 
-    def __init__(self, runtime: Runtime, workspace: str, answered: Callable[[], None]) -> None:
+    def __init__(
+        self, runtime: Runtime, workspace: str, answered: Callable[[], None], model_of: ModelOf = lambda _: ""
+    ) -> None:
+        self._model_of = model_of
         self._runtime = runtime
         self._store = runtime.store
         self._keeping = runtime.hermes.floor.keeping
@@ -56,9 +71,18 @@ class Orders:
 
     async def take(self, inbound: Inbound) -> None:
         """Take an order in; durable when this returns. The same one twice is done once."""
-        lane = f"command {inbound.conversation.key}"
+        lane = lane_of(inbound.conversation)
         if await self._store.inbox.accept(inbound, lane, COMMANDS) is not None:
             self._see_to(lane)
+
+    def wait(self, conversation: Conversation) -> bool:
+        """Whether orders of this conversation wait, or are being done: what is said after them comes after them."""
+        return lane_of(conversation) in self._tasks
+
+    async def do_at_once(self, inbound: Inbound) -> None:
+        """Do an order before anything that waits, once, and say what came of it."""
+        if await self._store.outbox.find(_letter(inbound, "").key) is None:
+            await self.answer(inbound, await self._do(inbound))
 
     async def stop(self, inbound: Inbound) -> None:
         """Stop the run of a conversation at once, before anything that waits, and say so."""
@@ -87,8 +111,20 @@ class Orders:
         task.add_done_callback(lambda _: self._tasks.pop(lane, None))
 
     async def _look(self, lane: str | None) -> None:
-        while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
-            await self._work(lease)
+        pause = FIRST_PAUSE
+        wait: float | None = None
+        while True:
+            try:
+                while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
+                    await self._work(lease)
+                if wait is not None:  # After a failure the next attempt may come later.
+                    wait = await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
+            except StoreError:
+                log.exception("commands wait: the store failed")
+                wait, pause = pause, min(2 * pause, LONGEST_PAUSE)
+            if wait is None:
+                return
+            await self._runtime.clock.sleep(max(wait, FIRST_PAUSE))
 
     async def _work(self, lease: Lease) -> None:
         released = False
@@ -96,6 +132,9 @@ class Orders:
             while not released and (waiting := await self._store.inbox.waiting(lease)):
                 row, inbound = waiting[0]
                 released = await self._end(lease, row, inbound, lease.poison or await self._do(inbound))
+        except StoreError as error:
+            await give_back(self._store, lease, str(error))
+            raise
         finally:
             self._keeping.dropped(lease)
 
@@ -115,6 +154,8 @@ class Orders:
         # Boundary: one job.
         try:
             return await self._performed(inbound)
+        except UnknownSession as error:
+            return str(error)
         except StoreError:
             raise
         except HermesError as error:
@@ -127,7 +168,8 @@ class Orders:
         hermes, record = self._runtime.hermes, await self._session(inbound)
         desk = Desk(runtime=self._runtime, record=record, inbound=inbound, busy=hermes.runs(record.id))
         done = await perform(desk)
-        if done is None:
+        if done is None:  # Words that were said after an order.
+            await hermes.submit(replace(inbound, source_id=f"{inbound.source_id}:said"), record.id)
             return ""
         if done.submit is not None:
             # The command itself has the message's identity; what it says has one of its own.
@@ -137,8 +179,16 @@ class Orders:
 
     async def _session(self, inbound: Inbound) -> Session:
         return await self._runtime.hermes.open_session(
-            inbound.conversation, inbound.principal, workspace=self._workspace
+            inbound.conversation,
+            inbound.principal,
+            workspace=self._workspace,
+            model=self._model_of(inbound.conversation),
         )
+
+
+def lane_of(conversation: Conversation) -> str:
+    """The lane of a conversation's commands."""
+    return f"command {conversation.key}"
 
 
 def _letter(inbound: Inbound, text: str, row: int = 0) -> Letter:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from hermes_agent.app.service.settings import ChannelSettings
-from hermes_agent.core.inbound import Standing
+from hermes_agent.app.service.settings import ChannelSettings, ChatSettings
+from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 
 EVERYBODY = "*"
+NONE, ANY = ChannelSettings(), ChatSettings()
 REMEMBERED = 5000
 """People whose standing follows from their groups alone, which are told only when they speak."""
 
@@ -43,6 +44,17 @@ class People:
             return None
         own = standing_of(self.channels[platform], self.paired(platform), user)
         return own or self._by_group.get(principal, Standing.GUEST)
+
+    def model(self, where: Conversation) -> str:
+        """The model of new sessions there; empty: the configured one."""
+        rules = self.channels.get(where.platform, NONE)
+        return rules.chats.get(where.chat, ANY).model or rules.model
+
+    def toolsets(self, conversation: str) -> tuple[str, ...]:
+        """The toolsets that a conversation, by its key, is narrowed to; empty: all that its people have."""
+        where = Conversation.parse(conversation)
+        rules = self.channels.get(where.platform, NONE)
+        return rules.chats.get(where.chat, ANY).toolsets or rules.toolsets
 
     def otherwise(self, standing: Callable[[str], Standing]) -> Callable[[str], Standing]:
         """What everybody is: here for the people of channels, elsewhere as `standing` says."""

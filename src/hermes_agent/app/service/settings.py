@@ -21,6 +21,9 @@ class ChatSettings:
     busy: Busy | None = field(default=None, metadata={"doc": "What a message does that arrives during a run."})
     mention: bool | None = field(default=None, metadata={"doc": "Whether a group must name the agent to be heard."})
     shared: bool | None = field(default=None, metadata={"doc": "Whether a group has one session for all."})
+    toolsets: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Toolsets that this chat is narrowed to; empty: all that its people have."}
+    )
     hint: str = field(default="", metadata={"doc": "Words that stand before each message of this chat."})
 
 
@@ -46,15 +49,34 @@ class ChannelSettings:
     busy: Busy = field(default=Busy.STEER, metadata={"doc": "What a message does that arrives during a run."})
     stream: bool = field(default=True, metadata={"doc": "Whether replies are shown while they are written."})
     model: str = field(default="", metadata={"doc": "Model of new sessions; empty: the configured one."})
+    toolsets: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Toolsets that this channel is narrowed to; empty: all that its people have."}
+    )
     owner_commands: tuple[str, ...] = field(
         default=OWNERS_COMMANDS, metadata={"doc": "Slash commands that are the owner's alone."}
     )
     guest_commands: tuple[str, ...] = field(
         default=GUESTS_COMMANDS, metadata={"doc": "Slash commands that guests have."}
     )
-    home: str = field(default="", metadata={"doc": "Id of the chat where what belongs to no other is sent."})
+    home: str = field(
+        default="",
+        metadata={"doc": "The chat where what belongs to no other is sent, `CHAT[:THREAD]`; `/sethome` sets it."},
+    )
     options: Mapping[str, str] = field(default_factory=dict, metadata={"doc": "What this channel alone needs."})
     chats: Mapping[str, ChatSettings] = field(default_factory=dict, metadata={"doc": "Single chats, by id."})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacySettings:
+    """What the model and the logs are not told."""
+
+    hash_ids: bool | None = field(
+        default=None,
+        metadata={
+            "doc": "Whether ids of people and chats are hashed before the model or the logs see them; empty: where "
+            "they are phone numbers or addresses."
+        },
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import click
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import logs as log_lines
 from hermes_agent.cli.gateway import starting, unit
-from hermes_agent.cli.gateway.serving import serve, serve_again
+from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import announce, remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -79,6 +80,15 @@ def restart(surface: Surface) -> None:
     remark("It was asked to begin again: what runs may finish.")
     state = starting.restart(surface.home, surface.loaded.value.gateway.drain_seconds)
     _begun(surface, state, "runs again")
+
+
+@gateway.command()
+@pass_surface
+def reload(surface: Surface) -> None:
+    """Have it read config.yaml again; it does so by itself where the system tells that the file was written."""
+    for state in starting.running(surface.home):
+        os.kill(state.pid, RELOAD)
+    remark("It was asked to; `hermes gateway logs` says what changed.")
 
 
 @gateway.command()

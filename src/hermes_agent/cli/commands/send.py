@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from hermes_agent.app.service.homes import place_at
+from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -26,7 +28,13 @@ GLANCE = 0.2
 
 
 @click.command(short_help="Send a message to a chat.")
-@click.option("-t", "--target", required=True, metavar="CHANNEL:CHAT[:THREAD]", help="Where, e.g. telegram:123456.")
+@click.option(
+    "-t",
+    "--target",
+    required=True,
+    metavar="CHANNEL[:CHAT[:THREAD]]",
+    help="Where, e.g. telegram:123456; a channel alone: its home chat.",
+)
 @click.option("--file", "files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="A file to add.")
 @click.argument("words", nargs=-1)
 @pass_surface
@@ -36,7 +44,9 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
     if not text.strip() and not files:
         raise ConfigError("There is nothing to send.")
     content = Content(text=text, files=tuple(map(_attachment, files)))
-    letter = Letter(key=f"send:{RandomIds().short()}", to=place_of(target), content=content)
+    letter = Letter(
+        key=f"send:{RandomIds().short()}", to=place_of(target, surface.loaded.value.gateway), content=content
+    )
     patience = PATIENCE if read_state(surface.home) is not None else 0.0
     slot = with_store(surface, lambda store: _sent(store, letter, patience))
     if slot is not None and slot.state is SlotState.FAILED:
@@ -47,14 +57,18 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
         remark("It waits in the outbox: " + ("the gateway is at it." if patience else "no gateway runs now."))
 
 
-def place_of(target: str) -> Conversation:
-    """The chat that a target names. Raises `ConfigError`."""
+def place_of(target: str, settings: GatewaySettings | None = None) -> Conversation:
+    """The chat that a target names; a channel alone names its home (`/sethome`). Raises `ConfigError`."""
     channel, _, rest = target.partition(":")
-    chat, _, thread = rest.partition(":")
-    if channel not in CHANNELS or not chat:
-        raise ConfigError(f"`{target}` names no chat: CHANNEL:CHAT[:THREAD], with {', '.join(CHANNELS)}.")
-    kind = "group" if chat.startswith("-") else "dm"
-    return Conversation(platform=channel, chat_kind=kind, chat=chat, thread=thread)
+    if not rest and settings is not None and channel in settings.channels:
+        rest = settings.channels[channel].home
+    place = place_at(channel, rest)
+    if channel not in CHANNELS or place is None:
+        raise ConfigError(
+            f"`{target}` names no chat: CHANNEL:CHAT[:THREAD], or a channel that has a home (`/sethome`), "
+            f"with {', '.join(CHANNELS)}."
+        )
+    return place
 
 
 def _attachment(path: str) -> Attachment:

@@ -64,9 +64,17 @@ class Sign:
 
     def write(self) -> None:
         """Write how it is; a home that cannot be written does not end a gateway."""
-        lines = self.gateway.known if self.gateway else {}
+        if (gateway := self.gateway) is None:
+            lines, unmade, notice = {}, {}, ""
+        else:
+            lines, unmade, notice = gateway.known, gateway.unmade, gateway.reloading.notice
         with suppress(HomeError, OSError):
-            write_state(self.home, self.started, lines, phase=self.phase)
+            write_state(self.home, self.started, lines, unmade, self.phase, notice)
+
+    def reload(self) -> None:
+        """Read the settings again."""
+        if self.gateway is not None:
+            self.gateway.reloading.look()
 
     def now(self, phase: Phase, *lines: str) -> None:
         """It is in that phase from now on."""
@@ -89,7 +97,9 @@ async def serve(surface: Surface) -> bool:
     sign = Sign(home=home, started=SystemClock().now(), supervisor=Supervisor(surface.variables))
     told = Told(over=asyncio.Event())
     async with AsyncExitStack() as closing:
-        closing.enter_context(heeding({signal.SIGINT: told.end, signal.SIGTERM: told.end, RESTART: told.restart}))
+        closing.enter_context(
+            heeding({signal.SIGINT: told.end, signal.SIGTERM: told.end, RESTART: told.restart, RELOAD: sign.reload})
+        )
         closing.callback(lambda: None if told.again else forget_state(home))  # Who waits for it sees it go on.
         sign.write()
         alive = spawn(sign.supervisor.reassure(), name="signs of life")

@@ -22,6 +22,8 @@ T = TypeVar("T")
 BEGIN_SECONDS = 60.0
 """The longest that a start is waited for."""
 GLANCE = 0.1
+MOMENT = 1.0
+"""Seconds after which a platform has answered, and said for example that it does not know the token."""
 SPARE_SECONDS = 15.0
 """What an end may take beyond the time that runs get to finish."""
 SHOWN = 20
@@ -67,7 +69,8 @@ def _begun(home: Home, child: Child, seconds: float) -> GatewayState:
 
     match _awaited(settled, seconds):
         case GatewayState() as state:
-            return state
+            time.sleep(MOMENT)
+            return _still(home, state.pid, seconds)
         case None:
             return _still(home, child.identity.pid, seconds)
         case _:
@@ -85,9 +88,7 @@ def _still(home: Home, pid: int, seconds: float) -> GatewayState:
 def stop(home: Home, drain: float) -> list[int]:
     """End the gateways of this home; the processes that ended. Raises `HermesError` where none runs, or one still ends
     after `drain` seconds and some."""
-    states = read_states(home)
-    if not states:
-        raise HermesError("No gateway runs on this home.")
+    states = running(home)
     for state in states:
         os.kill(state.pid, signal.SIGTERM)
     ended = _awaited(lambda: not read_states(home) or None, drain + SPARE_SECONDS)
@@ -99,11 +100,17 @@ def stop(home: Home, drain: float) -> list[int]:
     return [state.pid for state in states]
 
 
+def running(home: Home) -> list[GatewayState]:
+    """The gateways of this home, the newest first. Raises `HermesError` where there is none."""
+    states = read_states(home)
+    if not states:
+        raise HermesError("No gateway runs on this home.")
+    return states
+
+
 def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> GatewayState:
     """Have the gateway of this home begin again; how it is then. Raises `HermesError` where it did not."""
-    before = read_state(home)
-    if before is None:
-        raise HermesError("No gateway runs on this home.")
+    before = running(home)[0]
     os.kill(before.pid, RESTART)
 
     def again() -> GatewayState | bool | None:

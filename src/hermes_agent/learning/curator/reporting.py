@@ -18,6 +18,7 @@ from hermes_agent.learning.curator.applying import Came
 from hermes_agent.learning.curator.notebook import Notebook
 from hermes_agent.learning.curator.past import Past
 from hermes_agent.learning.curator.plan import RUN, Plan, Stood
+from hermes_agent.learning.curator.plan import keep as keep_plan
 from hermes_agent.learning.curator.plan import kept as kept_plan
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.snapshot import ENDING
@@ -131,10 +132,21 @@ class Reporting:
             latest = {name: await self._is_latest(plan, name) for name in run.skills}
             skills = {name: each for name, each in run.skills.items() if latest[name]}
             changes = [each if each.versions else _not_done(each) for each in run.changes]
-            used = await used_by(self.store, "", plan.job)
-            spent = {"calls": used.calls, "input": used.input, "output": used.output, "cost": used.cost}
-            run = msgspec.structs.replace(run, skills=skills, changes=tuple(changes), failed=GIVEN_UP, **spent)
-            await asyncio.to_thread(report.keep, run, folder)
+            run = msgspec.structs.replace(run, skills=skills, changes=tuple(changes), failed=GIVEN_UP)
+            await self.keep(run, folder, await used_by(self.store, "", plan.job))
+            await self.forget(plan, folder)
+
+    async def keep(self, run: Run, folder: Path, used: Account) -> Run:
+        """Write the report, with what the pass used."""
+        run = msgspec.structs.replace(
+            run, calls=used.calls, input=used.input, output=used.output, cost=used.cost, ended=self.clock.now()
+        )
+        await asyncio.to_thread(report.keep, run, folder)
+        return run
+
+    async def forget(self, plan: Plan, folder: Path) -> None:
+        """What people said stands in their conversations alone from now on, so that it goes with them."""
+        await asyncio.to_thread(keep_plan, msgspec.structs.replace(plan, past=()), folder)
 
     async def _is_latest(self, plan: Plan, name: str) -> bool:
         """Whether nobody changed a skill after this pass."""

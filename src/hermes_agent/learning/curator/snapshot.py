@@ -34,8 +34,9 @@ def take(skills: Path, path: Path) -> int:
 
 
 def forget_all_but(folder: Path, keep: int) -> None:
-    """Remove the older ones. Blocks."""
-    kept = sorted(folder.glob(f"*{ENDING}")) if folder.is_dir() else []
+    """Remove the oldest. Blocks."""
+    there = folder.glob(f"*{ENDING}") if folder.is_dir() else ()
+    kept = sorted(there, key=lambda path: (path.stat().st_mtime_ns, path.name))
     for path in kept[: max(0, len(kept) - keep)]:
         path.unlink(missing_ok=True)
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.curator.notebook import Notebook
 from hermes_agent.learning.settings import CuratorSettings
+from hermes_agent.skills.bundles import bundles_of
 from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
 from hermes_agent.skills.skill import FILE, Card, Layer
 from hermes_agent.skills.usage import Usage, Used
@@ -20,6 +23,7 @@ from hermes_agent.store.versions import Author, Kind, Version, VersionState
 
 DAY = 86_400.0
 ALL = 100_000
+BATCH = 20
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 # What a person does to a skill without writing anything of it.
 JUDGED = frozenset({"archive", "restore", "undo"})
@@ -43,13 +47,15 @@ class Whose(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ward:
-    """A skill of the home. `hash` is that of all its files, `last` when it was made or used last."""
+    """A skill of the home. `hash` is that of all its files, `last` when it was made or used last, `bundle` one that
+    names it."""
 
     card: Card
     whose: Whose
     pinned: bool
     hash: str
     last: float
+    bundle: str = ""
 
     @property
     def name(self) -> str:
@@ -59,13 +65,15 @@ class Ward:
     @property
     def is_ours(self) -> bool:
         """Whether the curator may change it."""
-        return self.whose is Whose.OURS and not self.pinned
+        return self.whose is Whose.OURS and not self.pinned and not self.bundle
 
     @property
     def why_not(self) -> str:
         """Why the curator leaves it alone; empty where it does not."""
         if self.pinned:
             return "a person pinned it"
+        if self.whose is Whose.OURS and self.bundle:
+            return f"the bundle `{self.bundle}` names it"
         words = {
             Whose.OURS: "",
             Whose.PERSON: "a person wrote in it",
@@ -94,8 +102,10 @@ async def survey(
     """Every skill of the home by name; `seen` says when a conversation loaded them last."""
     await writer.library.forget()
     cards = [card for card in await writer.library.all(limit=ALL) if card.layer is Layer.USER]
-    await writer.mend([card.name for card in cards])
+    for start in range(0, len(cards), BATCH):  # Whoever writes a skill meanwhile waits for one batch.
+        await writer.mend([card.name for card in cards[start : start + BATCH]])
     used, state = await asyncio.to_thread(usage.all), await asyncio.to_thread(writer.library.state.get)
+    bundles = await asyncio.to_thread(_in_bundles, writer.home)
     wards = []
     for card in cards:
         first, written = await _history(writer, card.name)
@@ -107,9 +117,19 @@ async def survey(
                 pinned=card.name in state.pinned,
                 hash=await asyncio.to_thread(hash_of, card.path),
                 last=max(last, first),
+                bundle=bundles.get(card.name, ""),
             )
         )
     return wards
+
+
+def _in_bundles(skills: Path) -> dict[str, str]:
+    """The skills that bundles name, each with one of these; what is no bundle names none."""
+    bundles, found = bundles_of(skills), {}
+    for name in bundles.names():
+        with suppress(HermesError):
+            found.update(dict.fromkeys(bundles.there(name).skills, name))
+    return found
 
 
 def hash_of(folder: Path) -> str:

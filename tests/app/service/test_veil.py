@@ -1,0 +1,44 @@
+"""Ids that are phone numbers or addresses never stand in what it has hidden; the same id is always the same."""
+
+from pathlib import Path
+
+from hermes_agent.app.service.veil import KNOWN, Veil
+from hermes_agent.store.database import open_store
+
+
+def test_an_id_is_hidden_wherever_it_stands_alone_or_in_a_key():
+    veil = Veil()
+    veil.know("+4915112345678", "ann@example.org", "@ann:example.org", "9")
+
+    text = "Slot sms:dm:+4915112345678 of <ann@example.org>, (@ann:example.org): to=+4915112345678. 9 left"
+    hidden = veil.hide(text)
+
+    assert "4915112345678" not in hidden
+    assert "ann" not in hidden
+    assert hidden.count(veil.of("+4915112345678")) == 2
+    assert hidden.endswith("9 left")
+
+
+def test_what_is_no_id_stays():
+    veil = Veil()
+    assert veil.hide("Call +4915112345678") == "Call +4915112345678"
+    veil.know("+4915112345678")
+    assert veil.hide("Call +49151123456789") == "Call +49151123456789"
+
+
+def test_the_oldest_are_forgotten_past_the_limit():
+    veil = Veil()
+    veil.know(*(f"id-{number}" for number in range(KNOWN + 1)))
+
+    assert veil.hide("id-0") == "id-0"
+    assert veil.hide("id-1") != "id-1"
+
+
+async def test_all_processes_of_a_database_hash_alike_and_nobody_else_does(tmp_path: Path):
+    store = await open_store(tmp_path / "hermes.db")
+    first, second, stranger = Veil(), Veil(), Veil()
+    await first.settle(store.facts)
+    await second.settle(store.facts)
+    await store.close()
+
+    assert first.of("+49") == second.of("+49") != stranger.of("+49")
