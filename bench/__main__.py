@@ -28,6 +28,7 @@ MODULES = (
     "prefix",
     "skills",
     "api",
+    "gateway",
 )
 
 

@@ -96,8 +96,7 @@ class DiscordPlatform:
         return id_
 
     async def again(self, back: int = 0) -> None:
-        told = self.events[-1 - back]
-        await self.tell(told["t"], told["d"])
+        await self.tell(self.events[-1 - back]["t"], self.events[-1 - back]["d"])
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         rows = self.bodies[message]["components"]
