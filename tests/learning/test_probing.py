@@ -171,10 +171,35 @@ async def test_a_lesson_expires_is_crowded_out_or_gone(tmp_path):
         assert (account.kept, account.waiting) == (1, 0)
 
 
-async def probed(here: Place, later: float) -> Account:
+@pytest.mark.usefixtures("jailed")
+async def test_what_of_somebody_else_ended_is_told_without_its_words(tmp_path):
+    talk = Script(
+        [note("sh is not installed here.", "user"), note("ls is not installed here."), Say("Noted."), *looks(0)]
+    )
+    async with learning_place(tmp_path, talk, more=SOON) as here:
+        store = here.runtime.store
+        await here.say("sh and ls give: command not found")
+        await reviewed(here)
+        later = await probed(here, later=25 * HOUR, principal="telegram:7")
+        assert later.note == "Retired: 2 lessons (`/learn log`)."
+        assert await store.lessons.live() == []
+        again = await here.text("/learn log")
+        assert again.count("remove by background") == 2
+
+
+async def probed(here: Place, later: float, principal: str = "") -> Account:
     """A job that looks at what is due after so many seconds."""
     store, learner = here.runtime.store, here.runtime.learner
-    job = Job(id="probe", kind=JobKind.PROBE, session=here.record.id, principal="", what="", first=0, last=0, created=1)
+    job = Job(
+        id="probe",
+        kind=JobKind.PROBE,
+        session=here.record.id,
+        principal=principal or here.record.principal,
+        what="",
+        first=0,
+        last=0,
+        created=1,
+    )
     await store.write(lambda tx: store.learning.queue(tx, job))
     claim = await store.learning.claim([JobKind.PROBE])
     assert claim is not None

@@ -1,6 +1,7 @@
 """The gate of constraints."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,7 @@ SAID = [
 @pytest.fixture
 async def gate(tmp_path):
     store = await open_store(tmp_path / "h.db")
-    yield TypedGate(store=store, clock=FakeClock(NOW), days=90, most=2)
+    yield TypedGate(store=store, clock=FakeClock(NOW), principal="p", days=90, most=2)
     await store.close()
 
 
@@ -102,3 +103,4 @@ async def test_a_person_s_rules_are_bounded_in_number(gate):
         )
         await gate.store.lessons.sweep(number + 1, [rule])
     assert "2 are allowed: join or replace" in await judged(gate, "Never use tabs.", because=[1])
+    assert await judged(replace(gate, principal="q"), "Never use tabs.", because=[1]) == ""

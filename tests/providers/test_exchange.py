@@ -1,12 +1,14 @@
 """One attempt on a real socket, byte by byte."""
 
 import asyncio
+import contextlib
 import gzip
 import time
 
+import httpx2
 import pytest
 
-from hermes_agent.core.errors import MalformedReply, ProviderError
+from hermes_agent.core.errors import MalformedReply, ProviderError, Stalled
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, serve
 from hermes_agent.providers.dialect import Finished, Wire
@@ -18,6 +20,7 @@ WORDS = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\n'
 END = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'
 DONE = b"data: [DONE]\n\n"
 WIRE = Wire(path="/chat/completions", headers={"content-type": "application/json"}, body=b"{}")
+STALL = 0.05
 STREAM = {"content-type": "text/event-stream"}
 
 
@@ -86,3 +89,48 @@ async def test_a_large_line_that_is_whole_is_read():
 async def test_empty_choices_and_roles_are_no_content():
     finished = await answered(b'data: {"choices": []}\n\n', WORDS, b'data: {"choices": null}\n\n', END)
     assert finished.parts[0].text == "Hi"
+
+
+class Connecting(httpx2.AsyncBaseTransport):
+    """Connects for ever, and cancels its task meanwhile, or takes a cancellation for its own, as those do who try
+    several addresses at once."""
+
+    def __init__(self, *, cancels: bool) -> None:
+        self._cancels = cancels
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        task = asyncio.current_task()
+        assert task is not None
+        if self._cancels:
+            task.cancel()
+            await self._lose_a_cancellation()
+            struck = asyncio.Event()
+            asyncio.get_running_loop().call_later(4 * STALL, struck.set)
+            await struck.wait()
+            task.uncancel()
+        else:
+            await self._lose_a_cancellation()
+        await asyncio.Event().wait()
+        raise AssertionError(request)
+
+    async def _lose_a_cancellation(self) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+async def test_a_wait_ends_though_others_cancel_and_take_back_at_that_moment(cancels: bool):
+    class Slow(Http):
+        def client(self, url: str) -> httpx2.AsyncClient:
+            return httpx2.AsyncClient(transport=Connecting(cancels=cancels), base_url=url)
+
+    route = route_to("openai/gpt-5.2", "http://127.0.0.1:1")
+    exchange, decoder = Exchange(Slow(), route, DIALECT), DIALECT.decoder(route, set())
+    with pytest.raises(Stalled):
+        async with asyncio.timeout(5):
+            async for _ in exchange.stream(WIRE, decoder, Patience(left=None, stall=STALL, now=0.0)):
+                pass
+
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0

@@ -4,7 +4,9 @@ a version in the ledger that can be undone."""
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -17,10 +19,10 @@ from hermes_agent.learning.hands import Beside, Hands
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.settings import LearningSettings
 from hermes_agent.memory.entries import decoded, entries_of
-from hermes_agent.memory.whose import target_of
+from hermes_agent.memory.whose import is_shared, target_of
 from hermes_agent.skills.skill import FILE
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning.jobs import Account, Claim
+from hermes_agent.store.learning.jobs import Account, Claim, Job
 from hermes_agent.store.learning.lessons import Lesson, LessonState, Sort
 from hermes_agent.store.learning.proposals import Why
 from hermes_agent.store.sessions import Session
@@ -44,9 +46,10 @@ Checks = Callable[[str, str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What the person is told of one; `waits` where it is theirs to decide."""
+    """What is told of one, and whose it was; `waits` where it is the owner's to decide."""
 
     words: str
+    whose: str
     waits: bool = False
 
 
@@ -72,8 +75,16 @@ class Probing:
             await self.store.learning.check(claim)
             told += await self._retire(lesson, LessonState.CROWDED, claim)
         waiting = sum(each.waits for each in told)
-        note = f"Retired: {'; '.join(each.words for each in told)}." if told else ""
-        return Account(kept=len(told) - waiting, waiting=waiting, note=note)
+        return Account(kept=len(told) - waiting, waiting=waiting, note=await self._note(told, claim.job))
+
+    async def _note(self, told: Sequence[Told], job: Job) -> str:
+        """What the conversation is told: its own person's lessons word for word, and of others that there were some."""
+        here = await self.store.sessions.get(job.session)
+        alone = here is not None and not is_shared(here.conversation)
+        mine = [each.words for each in told if alone and each.whose == job.principal]
+        others = len(told) - len(mine)
+        more = [f"{others} {'more' if mine else 'lessons'} (`/learn log`)"] if others else []
+        return f"Retired: {'; '.join([*mine, *more])}." if told else ""
 
     async def _sweep(self) -> None:
         """Find the constraints in what agents wrote since the last time."""
@@ -115,9 +126,14 @@ class Probing:
         )
 
     async def _crowded(self) -> Sequence[Lesson]:
-        """The oldest of too many; a person's own rules are never."""
-        every = [each for each in await self.store.lessons.live() if each.sort is not Sort.PREFER]
-        return every[self.settings.max_constraints :]
+        """The oldest of too many from one person's conversations; a person's own rules are never."""
+        counts: Counter[str] = Counter()
+        over: list[Lesson] = []
+        for lesson in await self.store.lessons.live():
+            if lesson.sort is not Sort.PREFER:
+                counts[lesson.principal] += 1
+                over += [lesson] if counts[lesson.principal] > self.settings.max_constraints else []
+        return over
 
     async def _look(self, lesson: Lesson, claim: Claim) -> list[Told]:
         """Look at one that is due; a word for the person where it ended, else nothing."""
@@ -143,7 +159,7 @@ class Probing:
             return []
         hands, why = self.hands_of(record), WHY[state]
         evidence = Evidence(review=claim.job.id, through="probe", sort=lesson.sort.value).text
-        backing = Backing(first=claim.job.first, last=claim.job.last, evidence=evidence, note=f"retired: {why}")
+        backing = Backing(evidence=evidence, note=f"retired: {why}")
         context = Beside(key=draft.key, session=lesson.session, workspace=record.workspace, speaker=lesson.principal)
         try:
             if self.settings.mode == "propose":
@@ -152,9 +168,11 @@ class Probing:
         except Protected as error:
             asked = self.settings.mode == "propose"
             waits = Waits(why=Why.ASKED if asked else Why.PROTECTED, taint="" if asked else str(error))
-            number = await self.proposing.put(draft, waits, claim.job, evidence, await hands.content(draft))
+            job = replace(claim.job, session=lesson.session, principal=lesson.principal)
+            number = await self.proposing.put(draft, waits, job, evidence, await hands.content(draft))
             await self.store.lessons.end(lesson.id, LessonState.PROPOSED, now)
-            return [Told(words=f"p{number} would retire {_named(lesson)}: {why}", waits=True)]
+            words = f"p{number} would retire {_named(lesson)}: {why}"
+            return [Told(words=words, whose=lesson.principal, waits=True)]
         except HermesError as error:
             log.warning("the lesson %d cannot be retired: %s", lesson.id, error)
             await self.store.lessons.postpone(lesson.id, now + 24 * HOUR)
@@ -162,11 +180,15 @@ class Probing:
         version = await self.store.versions.by_key(draft.key)
         number = version.id if version else 0
         await self.store.lessons.end(lesson.id, state, now, number)
-        return [Told(words=f"{_named(lesson)}: {why} (undo: /learn undo {number})")]
+        words = f"{_named(lesson)}: {why} (undo: /learn undo {number})"
+        return [Told(words=words, whose=lesson.principal)]
 
     async def _record(self, lesson: Lesson) -> Session:
+        """The conversation that it is from, with the person whose it is (in a group there are others)."""
         found = await self.store.sessions.get(lesson.session)
-        return found or Session(
+        if found is not None:
+            return replace(found, principal=lesson.principal or found.principal)
+        return Session(
             id=lesson.session,
             principal=lesson.principal,
             conversation="",

@@ -79,7 +79,7 @@ class Reviewer:
             for through, messages, note in passes(seen, raw=self.settings.raw_pass):
                 dispatch = self._dispatch(claim, seen, through, tally, spending)
                 subjects = map(What, sorted(claim.job.subjects))
-                until = self._typed.last
+                until = self._typed(seen.record).last
                 asked = question(subjects, dispatch.allowed, seen.entries, note=note, before=before, until=until)
                 one = Pass(
                     model=seen.model,
@@ -136,7 +136,7 @@ class Reviewer:
             through=through,
             offered=offered,
             sources=seen.sources,
-            gates=(*self.gates(offered), self._typed),
+            gates=(*self.gates(offered), self._typed(seen.record)),
             hands=self.hands_of(seen.record),
             proposing=self.proposing,
             store=self.store,
@@ -145,11 +145,13 @@ class Reviewer:
             asks=self.settings.mode == "propose",
         )
 
-    @property
-    def _typed(self) -> TypedGate:
-        learning = self.settings
+    def _typed(self, record: SessionRecord) -> TypedGate:
         return TypedGate(
-            store=self.store, clock=self.clock, days=learning.constraint_days, most=learning.max_constraints
+            store=self.store,
+            clock=self.clock,
+            principal=record.principal,
+            days=self.settings.constraint_days,
+            most=self.settings.max_constraints,
         )
 
     async def _before(self, claim: Claim) -> list[str]:

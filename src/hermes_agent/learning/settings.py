@@ -44,7 +44,8 @@ class LearningSettings:
     max_constraints: int = field(
         default=20,
         metadata=about(
-            "Lessons of what does not work, and rules of yours of what not to do, that hold at once at most, each.",
+            "Lessons of what does not work, and rules of what not to do, that hold at once at most: each of both, "
+            "for each person.",
             least=1,
             most=1000,
         ),

@@ -29,12 +29,13 @@ WANTED = (
 class TypedGate:
     """Every new line that says what does not work, rules something out, or tells what is so on this machine has a mark
     whose check can run unattended, for at most `days`. What a person asked for needs none, but there are at most `most`
-    such lines in all."""
+    such lines of the `principal` (empty: of all)."""
 
     store: Store
     clock: Clock
     days: int
     most: int
+    principal: str = ""
 
     @property
     def last(self) -> date:
@@ -52,7 +53,8 @@ class TypedGate:
         if draft.teaches is Sort.AVOID and draft.new and not any(line.mark for line in lines):
             reasons.append(f"something to avoid has its bounds: {WANTED}")
         if not reasons and (asked := sum(line.forbids and line.mark is None for line in lines)):
-            in_force = len(await self.store.lessons.live(Sort.PREFER))
+            rules = await self.store.lessons.live(Sort.PREFER)
+            in_force = sum(self.principal in ("", rule.principal) for rule in rules)
             if in_force + asked > self.most:
                 reasons.append(f"{in_force} such rules are in force, and {self.most} are allowed: join or replace some")
         return Returned(reason=f"{'; '.join(reasons[:4])}.") if reasons else Passed()

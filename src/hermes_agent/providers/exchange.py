@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # What follows the end mark is waited for so long, so that the connection can be used again; then it is closed.
 DRAIN_SECONDS = 0.05
 LONGEST_REFUSAL = 1024 * 1024
+# Seconds after which a wait that did not end when it was cancelled is cancelled again.
+AGAIN = 0.05
 
 T = TypeVar("T")
 
@@ -141,7 +143,8 @@ class _Watch:
     content.
 
     One timer serves all waits. It is not moved with each piece: when it strikes, it looks whether there was content
-    since, and is set again.
+    since, and is set again. It is set again also when it ends a wait: those who make a connection cancel the task and
+    take that back, and ours can be lost among theirs.
     """
 
     def __init__(
@@ -157,7 +160,7 @@ class _Watch:
         self._content = 0
         self._waiting: asyncio.Task[object] | None = None
         self._before = 0
-        self._struck = False
+        self._strikes = 0
         self._timer: asyncio.TimerHandle | None = None
 
     async def during(self, step: Awaitable[T]) -> T:
@@ -176,7 +179,7 @@ class _Watch:
         except asyncio.CancelledError as error:
             self.close()
             # Somebody else may have cancelled the task as well: then it stays cancelled.
-            if self._struck and task is not None and task.uncancel() <= self._before:
+            if self._strikes and task is not None and self._taken_back(task) <= self._before:
                 raise self._late() from error
             raise
         except self._failures as error:
@@ -186,6 +189,8 @@ class _Watch:
             raise failure(self._route, Unreachable, f"{what} {advice}", partial=self._decoder.words) from error
         finally:
             self._waiting = None
+            if self._strikes and task is not None:
+                self._taken_back(task)
 
     def close(self) -> None:
         """Stop watching."""
@@ -203,9 +208,17 @@ class _Watch:
         if self._loop.time() < self._due:
             self._timer = self._loop.call_at(self._due, self._strike)
             return
-        if self._waiting.cancelling() <= self._before:
-            self._struck = True
+        if self._waiting.cancelling() <= self._before + self._strikes:
+            self._strikes += 1
             self._waiting.cancel()
+        self._timer = self._loop.call_later(AGAIN, self._strike)
+
+    def _taken_back(self, task: asyncio.Task[object]) -> int:
+        """How often others have cancelled the task, when our own strikes no longer count."""
+        while self._strikes:
+            self._strikes -= 1
+            task.uncancel()
+        return task.cancelling()
 
     def _late(self) -> ProviderError:
         if self._loop.time() >= self._end:

@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from shlex import quote
 
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.sandbox.cgroup import processes_at_most, thread_in
 from hermes_agent.sandbox.jail import CannotJail, Cell, Walls
-from hermes_agent.sandbox.wrapper import CLAIM
 
 # Where a service may listen, or others leave what is theirs; the jail has its own, bounded ones.
 PRIVATE = ("/tmp", "/var/tmp", "/run")
@@ -49,18 +47,11 @@ class Bubblewrap:
         self._thread = thread_in(self._cgroup)
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
-        """See `Jail`. The claim is made, and the limit set, by a shell that stands outside and becomes bwrap."""
-        inner = ["--", *self._limited(argv)]
-        line = " ".join(map(quote, [*self.arguments(cell), *inner]))
-        moves = self._cgroup and self._thread is None
-        steps = [CLAIM, f"echo $$ >{quote(self._cgroup)} || exit 125" if moves else "", f"exec {line}"]
-        script = "\n".join(filter(None, steps))
-        if len(script) < 120_000:
-            words = [self._shell, "-c", script]
-        else:
-            (cell.folder / "launch").write_text(script)
-            words = [self._shell, "./launch"]
-        start = partial(start_detached, words, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
+        """See `Jail`. Where no thread can be in a control group of its own, a shell moves there and becomes bwrap."""
+        line = [*self.arguments(cell), "--", *self._limited(argv)]
+        if self._cgroup and self._thread is None:
+            line = [self._shell, "-c", 'echo $$ >"$0" || exit 125; exec "$@"', self._cgroup, *line]
+        start = partial(start_detached, line, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
         return start() if self._thread is None else self._thread.submit(start).result()
 
     def arguments(self, cell: Cell | None = None) -> list[str]:
@@ -69,9 +60,7 @@ class Bubblewrap:
         spaces = ["--unshare-pid", "--unshare-ipc"] + ([] if walls.network else ["--unshare-net"])
         private = [word for path in PRIVATE for word in _tmpfs(path, walls.tmp_mb << 20)]
         # As root the settings of the kernel would be writable: they belong to user 0, whatever its capabilities.
-        kernel = ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-        for path in ("/proc/sysrq-trigger", "/proc/irq", "/proc/bus"):
-            kernel += ["--ro-bind-try", path, path]
+        kernel = ["--proc", "/proc", "--remount-ro", "/proc"]
         devices = ["--dev", "/dev", *_tmpfs("/dev/shm", walls.tmp_mb << 20), "--remount-ro", "/dev"]
         return [
             self._program,

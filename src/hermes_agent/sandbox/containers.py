@@ -77,8 +77,9 @@ class Maker:
         made = await self._do("run", "--label", label, *self._arguments(name, folder), seconds=PULL_SECONDS)
         if made.code:
             await self._do("rm", "-f", name)
-            why = made.err.decode(errors="replace").strip().rpartition("\n")[2]
-            raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}")
+            why = _reason(made.err.decode(errors="replace"))
+            hint = "Another program, such as podman, is named by `terminal.docker.command`." if "daemon" in why else ""
+            raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}", hint=hint)
 
     async def reap(self) -> None:
         """Remove containers of this home that stopped, or that nobody used for `idle_hours`."""
@@ -155,6 +156,12 @@ class Maker:
             raise PlaceFailed(f"`{self.program[0]} {arguments[0]}` took more than {seconds:.0f} s.") from error
         except OSError as error:
             raise PlaceFailed(f"`{self.program[0]}` cannot be run: {error.strerror}.") from error
+
+
+def _reason(said: str) -> str:
+    """The last line that does not only point to the manual."""
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("Run '", "See '"))]
+    return lines[-1] if lines else "no reason was given"
 
 
 def _ulimits() -> Iterator[str]:

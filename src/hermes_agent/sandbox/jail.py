@@ -50,9 +50,8 @@ class Cell:
 
 
 class Jail(Protocol):
-    """- `launch` starts the program inside the walls, detached, in a session of its own, with `cell.folder` as what it
-    finds its record by, and notes outside of them who runs it (`pid`); both outputs go to `out`; blocks for some
-    milliseconds; raises `OSError`;
+    """- `launch` starts the program inside the walls, detached, in a session of its own, in `cell.folder`; both outputs
+    go to `out`; blocks for some milliseconds; raises `OSError`;
     - nothing that the program or its children do lifts a wall;
     - `layers` processes of the jail stand between the one that `launch` gives and the program.
     """

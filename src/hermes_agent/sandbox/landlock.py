@@ -64,12 +64,6 @@ class Landlock:
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. A thread of its own takes the walls on, which no thread can shed, and starts the program."""
-        with (cell.folder / "pid").open("xb") as who:
-            child = self._start(argv, cell, env, stdin, out)
-            who.write(Path(f"/proc/{child.identity.pid}/stat").read_bytes())
-        return child
-
-    def _start(self, argv: Sequence[str], cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         temporary = cell.folder.parent / ".tmp"
         temporary.mkdir(exist_ok=True, mode=0o700)
         env = {**env, "TMPDIR": str(temporary)}

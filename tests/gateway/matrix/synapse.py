@@ -1,5 +1,6 @@
 """A real Matrix homeserver (Synapse on SQLite, loopback) and the people on it, each with matrix-nio's client."""
 
+import asyncio
 import hashlib
 import hmac
 import json
@@ -136,6 +137,12 @@ class Person:
         direct = len(invited) == 1
         made = await self.client.room_create(invite=invited, is_direct=direct, initial_state=state)
         return made.room_id
+
+    async def meets(self, room: str, user: str) -> None:
+        """Return when somebody is in a room."""
+        async with asyncio.timeout(60):
+            while user not in {each.user_id for each in getattr(await self.client.joined_members(room), "members", ())}:
+                await asyncio.sleep(0.05)
 
     async def say(self, room: str, text: str, **more: object) -> str:
         sent = await self.client.room_send(

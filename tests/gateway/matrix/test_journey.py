@@ -65,12 +65,7 @@ class Journey:
     async def group(self) -> str:
         room = await self.ann.room(self.own, self.bob.id)
         await self.bob.client.join(room)
-
-        async def there() -> bool:
-            found = await self.bob.client.joined_members(room)
-            return self.own in {each.user_id for each in getattr(found, "members", ())}
-
-        await eventually(there, 30)
+        await self.bob.meets(room, self.own)
         return room
 
     @property

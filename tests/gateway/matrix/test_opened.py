@@ -72,11 +72,7 @@ async def ann(server: Synapse, tmp_path: Path):
 async def meeting(play: Play, ann: Person) -> str:
     room = await ann.room(play.own, encrypted=True)
 
-    async def joined() -> None:
-        while play.own not in {each.user_id for each in (await ann.client.joined_members(room)).members}:
-            await ann.look()
-
-    await joined()
+    await ann.meets(room, play.own)
     await ann.look()
     return room
 

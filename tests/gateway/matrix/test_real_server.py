@@ -75,7 +75,7 @@ class Play:
         room = await ann.room(self.own, *(other.id for other in others))
         for other in others:
             await other.client.join(room)
-        await until(lambda: any(heard.where.chat == room for heard in self.ear.of(Invited)))
+        await ann.meets(room, self.own)
         return room
 
 

@@ -1,6 +1,9 @@
+import pytest
+
+from hermes_agent.gateway.channel import NeverHere
 from hermes_agent.gateway.heard import Pressed, Said
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
-from hermes_agent.testing.doubles.matrix import OWN
+from hermes_agent.testing.doubles.matrix import OWN, Room
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing
 
 
@@ -53,3 +56,14 @@ async def test_only_so_much_is_remembered(tmp_path):
             rooms.redacted(str(number))
 
         assert (len(rooms._messages), len(rooms.gone)) == (5000, 5000)
+
+
+async def test_a_room_of_which_nobody_says_whether_it_is_encrypted_is_not_taken_for_an_open_one(tmp_path):
+    async with hearing(tmp_path) as at:
+        rooms: Rooms = at.channel._rooms
+        at.platform.refusal = (403, "M_FORBIDDEN")
+        with pytest.raises(NeverHere):
+            await rooms.encrypted(ROOM)
+        at.platform.refusal, at.platform.rooms[ROOM] = None, Room(encrypted=True)
+
+        assert await rooms.encrypted(ROOM)

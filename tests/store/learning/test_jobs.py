@@ -1,7 +1,5 @@
 """Counts and jobs of what is learned, on both databases."""
 
-from dataclasses import replace
-
 import pytest
 
 from hermes_agent.core.errors import LostLease
@@ -190,13 +188,3 @@ async def test_deleting_a_conversation_drops_its_reviews_and_asks_for_a_retracti
         "s1.retract": (JobKind.RETRACT, JobState.QUEUED),
     }
     assert await store.pace.counted("s1") == (0, 0)
-
-
-async def test_a_pass_makes_room_for_the_next_by_what_a_model_was_asked_for_alone(store: Store):
-    for number, kind in enumerate((JobKind.CURATOR, JobKind.RETRACT)):
-        await queued(store, replace(job(f"j{number}", session="", what="states+upkeep"), kind=kind))
-        claim = await store.learning.claim()
-        assert claim is not None
-        await store.learning.end(claim, JobState.DONE, Account())
-
-    assert await empty(store) == {"upkeep": 1}

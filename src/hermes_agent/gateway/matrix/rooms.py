@@ -58,14 +58,14 @@ class Rooms:
         return len(await self.people(room)) <= ALONE
 
     async def encrypted(self, room: str) -> bool:
-        """Whether what is sent there is to be encrypted."""
+        """Whether what is sent there is to be encrypted. Raises `ChannelError` where nobody says: nothing is sent then
+        that should have been."""
         if room not in self._encrypted:
             try:
                 path = f"{joined('rooms', room, 'state', 'm.room.encryption')}/"
-                found = await self._client.call("GET", path, reads=True)
-            except (NeverHere, MessageGone):
-                found = {}
-            self._encrypted[room] = bool(found.get("algorithm"))
+                self._encrypted[room] = bool(await self._client.call("GET", path, reads=True))
+            except MessageGone:
+                self._encrypted[room] = False
         return self._encrypted[room]
 
     def changed(self, room: str, event: Mapping[str, Any]) -> None:

@@ -94,6 +94,7 @@ class Curator:
         if run is None:  # Else it died between its report and its end.
             run = await (self.reporting.looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
             await self._noted(plan)
+            await self._paced(claim, plan, run)
             run = await self.reporting.keep(run, folder, used)
         await self.reporting.forget(plan, folder)
         return _account(run, used)
@@ -220,6 +221,15 @@ class Curator:
         lost = await applying.check() if any(came.state == "done" for came in applying.came) else []
         return await self.reporting.did(plan, folder, applying.came, lost)
 
+    async def _paced(self, claim: Claim, plan: Plan, run: Run) -> None:
+        """A model that was asked and brought nothing is asked more seldom; what is put aside for its age it did not
+        bring."""
+        if not plan.model or plan.looks or plan.failed:
+            return
+        brought = any(each.kind != "unused" and each.state in ("done", "waits") for each in run.changes)
+        pace, principal = self.store.pace, claim.job.principal
+        await self.store.write(lambda tx: pace.note(tx, principal, What.UPKEEP, empty=not brought))
+
     async def _noted(self, plan: Plan) -> None:
         """What the next pass has to know."""
         notebook = await asyncio.to_thread(self.notebook.get)
@@ -236,7 +246,7 @@ class Curator:
             return msgspec.structs.replace(
                 old,
                 looked=old.looked or now,
-                passed=now,
+                passed=old.passed if plan.looks and old.looked else now,  # A dry run puts nothing off.
                 asked=now if asked else old.asked,
                 mended=mended,
                 ages=old.ages if plan.looks else {name: str(age) for name, age in ages.items()},

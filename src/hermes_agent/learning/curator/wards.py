@@ -23,6 +23,7 @@ from hermes_agent.store.versions import Author, Kind, Version, VersionState
 
 DAY = 86_400.0
 ALL = 100_000
+BATCH = 20
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 # What a person does to a skill without writing anything of it.
 JUDGED = frozenset({"archive", "restore", "undo"})
@@ -101,7 +102,8 @@ async def survey(
     """Every skill of the home by name; `seen` says when a conversation loaded them last."""
     await writer.library.forget()
     cards = [card for card in await writer.library.all(limit=ALL) if card.layer is Layer.USER]
-    await writer.mend([card.name for card in cards])
+    for start in range(0, len(cards), BATCH):  # Whoever writes a skill meanwhile waits for one batch.
+        await writer.mend([card.name for card in cards[start : start + BATCH]])
     used, state = await asyncio.to_thread(usage.all), await asyncio.to_thread(writer.library.state.get)
     bundles = await asyncio.to_thread(_in_bundles, writer.home)
     wards = []

@@ -200,7 +200,10 @@ class LocalPlace:
         cell = Cell(
             folder=folder, files=OWN_FILES, kept=self._kept(command), workspace=command.folder, lent=command.lent
         )
-        return self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
+        with (folder / "pid").open("xb") as who:
+            child = self._jail.launch(argv, cell=cell, env=env, stdin=stdin, out=out)
+            who.write(Path(f"/proc/{child.identity.pid}/stat").read_bytes())
+        return child
 
     def _attach(self, exec_id: str, folder: Path) -> Running | None:
         if not folder.is_dir():

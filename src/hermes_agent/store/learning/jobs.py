@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from types import MappingProxyType
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -63,15 +62,6 @@ class JobKind(StrEnum):
     CURATOR = "curator"
     RETRACT = "retract"
     PROBE = "probe"
-
-
-PACED: Mapping[JobKind, frozenset[str]] = MappingProxyType(
-    {
-        JobKind.REVIEW: frozenset({"skills", "memory"}),
-        JobKind.CURATOR: frozenset({"upkeep"}),
-    }
-)
-"""What is done more seldom the more often nothing came of it, by kind of job: among its subjects."""
 
 
 class JobState(StrEnum):
@@ -140,7 +130,7 @@ class Claim:
 
 
 class Learning:
-    """Jobs. A review, or a pass of the curator, that ends says what it brought to the `pace`."""
+    """Jobs. A review that ends says what it brought to the `pace`."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
         self._engine, self._clock, self._workers, self._pace = engine, clock, workers, pace
@@ -195,16 +185,16 @@ class Learning:
         await self._engine.write(change)
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
-        """End the job with what it used; of a review or a pass, the pace follows from what it brought. A job that is
-        not this claim's any more stays as it is."""
+        """End the job with what it used; of a review, the pace follows from what it brought. A job that is not this
+        claim's any more stays as it is."""
         used = (account.calls, account.input, account.cached, account.output, account.cost)
         came = (account.kept, account.waiting, account.refused, storable(account.note))
         now, job = self._clock.now(), claim.job
 
         async def change(tx: Transaction) -> None:
             ended = await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came)
-            if ended and state is JobState.DONE:
-                for what in sorted(job.subjects & PACED.get(job.kind, frozenset())):
+            if ended and state is JobState.DONE and job.kind is JobKind.REVIEW:
+                for what in sorted(job.subjects):
                     await self._pace.note(tx, job.principal, what, empty=not account.kept + account.waiting)
 
         await self._engine.write(change)
