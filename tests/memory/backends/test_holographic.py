@@ -208,6 +208,18 @@ async def test_a_crash_between_taking_over_and_renaming_brings_nothing_twice(sto
         assert await memory.health() == "1 facts"
 
 
+async def test_who_gives_up_while_many_are_taken_over_finds_them_all_later(store: Store, tmp_path: Path):
+    memory = space_of(store, tmp_path)
+    save(memory, json.dumps([{"text": f"Number {number}."} for number in range(450)]))
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await memory.recall("number")
+
+    assert await memory.health() == "450 facts"
+    assert len(await store.known_facts.log(limit=1_000)) == 450
+
+
 @pytest.mark.parametrize("content", ["{", '[{"text": 5}]', '[{"trust": 0.5}]', "\xff", "null"])
 async def test_a_damaged_file_is_said_and_left_alone(content: str, memory: Holographic):
     save(memory, content)
