@@ -174,10 +174,11 @@ async def test_a_fact_has_a_length_and_a_space_an_end(memory: Holographic, store
 
 
 async def test_a_vector_that_somebody_spoilt_is_made_again(memory: Holographic, store: Store):
-    await memory.add("Tea is at four.", TOLD)
+    for text in ("Bob pays Ann.", "Ann pays Bob."):
+        await memory.add(text, TOLD)
     await store.write(lambda tx: tx.run("UPDATE known_fact SET vector = $1", b"garbage"))
 
-    assert await memory.recall("tea") == ["Tea is at four. [fact 1]"]
+    assert await memory.recall("ann pays bob") == ["Ann pays Bob. [fact 2]", "Bob pays Ann. [fact 1]"]
 
 
 def save(memory: Holographic, content: str) -> None:
