@@ -2,6 +2,7 @@
 
 import pytest
 
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from tests.api.served import GUEST_KEY, MEMBER_KEY, OTHER_KEY, OWNER_KEY, served, until
@@ -99,6 +100,25 @@ async def test_nobody_reaches_another_person_s_session_but_the_owner(tmp_path, r
 
         assert listed <= ({f"api:{reader}"} if reader != "owner" else {f"api:{name}" for name in KEYS})
         assert all(reader in hit["snippet"] for hit in found) or reader == "owner"
+
+
+@pytest.mark.parametrize("name", KEYS)
+async def test_what_two_people_of_one_group_say_is_theirs_also_over_the_api(tmp_path, name):
+    async with served(tmp_path, counting) as server:
+        hermes, made = server.runtime.hermes, []
+        for user in ("anna", "bert"):
+            where = Conversation(platform="telegram", chat_kind="group", chat="-7", participant=user)
+            who = Principal(platform="telegram", user=user, standing=Standing.MEMBER)
+            record = await hermes.open_session(where, who, workspace=str(tmp_path))
+            made.append(record.id)
+        found = [
+            (await server.ask("GET", f"/v1/sessions/{session}{path}", key=KEYS[name])).status_code
+            for session in made
+            for path in ("", "/messages", "/events")
+        ]
+
+        assert len(set(made)) == 2
+        assert set(found) == {200 if name == "owner" else 404}
 
 
 async def test_a_guest_has_fewer_tools_and_sees_no_skills(tmp_path):

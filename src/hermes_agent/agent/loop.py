@@ -110,6 +110,7 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
         if reply.stop is StopReason.LENGTH and len(spoken(session)) <= MAX_CONTINUATIONS:
             await journal.commit(MessageTaken(message=CUT_OFF))
         else:
+            await journal.mailbox.read()  # A replay ends its run, too, with the mail of the next one there.
             return done(session)
 
 
