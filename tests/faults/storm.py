@@ -92,6 +92,8 @@ class Side:
 
     async def trouble(self, chance: random.Random) -> None:
         """What goes wrong in the next seconds."""
+        if self.chats.troubles:
+            return  # There is as much as it can bear: every refusal doubles the pause before the next attempt.
         # Mail that is to come later is tried again in minutes.
         storm = Trouble.BROKEN if self.name == "email" else chance.choice((Trouble.BUSY, Trouble.BROKEN))
         self.chats.order(storm, "send", STORM if self.name != "email" else 2)
@@ -230,6 +232,8 @@ class Storm:
             await asyncio.sleep(chance.uniform(*self.apart))  # They are somewhere in the middle of their work.
             crew.kill(chance.choice(list(crew.processes)))
             model.exchanges.clear()
+        for side in storms:
+            side.chats.troubles.clear()  # The storm is over.
         await self._answered(storms)
 
     async def _burst(self, storms: Sequence[Side], said: range, chance: random.Random) -> None:
