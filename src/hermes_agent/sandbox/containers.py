@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import hashlib
 import os
+import re
 import resource
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ HOME_LABEL, MADE_LABEL = "hermes.home", "hermes.made"
 WAITS = "trap 'exit 0' TERM INT; while :; do sleep 86400 & wait $!; done"
 PULL_SECONDS = 900.0
 LOCK_GLANCE = 0.05
+HELP_POINTER = re.compile(r"(Run|See) '.+ --help'")
 MOST_FILES, MOST_PROCESSES = 65536, 16384  # podman itself keeps no more processes than 32768
 
 
@@ -77,7 +79,7 @@ class Maker:
         made = await self._do("run", "--label", label, *self._arguments(name, folder), seconds=PULL_SECONDS)
         if made.code:
             await self._do("rm", "-f", name)
-            why = made.err.decode(errors="replace").strip().rpartition("\n")[2]
+            why = _why(made.err.decode(errors="replace"))
             raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}")
 
     async def reap(self) -> None:
@@ -180,6 +182,12 @@ async def _lock(path: Path) -> int:
             await asyncio.sleep(LOCK_GLANCE)
             continue
         return handle
+
+
+def _why(said: str) -> str:
+    """The last thing that docker or podman said, without the pointer to its help that docker puts below."""
+    lines = [line for line in said.splitlines() if line.strip() and not HELP_POINTER.match(line)]
+    return lines[-1].strip() if lines else "it said nothing"
 
 
 def _short(text: str) -> str:
