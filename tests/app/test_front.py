@@ -43,6 +43,16 @@ async def test_a_stop_where_nothing_runs_says_so(tmp_path):
         assert not await house.hermes.stop(house.session)
 
 
+async def test_what_may_be_said_beside_a_run_may_be_said_right_after_its_end(tmp_path):
+    async with House(tmp_path, counting()).open() as house:
+        for words in ("Hi", "And?", "Well?"):
+            await house.say(words)
+            async with house.hermes.holding(house.session, beside_run=True) as journal:
+                await journal.commit(Notice(text=words))
+
+        assert (await house.kinds()).count("notice") == 3
+
+
 async def test_two_stops_at_once_end_one_run(tmp_path):
     async with House(tmp_path, ScriptedModel([Hang()])).open() as house:
         await house.tell("Hi")

@@ -10,6 +10,7 @@ from hermes_agent.host.schema import build
 from hermes_agent.host.serve import serve
 from hermes_agent.host.yaml_check import check
 from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.store.versions import Author
 from tests.app.place import place
 from tests.contracts.test_memory_backends import Double, openviking
 
@@ -31,10 +32,14 @@ async def test_a_fact_is_recalled_beside_a_later_message_and_stripped_from_the_r
         ended = await here.say("How is kestrel built?")
         log = str([entry.event for entry in await here.log()])
 
+        (fact,) = await here.runtime.store.known_facts.in_force()
+
         assert "Kestrel is built with ninja. [fact 1]" in log
+        assert (fact.source.author, fact.source.principal) == (Author.FOREGROUND, here.runtime.owner.key)
+        assert 0 < fact.source.first <= fact.source.last
         assert "ninja" not in ended.text
         assert "memory-context" not in ended.text
-        assert {"recall_search", "recall_add", "fact_feedback"} <= set(here.runtime.toolbox.names)
+        assert {"recall_search", "recall_add", "fact_feedback", "fact_retract"} <= set(here.runtime.toolbox.names)
 
 
 async def test_without_a_memory_there_are_no_such_tools(tmp_path: Path):

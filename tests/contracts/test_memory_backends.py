@@ -17,7 +17,10 @@ from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.memory.backend import Backend, Exchange, Needs
 from hermes_agent.memory.backends import BACKENDS
 from hermes_agent.memory.settings import Provider
+from hermes_agent.store.database import open_store
+from hermes_agent.testing.clock import FakeClock
 from tests.memory.backends.brv import installed
+from tests.memory.house import TOLD
 
 LOCAL = {"holographic", "byterover"}
 REMOTE = sorted(set(BACKENDS) - LOCAL)
@@ -144,15 +147,20 @@ DOUBLES = {
 
 
 @asynccontextmanager
-async def made(name: str, folder: Path, key: str = "secret-key") -> AsyncIterator[tuple[Backend, Double]]:
+async def made(
+    name: str, folder: Path, key: str = "secret-key", url: str | None = None
+) -> AsyncIterator[tuple[Backend, Double]]:
     answers, header = DOUBLES.get(name, (lambda *_: None, ""))
     double, http = Double(answers=answers, header=header), Http()
+    store = await open_store(folder / "hermes.db")
     async with serve(double.handle) as server:
         needs = Needs(
             http=http,
             secret=lambda _: key,
-            url=server.url,
+            url=server.url if url is None else url,
             space="hermes",
+            store=store,
+            clock=FakeClock(),
             folder=folder,
             environment=installed(folder),
         )
@@ -160,6 +168,7 @@ async def made(name: str, folder: Path, key: str = "secret-key") -> AsyncIterato
             yield late(BACKENDS[name])(needs), double
         finally:
             await http.close()
+            await store.close()
 
 
 def test_the_settings_name_each_backend_and_no_other():
@@ -169,8 +178,8 @@ def test_the_settings_name_each_backend_and_no_other():
 @pytest.mark.parametrize("name", sorted(BACKENDS))
 async def test_what_was_added_is_recalled_and_nothing_else(name: str, tmp_path: Path):
     async with made(name, tmp_path) as (backend, _):
-        await backend.add("The cat is called Mina.")
-        await backend.add("Deploys go through staging.")
+        await backend.add("The cat is called Mina.", TOLD)
+        await backend.add("Deploys go through staging.", TOLD)
 
         found = await backend.recall("cat called")
 
@@ -265,8 +274,7 @@ async def test_a_service_that_is_not_there_is_a_sentence(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["honcho", "mem0", "supermemory", "retaindb"])
-def test_without_a_key_it_says_how_to_give_one(name: str, tmp_path: Path):
-    needs = Needs(http=Http(), secret=lambda _: "", url="", space="hermes", folder=tmp_path)
-
+async def test_without_a_key_it_says_how_to_give_one(name: str, tmp_path: Path):
     with pytest.raises(HermesError, match=f"{name} needs a key: `hermes config set {name.upper()}_API_KEY"):
-        late(BACKENDS[name])(needs)
+        async with made(name, tmp_path, key="", url=""):
+            pass

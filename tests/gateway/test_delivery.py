@@ -97,7 +97,7 @@ async def test_who_lost_a_slot_says_nothing_about_it(tmp_path: Path):
         delivery: Delivery = here.gateway.delivery
 
         delivery._at_work[slot.id] = None
-        await delivery._deliver(slot)
+        await delivery._deliver(slot, here.gateway.lines["fake"])
 
         assert len(here.platform.chats.of("1")) == 1
         found = await here.store.outbox.find("k")

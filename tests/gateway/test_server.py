@@ -130,6 +130,29 @@ async def test_a_channel_that_cannot_be_reached_is_never_said_to_listen(tmp_path
         assert (line.state, line.ailment) == ("listening", "")
 
 
+async def test_a_channel_that_breaks_again_and_again_harms_no_other(tmp_path: Path):
+    broken, sound = FakePlatform(name="broken"), FakePlatform()
+    channel = broken.made(None)
+
+    async def breaks(_: object) -> None:
+        raise ValueError("What is this?")
+
+    channel.listen = breaks
+    broken.made = lambda _: channel
+    async with serving(openai_model([Say("Hello.")], keys=())) as model:
+        home = Home(root=tmp_path, base=tmp_path)
+        settle_home(home.root, model.url)
+        with home.config_file.open("a") as file:
+            file.write("gateway:\n  channels:\n    broken: {enabled: true}\n    fake: {enabled: true, owners: ['7']}\n")
+        async with open_gateway(home, {"broken": broken.kind(), "fake": sound.kind()}) as gateway:
+            await eventually(lambda: gateway.known["broken"].state == "waiting")
+            await sound.say("Hi")
+            await eventually(lambda: [shown.text for shown in sound.chats.of("1")] == ["Hello."])
+
+            assert gateway.known["broken"].ailment == "ValueError: What is this?"
+            assert gateway.known["fake"].state == "listening"
+
+
 async def test_two_gateways_do_not_listen_with_one_token(tmp_path: Path):
     async with house(tmp_path, [Say("Hello.")]) as here:
         await eventually(lambda: here.gateway.known["fake"].state == "listening")

@@ -11,11 +11,13 @@ from hermes_agent.memory.notes import By, Notes
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
+from hermes_agent.store.known.facts import Source
 from hermes_agent.store.versions import Author
 from hermes_agent.testing.clock import FakeClock
 
 OWNER = Person(key="cli:ann", owner=True)
 AGENT = By(author=Author.FOREGROUND, principal="cli:ann", session="s1", first=1, last=2)
+TOLD = Source(author=Author.FOREGROUND, principal="cli:ann", session="s1", first=1, last=2)
 ME = By(author=Author.OWNER, principal="cli:ann")
 MEMORY = Target.MEMORY
 
@@ -23,6 +25,11 @@ MEMORY = Target.MEMORY
 def notes_in(folder: Path, store: Store, settings: MemorySettings | None = None) -> Notes:
     home = Home(root=folder / "home", base=folder / "home").ensure()
     return Notes(home=home, store=store, clock=FakeClock(), ids=RandomIds(), settings=settings or MemorySettings())
+
+
+async def told(_: object) -> Source:
+    """Who changes a fact, whatever the call."""
+    return TOLD
 
 
 def save(notes: Notes, text: str | bytes, item: str = "MEMORY.md") -> None:

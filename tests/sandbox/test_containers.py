@@ -48,22 +48,3 @@ def test_what_is_hidden_in_the_workspace_is_covered(tmp_path: Path):
 def test_a_folder_that_no_container_can_be_shown_is_refused(tmp_path: Path):
     with pytest.raises(PlaceFailed, match="colon"):
         arguments(tmp_path, walls=Walls(writable=("/a:b",)))
-
-
-async def test_why_a_container_could_not_be_made_is_told_without_dockers_pointer_to_its_help(tmp_path: Path):
-    said, program = "Cannot connect to the Docker daemon", tmp_path / "docker"
-    program.write_text(f"""#!/bin/sh
-[ $1 = run ] || exit 0
-cat >&2 <<'SAID'
-docker: {said}
-
-Run 'docker run --help' for more information
-SAID
-exit 125
-""")
-    program.chmod(0o700)
-    settings, walls = ContainerSettings(), Walls()
-    maker = Maker(program=[str(program)], folder=tmp_path, settings=settings, walls=walls, env={}, told={})
-
-    with pytest.raises(PlaceFailed, match=f"could not be made: docker: {said}$"):
-        await maker.make("name", str(tmp_path / "work"))

@@ -56,7 +56,8 @@ class Jailed:
         self.count = 0
 
     def place(self, **walls: object) -> LocalPlace:
-        made = replace(Walls(hidden=(str(self.home),), processes=200, tmp_mb=8), **walls)
+        lends = str(self.home / "cache" / "secrets")
+        made = replace(Walls(hidden=(str(self.home),), lends=lends, processes=200, tmp_mb=8), **walls)
         env = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
         return LocalPlace(folder=self.home / "cache" / "jailed", env=env, jail=lambda: jail_of(self.kind, made))
 
@@ -201,6 +202,17 @@ async def test_a_file_is_lent_to_one_command_alone(jailed: Jailed) -> None:
     assert (await said("g/a", command)).startswith(SECRET)
     assert SECRET not in await said("g/b", replace(command, lent=()))
     assert lent.read_text() == SECRET
+
+
+async def test_a_link_of_a_jailed_command_lends_nothing_that_is_hidden(jailed: Jailed) -> None:
+    link = jailed.work / "k-KEY.lent"
+    assert (await jailed(f"ln -s '{jailed.home}/.env' {link.name}"))[0] == 0
+
+    command = Command(text=f"cat '{link}' '{jailed.home}/.env'", folder=str(jailed.work), lent=(str(link),))
+    running = await jailed.place().start("g/lent", command)
+    await running.wait()
+
+    assert SECRET not in (await running.read(0, 1000)).decode()
 
 
 async def test_a_workspace_that_is_the_system_is_refused(jailed: Jailed) -> None:

@@ -164,9 +164,10 @@ class Floor:
             await running.ended.wait()
 
     def journal_of(self, session: str) -> Journal | None:
-        """The journal of the session's run in this process."""
+        """The journal of the session's run in this process; None where none is under way, or it has given its lane
+        back."""
         running = self._running.get(session)
-        return running.journal if running else None
+        return running.journal if running and not running.journal.mailbox.released else None
 
     def journal(self, lease: Lease, view: Session) -> Journal:
         """The journal of a session under a lease, for a command."""

@@ -20,7 +20,9 @@ from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, person_of
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.store.database import Store
+from hermes_agent.store.known.facts import Source
 from hermes_agent.store.sessions import Session
+from hermes_agent.store.versions import Author
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +58,8 @@ class Outside:
 
     def tools(self) -> Sequence[object]:
         """The tools of the memory."""
-        more = [late(TOOLS[self.settings.provider])(self._for)] if self.settings.provider in TOOLS else []
-        return [RecallTools(self._for), *more]
+        more = [late(TOOLS[self.settings.provider])(self._for, self._source)] if self.settings.provider in TOOLS else []
+        return [RecallTools(self._for, self._source), *more]
 
     async def close(self) -> None:
         """Wait a little for what is being told."""
@@ -72,6 +74,17 @@ class Outside:
             raise ToolError("Others read along here: nobody's memory is used.")
         return self._recall(person).backend
 
+    async def _source(self, context: CallContext) -> Source:
+        record = await self.store.sessions.get(context.session)
+        return Source(
+            author=Author.FOREGROUND,
+            principal=context.speaker or (record.principal if record else ""),
+            session=context.session,
+            first=await self.store.history.said_at(context.session),
+            last=await self.store.history.last_number(context.session),
+            key=context.key,
+        )
+
     def _recall(self, person: Person) -> Recall:
         if person.space not in self._recalls:
             self._recalls[person.space] = Recall(self.backend(person), self.clock)
@@ -85,6 +98,8 @@ class Outside:
             secret=self.secret,
             url=self.settings.provider_url,
             space=space,
+            store=self.store,
+            clock=self.clock,
             folder=self.home.memories,
             environment=scrubbed(environment()),
         )

@@ -13,6 +13,7 @@ from hermes_agent.sandbox.environment import QUIET, scrubbed
 from hermes_agent.sandbox.jail import Jail, Walls
 from hermes_agent.sandbox.place import PLACES, Command, Place, PlaceFailed
 from hermes_agent.tools.files.guard import CREDENTIAL_FILES, CREDENTIAL_FOLDERS, SYSTEM_CREDENTIALS
+from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.settings import TerminalSettings
 
 TRY_SECONDS, TRY_CODE = 60, 7
@@ -90,5 +91,6 @@ def walls(home: Home, settings: TerminalSettings) -> Walls:
     return Walls(
         writable=tuple(str(Path(path).expanduser().absolute()) for path in settings.writable),
         hidden=tuple(dict.fromkeys(map(str, hidden))),
+        lends=str(home.cache / LENT_IN),
         network=settings.network,
     )

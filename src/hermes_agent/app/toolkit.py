@@ -25,6 +25,7 @@ from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.sandbox.place import Place
 from hermes_agent.store.database import Store
+from hermes_agent.tools.names import LENT_IN
 from hermes_agent.tools.permission.unasked import Standpoint, Unasked
 from hermes_agent.tools.surfaces import StandingOf, allowance, check_toolset, granted_to, standing_here, toolsets_of
 from hermes_agent.tools.todo import Todos, TodoTail
@@ -147,7 +148,7 @@ class Toolkit:
 
     def _opened(self, tool: Tool) -> Tool:
         """The tool with secrets in its arguments."""
-        opened: Tool = late(OPENED)(tool, self._means.secret, self._settings.secrets, self._home.cache / "secrets")
+        opened: Tool = late(OPENED)(tool, self._means.secret, self._settings.secrets, self._home.cache / LENT_IN)
         return opened
 
     @property

@@ -14,6 +14,7 @@ from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.line import Line
+from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,8 @@ DAY = 86_400.0
 class Delivery:
     """Delivers on these lines until it is cancelled; a slot whose draft is on its way waits for that."""
 
-    def __init__(self, runtime: Runtime, lines: Mapping[str, Line], drafts: Drafts) -> None:
+    def __init__(self, runtime: Runtime, lines: Mapping[str, Line], drafts: Drafts, telling: Telling) -> None:
+        self._telling = telling
         self._outbox = runtime.store.outbox
         self._clock = runtime.clock
         self._lines = lines
@@ -112,6 +114,8 @@ class Delivery:
             state, error, delay = self._judged(slot, line, failed)
             log.warning("slot %s on %s: %s (%s)", slot.id, line.kind.name, error, state.value)
         await self._outbox.settle(slot, state, attempt.pieces, error=error, delay=delay, repeats=attempt.repeats)
+        if state is SlotState.FAILED:
+            await self._telling.undelivered(slot, error)
 
     def _judged(self, slot: Slot, line: Line, failed: ChannelError) -> tuple[SlotState, str, float]:
         """What becomes of a slot after a failure: its state, the reason, and the seconds until the next attempt."""

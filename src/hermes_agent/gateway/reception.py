@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,10 @@ MINUTE = 60.0
 TOPIC = "topic"
 
 
+async def nobody_told(_: Conversation, __: str) -> None:
+    """Nobody is told that the agent cannot write somewhere any more."""
+
+
 class Reception:
     """Takes in what is heard on all lines. What `hear` returns is a word for whoever pressed a button."""
 
@@ -41,6 +46,7 @@ class Reception:
         self._orders = orders
         self._drafts = drafts
         self._workspace = workspace
+        self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
         self._topics: OrderedDict[str, str] = OrderedDict()
         self._paces: dict[str, tuple[float, int]] = {}
 
@@ -57,8 +63,11 @@ class Reception:
                 return await self._pressed(line, access, heard)
             case Invited():
                 return await self._invited(line, heard)
-            case Withdrawn() | Removed():
-                log.info("%s: %s", line.kind.name, type(heard).__name__)
+            case Removed(where=where, reason=reason):
+                log.warning("%s: %s", line.kind.name, reason)
+                await self.removed(where, reason)
+            case Withdrawn():  # It was read already, or will be: what was asked is answered.
+                log.info("%s: a message was deleted", line.kind.name)
         return ""
 
     def forget(self) -> None:

@@ -21,6 +21,7 @@ from hermes_agent.gateway.heard import Heard
 from hermes_agent.gateway.line import Line, made
 from hermes_agent.gateway.reception import Reception
 from hermes_agent.gateway.reloading import Kinds, Reloading
+from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import spawn
 
@@ -52,9 +53,11 @@ class Gateway:
         workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
         workspace.mkdir(parents=True, exist_ok=True)
         self.drafts = Drafts(runtime=runtime)
-        self.delivery = Delivery(runtime, self.lines, self.drafts)
+        self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
+        self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
         self.orders = Orders(runtime, str(workspace), self.delivery.look, doors.people.model)
         self.reception = Reception(runtime, settings, doors, self.orders, self.drafts, workspace)
+        self.reception.removed = self.telling.removed
         self._kinds = kinds
         self._changed = changed
         self._http = Http()

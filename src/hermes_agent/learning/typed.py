@@ -80,12 +80,17 @@ class TypedGate:
             return "it says nothing"
         if TOOL.fullmatch(mark.check):
             return ""
-        verdict = judge(mark.check, Where(folder="/", writable=()))
-        against = [verdict.blocked] if verdict.blocked else verdict.asks
-        return f"its check cannot run unattended ({against[0]}); a check only looks" if against else ""
+        against = objection(mark.check)
+        return f"its check cannot run unattended ({against}); a check only looks" if against else ""
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self.clock.now(), UTC).date()
+
+
+def objection(check: str) -> str:
+    """Why a command may not run unattended: it does more than look; empty where it may."""
+    verdict = judge(check, Where(folder="/", writable=()))
+    return verdict.blocked or next(iter(verdict.asks), "")
 
 
 def _new_lines(draft: Draft) -> tuple[list[Line], list[Line]]:

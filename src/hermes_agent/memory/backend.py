@@ -7,9 +7,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.http import Http
+from hermes_agent.store.database import Store
+from hermes_agent.store.known.facts import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class Backend(Protocol):
     """One person's memory.
 
     - `recall` gives at most a few short texts, the best first; none where nothing fits;
-    - `remember` keeps an exchange, `add` one fact;
+    - `remember` keeps an exchange, `add` one fact, of which `source` says who tells it and where it was said;
     - `leaving` is told what a compaction takes out of a session's window: what the person and the agent said, at most
       about 16,000 characters, without the words of tools, pages and files;
     - `ended` is told that nothing more is said in a session for now; it may be taken up again;
@@ -39,7 +42,7 @@ class Backend(Protocol):
 
     async def remember(self, exchange: Exchange) -> None: ...
 
-    async def add(self, fact: str) -> None: ...
+    async def add(self, fact: str, source: Source, /) -> None: ...
 
     async def leaving(self, session: str, text: str) -> None: ...
 
@@ -61,16 +64,21 @@ class ToldAlready:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What a backend is made of: the clients, the value of a secret by its name (empty: there is none), the address
-    (empty: the service's own), the `space` that keeps one person's memory apart, the folder for what is kept here,
-    and the environment of programs."""
+    (empty: the service's own), the `space` that keeps one person's memory apart, the store and the folder for what is
+    kept here, the clock, and the environment of programs."""
 
     http: Http
     secret: Callable[[str], str]
     url: str
     space: str
+    store: Store
+    clock: Clock
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 BackendFor = Callable[[CallContext], Awaitable[Backend]]
 """The memory of whoever speaks in a call. Raises `ToolError` where that is nobody, or others read along."""
+
+SourceFor = Callable[[CallContext], Awaitable[Source]]
+"""Who changes a fact in a call, and what made them."""

@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.memory.backend import Backend, BackendFor, Exchange
+from hermes_agent.memory.backend import Backend, BackendFor, Exchange, SourceFor
 from hermes_agent.scanner.finding import Finding
 
 log = logging.getLogger(__name__)
@@ -147,8 +147,9 @@ class Recall:
 class RecallTools:
     """The memory outside as tools."""
 
-    def __init__(self, backend_for: BackendFor) -> None:
+    def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for
+        self._source_for = source_for
 
     @tool(effect=Effect.READS, needs=(Capability.MEMORY,))
     async def recall_search(self, context: CallContext, query: str) -> str:
@@ -161,7 +162,7 @@ class RecallTools:
     async def recall_add(self, context: CallContext, fact: str) -> str:
         """Keep one fact in the memory of earlier conversations: one sentence that stands by itself."""
         late(CHECK)(fact)
-        await (await self._backend_for(context)).add(fact.strip())
+        await (await self._backend_for(context)).add(fact.strip(), await self._source_for(context))
         return "Kept."
 
 

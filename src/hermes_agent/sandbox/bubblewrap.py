@@ -85,7 +85,7 @@ class Bubblewrap:
             elif Path(path).exists():
                 yield from (wanted[path], path, path)
         if cell is not None:
-            yield from _record(cell)
+            yield from _record(cell, walls)
         if walls.network:
             names = os.path.realpath("/etc/resolv.conf")
             yield from ("--ro-bind-try", names, names)
@@ -108,11 +108,11 @@ def _hide(path: str) -> Iterator[str]:
         yield from ("--ro-bind", "/dev/null", path)
 
 
-def _record(cell: Cell) -> Iterator[str]:
+def _record(cell: Cell, walls: Walls) -> Iterator[str]:
     """The command's own record, which is among what is hidden: files that can be written and not replaced."""
     for name in cell.files:
         yield from ("--bind", str(cell.folder / name), str(cell.folder / name))
     long = cell.folder / "command"
-    for path in (cell.kept, long, *map(Path, cell.lent)):
+    for path in (cell.kept, long, *cell.borrows(walls)):
         if path is not None and path.exists():
             yield from ("--ro-bind", str(path), str(path))

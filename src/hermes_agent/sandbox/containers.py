@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import hashlib
 import os
-import re
 import resource
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ HOME_LABEL, MADE_LABEL = "hermes.home", "hermes.made"
 WAITS = "trap 'exit 0' TERM INT; while :; do sleep 86400 & wait $!; done"
 PULL_SECONDS = 900.0
 LOCK_GLANCE = 0.05
-HELP_POINTER = re.compile(r"(Run|See) '.+ --help'")
 MOST_FILES, MOST_PROCESSES = 65536, 16384  # podman itself keeps no more processes than 32768
 
 
@@ -79,8 +77,9 @@ class Maker:
         made = await self._do("run", "--label", label, *self._arguments(name, folder), seconds=PULL_SECONDS)
         if made.code:
             await self._do("rm", "-f", name)
-            why = _why(made.err.decode(errors="replace"))
-            raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}")
+            why = _reason(made.err.decode(errors="replace"))
+            hint = "Another program, such as podman, is named by `terminal.docker.command`." if "daemon" in why else ""
+            raise PlaceFailed(f"The container of {self.settings.image} could not be made: {why}", hint=hint)
 
     async def reap(self) -> None:
         """Remove containers of this home that stopped, or that nobody used for `idle_hours`."""
@@ -159,6 +158,12 @@ class Maker:
             raise PlaceFailed(f"`{self.program[0]}` cannot be run: {error.strerror}.") from error
 
 
+def _reason(said: str) -> str:
+    """The last line that does not only point to the manual."""
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("Run '", "See '"))]
+    return lines[-1] if lines else "no reason was given"
+
+
 def _ulimits() -> Iterator[str]:
     """No more than this process may have: asking for more needs a right that root may lack too."""
     for name, number, most in (
@@ -182,12 +187,6 @@ async def _lock(path: Path) -> int:
             await asyncio.sleep(LOCK_GLANCE)
             continue
         return handle
-
-
-def _why(said: str) -> str:
-    """The last thing that docker or podman said, without the pointer to its help that docker puts below."""
-    lines = [line for line in said.splitlines() if line.strip() and not HELP_POINTER.match(line)]
-    return lines[-1].strip() if lines else "it said nothing"
 
 
 def _short(text: str) -> str:

@@ -24,13 +24,15 @@ class Walls:
     """What holds for every command of a jailed place.
 
     `writable` are absolute paths that may be changed (beside the folder where the command's session works), `hidden`
-    ones that are not even seen, `readable` ones inside of those that are seen and cannot be changed. `processes` and
-    `tmp_mb` bound how many processes run and how much `/tmp` holds, where the kind of jail can.
+    ones that are not even seen, `readable` ones inside of those that are seen and cannot be changed, `lends` the folder
+    whose files one command can be lent: a link laid anywhere else leads nowhere. `processes` and `tmp_mb` bound how
+    many processes run and how much `/tmp` holds, where the kind of jail can.
     """
 
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    lends: str = ""
     network: bool = False
     processes: int = 512
     tmp_mb: int = 512
@@ -47,6 +49,10 @@ class Cell:
     kept: Path | None
     workspace: str
     lent: tuple[str, ...] = ()
+
+    def borrows(self, walls: Walls) -> list[Path]:
+        """The files that it is lent, of those that the walls lend."""
+        return [path for path in map(Path, self.lent) if walls.lends and str(path.parent) == walls.lends]
 
 
 class Jail(Protocol):

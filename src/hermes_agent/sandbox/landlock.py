@@ -112,7 +112,7 @@ class Landlock:
             yield os.path.realpath(path), EVERYTHING
         for name in cell.files:
             yield str(cell.folder / name), READ_FILE | WRITE_FILE | TRUNCATE
-        for record in (cell.kept, cell.folder / "command", *cell.lent):
+        for record in (cell.kept, cell.folder / "command", *cell.borrows(self._walls)):
             if record is not None:
                 yield str(record), READ_FILE
 

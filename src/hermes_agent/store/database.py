@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from hermes_agent.store.breaks import Breaks
     from hermes_agent.store.chats.facts import Facts
     from hermes_agent.store.chats.pairing import Pairing
+    from hermes_agent.store.known.facts import KnownFacts
+    from hermes_agent.store.known.finding import FactFinding
     from hermes_agent.store.learning.jobs import Learning
     from hermes_agent.store.learning.lessons import Lessons
     from hermes_agent.store.learning.proposals import Proposals
@@ -48,6 +50,8 @@ BREAKS = "hermes_agent.store.breaks:Breaks"
 OUTBOX = "hermes_agent.store.outbox:Outbox"
 PAIRING = "hermes_agent.store.chats.pairing:Pairing"
 FACTS = "hermes_agent.store.chats.facts:Facts"
+KNOWN_FACTS = "hermes_agent.store.known.facts:KnownFacts"
+FACT_FINDING = "hermes_agent.store.known.finding:FactFinding"
 LEARNING = "hermes_agent.store.learning.jobs:Learning"
 LESSONS = "hermes_agent.store.learning.lessons:Lessons"
 PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
@@ -88,6 +92,18 @@ class Store:
         """What is known of chats."""
         facts: Facts = late(FACTS)(self._engine)
         return facts
+
+    @cached_property
+    def known_facts(self) -> KnownFacts:
+        """Facts beside the notes."""
+        made: KnownFacts = late(KNOWN_FACTS)(self._engine)
+        return made
+
+    @cached_property
+    def fact_finding(self) -> FactFinding:
+        """Those facts by their words."""
+        made: FactFinding = late(FACT_FINDING)(self._engine)
+        return made
 
     @cached_property
     def learning(self) -> Learning:

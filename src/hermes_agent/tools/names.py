@@ -6,6 +6,8 @@ import hashlib
 import re
 
 LENT = ".lent"
+LENT_IN = "secrets"
+"""The folder of the cache where secrets stand while a command has them."""
 _NAME = re.compile(r"[^\w-]", re.ASCII)
 
 

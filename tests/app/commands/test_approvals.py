@@ -123,6 +123,24 @@ async def test_what_is_asked_in_one_place_is_answered_from_another_process_once(
                 await say(f"/approvals {name} always")
 
 
+async def test_where_others_read_along_nothing_of_other_chats_is_shown(tmp_path):
+    async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
+        after = await here.tell("Clean up")
+        asked = await here.until(Asked, after)
+        group = Conversation(platform="telegram", chat_kind="group", chat="-9")
+        name = (await here.text("/approvals")).split()[0]
+
+        def desk(line: str) -> Desk:
+            inbound = replace(telegram(here, line), conversation=group)
+            return Desk(runtime=here.runtime, record=here.record, inbound=inbound)
+
+        assert (await perform(desk("/approvals"))).text == "Nothing waits for an approval."
+        with pytest.raises(HermesError, match="Nothing of that id"):
+            await perform(desk(f"/approvals {name} once"))
+        await here.tell(here.inbound("deny", answers=asked.event.question))
+        await here.ended(asked.number)
+
+
 async def test_a_no_from_elsewhere_has_its_reason_and_a_strangers_list_is_empty_or_refused(tmp_path):
     async with place(tmp_path, [Call("terminal", DANGEROUS), Say("Done.")]) as here:
         after = await here.tell("Clean up")

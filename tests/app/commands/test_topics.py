@@ -1,4 +1,4 @@
-"""Several conversations in one chat; how it feels in a chat: `tests/gateway/test_topics.py`."""
+"""Several conversations in one chat; how it feels in a chat: `tests/gateway/chats/test_topics.py`."""
 
 import pytest
 

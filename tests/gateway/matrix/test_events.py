@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.matrix.events import Reader, thread_of
 from hermes_agent.testing.doubles.matrix import OWN
-from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing
+from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing, until
 
 REPLY = {"m.in_reply_to": {"event_id": "$x"}}
 
@@ -72,6 +72,37 @@ async def test_what_nobody_says_is_nothing(tmp_path):
 
     assert said.text == "words"
     assert at.of(Pressed) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("m.room.message", {"m.relates_to": "x"}),
+        ("m.room.message", {"m.relates_to": {"m.in_reply_to": ["x"]}}),
+        ("m.room.message", {"m.relates_to": {"rel_type": "m.replace", "event_id": "$1"}, "m.new_content": "x"}),
+        ("m.room.message", {"m.mentions": "x"}),
+        ("m.room.message", {"m.mentions": {"user_ids": 1}}),
+        ("m.room.message", {"msgtype": "m.file", "info": "x"}),
+        ("m.room.message", {"msgtype": ["m.text"]}),
+        ("m.reaction", {"m.relates_to": ["x"]}),
+    ],
+)
+async def test_what_somebody_wrote_wrong_keeps_nobody_else_from_being_heard(tmp_path, kind, content):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("before")
+        at.platform.happens(ROOM, kind, {"msgtype": "m.text", "body": "odd", **content}, ANN)
+        await at.platform.say("words")
+        await until(lambda: any(said.text == "words" for said in at.of(Said)))
+
+
+async def test_what_answers_something_that_was_written_wrong_is_heard(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("before")
+        odd = at.platform.happens(ROOM, "m.sticker", {"m.relates_to": "x"}, ANN)
+        await at.platform.say("words", **{"m.relates_to": {"m.in_reply_to": {"event_id": odd}}})
+        said = await at.until(Said, 2)
+
+    assert said[1].text == "words"
 
 
 async def test_a_message_that_was_changed_is_the_same_one_in_its_thread(tmp_path):

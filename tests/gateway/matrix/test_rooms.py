@@ -28,6 +28,12 @@ async def test_who_comes_and_goes_makes_a_group_and_a_chat_with_one(tmp_path):
         assert await rooms.encrypted(ROOM)
 
 
+async def test_a_room_of_which_nobody_says_who_is_in_it_is_no_chat_with_one(tmp_path):
+    async with hearing(tmp_path) as at:
+        at.platform.refusal = (403, "M_FORBIDDEN")
+        assert not await at.channel._rooms.alone(ROOM)
+
+
 async def test_a_message_of_an_earlier_process_is_asked_for(tmp_path):
     async with hearing(tmp_path) as at, at.listening():
         await at.platform.say("one")

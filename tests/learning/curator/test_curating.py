@@ -184,6 +184,9 @@ async def test_a_dry_run_says_what_it_would_do_and_does_nothing(tmp_path: Path):
         run = await kept.curating.run(look=True)
         assert ([each.state for each in run.changes], kept.tree() == before) == (["would"], True)
         assert "+2. Pour the water over the leaves." in markdown(run)
+        passed = (await kept.curating.status()).passed
+        await kept.curating.run(look=True)
+        assert (await kept.curating.status()).passed == passed
         assert (await kept.here.runtime.store.learning.list(JobKind.CURATOR))[0].account.kept == 0
 
 

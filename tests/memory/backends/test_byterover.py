@@ -8,6 +8,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.memory.backend import Exchange
 from hermes_agent.memory.backends.byterover import ByteRover, topic
 from tests.memory.backends.brv import installed
+from tests.memory.house import TOLD
 
 
 def made(folder: Path, behaves: str = "") -> ByteRover:
@@ -27,8 +28,8 @@ async def test_an_exchange_becomes_a_topic_of_its_conversation(tmp_path: Path):
 async def test_the_same_fact_is_kept_once(tmp_path: Path):
     backend = made(tmp_path)
 
-    await backend.add("The cat is called Mina.")
-    await backend.add("The cat is called Mina.")
+    await backend.add("The cat is called Mina.", TOLD)
+    await backend.add("The cat is called Mina.", TOLD)
 
     assert len(await backend.recall("cat")) == 1
 
@@ -36,7 +37,7 @@ async def test_the_same_fact_is_kept_once(tmp_path: Path):
 async def test_a_version_that_writes_by_itself_is_let_do_so(tmp_path: Path):
     backend = made(tmp_path, "writes itself")
 
-    await backend.add("The cat is called Mina.")
+    await backend.add("The cat is called Mina.", TOLD)
 
     assert "Mina" in (await backend.recall("cat"))[0]
 
@@ -44,7 +45,7 @@ async def test_a_version_that_writes_by_itself_is_let_do_so(tmp_path: Path):
 async def test_words_that_no_program_can_be_given_are_given_all_the_same(tmp_path: Path):
     backend = made(tmp_path)
 
-    await backend.add("--format zero\0byte half\ud83d cat")
+    await backend.add("--format zero\0byte half\ud83d cat", TOLD)
 
     assert "zerobyte" in (await backend.recall("cat"))[0]
     assert await backend.recall("--limit") == []
@@ -60,7 +61,7 @@ async def test_words_that_no_program_can_be_given_are_given_all_the_same(tmp_pat
 )
 async def test_what_goes_wrong_is_a_sentence(behaves: str, why: str, tmp_path: Path):
     with pytest.raises(HermesError, match=why):
-        await made(tmp_path, behaves).add("The cat is called Mina.")
+        await made(tmp_path, behaves).add("The cat is called Mina.", TOLD)
 
 
 async def test_without_the_program_it_says_how_to_get_it(tmp_path: Path):

@@ -1,74 +1,219 @@
 """The memory on this machine."""
 
 import asyncio
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.errors import HermesError, ToolError
-from hermes_agent.memory.backends.holographic import Fact, Feedback, Holographic, likeness, nearest, vector
-from tests.memory.house import Call
+from hermes_agent.memory.backends.holographic import (
+    DAY,
+    HALF,
+    LONGEST,
+    MOST_FACTS,
+    FactTools,
+    Holographic,
+    made_of,
+    names_in,
+    nearest,
+    seen,
+    worth,
+)
+from hermes_agent.store.database import Store
+from hermes_agent.store.finding.terms import terms
+from hermes_agent.store.known.facts import Action
+from hermes_agent.store.known.finding import Asked, Standing, wanted
+from hermes_agent.testing.clock import FakeClock
+from tests.databases import OpenAnother
+from tests.memory.house import TOLD, Call, told
+
+
+def space_of(store: Store, folder: Path, space: str = "hermes", clock: FakeClock | None = None) -> Holographic:
+    return Holographic(store, space, clock or FakeClock(), folder / f"facts/{space}.json")
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Holographic:
-    return Holographic(file=tmp_path / "facts/hermes.json")
+def memory(store: Store, tmp_path: Path) -> Holographic:
+    return space_of(store, tmp_path)
 
 
-def test_a_vector_is_like_itself_less_like_its_neighbour_and_unlike_others():
-    one = vector("the cat sleeps on the sofa")
+def tools_of(memory: object) -> FactTools:
+    async def of(_: object) -> object:
+        return memory
 
-    assert likeness(one, one) == pytest.approx(1.0)
-    assert 0.3 < likeness(one, vector("the cat sleeps")) < 1.0
-    assert abs(likeness(one, vector("deploy staging first"))) < 0.3
-    assert likeness(one, vector("")) == 0.0
+    return FactTools(of, told)  # type: ignore[arg-type]  # a backend by its shape
 
 
-def test_the_order_of_words_counts():
-    said = vector("ann pays bob")
-
-    assert likeness(said, vector("ann pays bob")) > likeness(said, vector("bob pays ann"))
+def asked(texts: Mapping[int, str], question: str) -> Asked:
+    """What the store says of these facts, all new."""
+    return Asked(
+        standing=tuple(Standing(id=number, trust=0.5, checked=0.0) for number in texts),
+        holding={
+            phrase: frozenset(number for number, text in texts.items() if set(phrase) <= set(terms(text)))
+            for phrase in wanted(question)
+        },
+    )
 
 
 def test_a_rare_word_finds_more_than_a_common_one():
-    facts = [Fact(id=number, text=f"the build of part {number} uses make") for number in range(9)]
-    wanted = Fact(id=10, text="the build of kestrel uses ninja")
+    texts = {number: f"the build of part {number} uses make" for number in range(1, 9)}
+    texts[10] = "the build of kestrel uses ninja"
+    question = "how does kestrel build"
 
-    assert nearest([*facts, wanted], "how does kestrel build")[0] == wanted
+    vectors = {number: seen(text) for number, text in texts.items()}
+
+    assert nearest(asked(texts, question), vectors, seen(question), 0.0)[0] == 10
+
+
+def test_the_order_of_words_decides_between_facts_of_the_same_words():
+    texts = {1: "bob pays ann", 2: "ann pays bob"}
+    vectors = {number: seen(text) for number, text in texts.items()}
+
+    assert nearest(asked(texts, "ann pays bob"), vectors, seen("ann pays bob"), 0.0) == [2, 1]
+
+
+def test_a_likeness_alone_finds_a_fact_whose_words_the_index_does_not_have():
+    texts = {1: "kestrel is built with ninja", 2: "lunch is at noon"}
+    vectors = {number: seen(text) for number, text in texts.items()}
+    facts = asked(texts, "nothing that any holds")
+    question = seen("is kestrel built with ninja or make")
+
+    sure = tuple(Standing(id=each.id, trust=1.0, checked=0.0) for each in facts.standing)
+
+    assert nearest(Asked(standing=sure, holding=facts.holding), vectors, question, 0.0) == [1]
+
+
+def test_a_fact_counts_less_the_longer_nobody_confirmed_it():
+    new, right = (Standing(id=1, trust=trust, checked=0.0) for trust in (0.5, 1.0))
+
+    assert worth(new, 0.0) == 1.0
+    assert worth(new, HALF * DAY) == 0.75
+    assert worth(right, 100 * HALF * DAY) == pytest.approx(1.0)
+    assert worth(new, -5.0) == 1.0
+    assert worth(Standing(id=1, trust=9.0, checked=0.0), 0.0) == 2.0
+
+
+def test_names_are_words_with_a_capital_or_a_mark():
+    assert names_in("The build of Kestrel is Ann's, see #ninja.") == ("Kestrel", "Ann", "ninja")
+    assert names_in("no names, but Åsa and 東京") == ("Åsa", "東京")
 
 
 async def test_what_was_wrong_is_recalled_less_until_it_is_not(memory: Holographic):
-    await memory.add("Tea is at four.")
-    await memory.add("Tea is at five.")
+    await memory.add("Tea is at four.", TOLD)
+    await memory.add("Tea is at five.", TOLD)
 
-    async def of(_: object) -> Holographic:
-        return memory
-
-    told = await Feedback(of).fact_feedback(Call(), 1, False)  # type: ignore[arg-type]  # a context by its shape
-    assert told == "Trust of fact 1 is now 0.3."
-    assert (await memory.recall("When is tea?"))[0].startswith("Tea is at five.")
+    said = await tools_of(memory).fact_feedback(Call(), 1, False)
+    assert said == "Trust of fact 1 is now 0.3."
+    assert (await memory.recall("When is tea?"))[0] == "Tea is at five. [fact 2]"
     for _ in range(3):
-        await memory.judge(1, helpful=False)
+        await memory.judge(1, TOLD, helpful=False)
 
     assert all("four" not in text for text in await memory.recall("When is tea?"))
     with pytest.raises(ToolError, match="no fact 7"):
-        await memory.judge(7, helpful=True)
+        await tools_of(memory).fact_feedback(Call(), 7, True)
+
+
+async def test_what_is_retracted_is_not_recalled_and_comes_back_with_an_undo(memory: Holographic, store: Store):
+    await memory.add("Tea is at four.", TOLD)
+    assert await memory.recall("tea")
+
+    assert await tools_of(memory).fact_retract(Call(), 1) == "Fact 1 is retracted: Tea is at four."
+
+    assert await memory.recall("tea") == []
+    (change, *_) = await store.known_facts.log()
+    assert (change.action, change.source) == (Action.RETRACTED, TOLD)
+    await store.known_facts.undo("", change.id, TOLD, 1.0)
+    assert await memory.recall("tea") == ["Tea is at four. [fact 1]"]
+
+
+async def test_another_memory_keeps_no_trust():
+    with pytest.raises(ToolError, match="keeps no trust"):
+        await tools_of(object()).fact_retract(Call(), 1)
+
+
+async def test_nobody_recalls_or_judges_what_another_was_told(store: Store, tmp_path: Path):
+    ann, bob = space_of(store, tmp_path, "ann"), space_of(store, tmp_path, "bob")
+    await ann.add("The code word is heron.", TOLD)
+
+    assert await bob.recall("code word heron") == []
+    assert await bob.health() == "0 facts"
+    with pytest.raises(HermesError, match="no fact 1"):
+        await bob.retract(1, TOLD)
+
+
+async def test_another_process_recalls_what_this_one_was_told(open_another: OpenAnother, tmp_path: Path):
+    one, two = [space_of(await open_another(), tmp_path) for _ in range(2)]
+    await one.add("Tea is at four.", TOLD)
+    assert await two.recall("tea") == ["Tea is at four. [fact 1]"]
+    await one.add("Tea is green.", TOLD)
+    await two.retract(1, TOLD)
+
+    assert await one.recall("tea") == await two.recall("tea") == ["Tea is green. [fact 2]"]
 
 
 async def test_a_fact_is_kept_once_and_many_at_once_are_all_kept(memory: Holographic):
     async with asyncio.TaskGroup() as group:
         for number in range(12):
-            group.create_task(memory.add(f"Number {number % 6} is known."))
+            group.create_task(memory.add(f"Number {number % 6} is known.", TOLD))
 
     assert await memory.health() == "6 facts"
 
 
-async def test_a_damaged_file_is_said_and_left_alone(memory: Holographic):
-    await memory.add("Tea is at four.")
-    memory.file.write_text("{")
+async def test_a_fact_has_a_length_and_a_space_an_end(memory: Holographic, store: Store):
+    for text in ("", "x" * (LONGEST + 1)):
+        with pytest.raises(HermesError, match="holographic: a fact has 1 to 2,000"):
+            await memory.add(text, TOLD)
+    many = [made_of(f"{number}") for number in range(3)]
+    many += [type(many[0])(text=f"n{number}", names=(), vector=b"", trust=0.5) for number in range(MOST_FACTS - 3)]
+    await store.known_facts.take_over("hermes", many, TOLD, 1.0)
+
+    with pytest.raises(HermesError, match="5,000 facts already"):
+        await memory.add("One more.", TOLD)
+
+
+async def test_a_vector_that_somebody_spoilt_is_made_again(memory: Holographic, store: Store):
+    await memory.add("Tea is at four.", TOLD)
+    await store.write(lambda tx: tx.run("UPDATE known_fact SET vector = $1", b"garbage"))
+
+    assert await memory.recall("tea") == ["Tea is at four. [fact 1]"]
+
+
+def save(memory: Holographic, content: str) -> None:
+    memory.file.parent.mkdir(parents=True, exist_ok=True)
+    memory.file.write_text(content)
+
+
+async def test_a_file_of_facts_is_taken_over_once_and_kept(open_another: OpenAnother, tmp_path: Path):
+    stores = [await open_another(), await open_another()]
+    both = [space_of(store, tmp_path) for store in stores]
+    kept = json.dumps([{"id": 4, "text": "Tea is at four.", "trust": 0.8}, {"id": 5, "text": ""}])
+    save(both[0], kept)
+
+    async with asyncio.TaskGroup() as group:
+        for each in both:
+            group.create_task(each.recall("tea"))
+
+    (fact,) = await stores[0].known_facts.in_force()
+    assert (fact.text, fact.trust) == ("Tea is at four.", 0.8)
+    assert not both[0].file.exists()
+    assert both[0].file.with_suffix(".json.taken-over").read_text() == kept
+
+
+async def test_a_crash_between_taking_over_and_renaming_brings_nothing_twice(store: Store, tmp_path: Path):
+    for _ in range(2):
+        memory = space_of(store, tmp_path)
+        save(memory, '[{"text": "Tea is at four."}]')
+        assert await memory.health() == "1 facts"
+
+
+@pytest.mark.parametrize("content", ["{", '[{"text": 5}]', '[{"trust": 0.5}]', "\xff", "null"])
+async def test_a_damaged_file_is_said_and_left_alone(content: str, memory: Holographic):
+    save(memory, content)
 
     with pytest.raises(HermesError, match="damaged"):
         await memory.recall("tea")
     with pytest.raises(HermesError, match="damaged"):
-        await memory.add("More.")
-    assert memory.file.read_text() == "{"
+        await memory.add("More.", TOLD)
+    assert memory.file.read_text() == content

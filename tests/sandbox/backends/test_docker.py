@@ -170,3 +170,17 @@ def test_without_a_program_nothing_is_made(tmp_path: Path) -> None:
 
     assert place.name == "docker"
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_program_that_cannot_work_is_told_in_its_own_words_with_a_way_out(tmp_path: Path) -> None:
+    double = tmp_path / "docker"
+    double.write_text(
+        "#!/bin/sh\nprintf \"docker: Is the docker daemon running?\\n\\nRun 'docker run --help'\\n\" >&2\nexit 125\n"
+    )
+    double.chmod(0o755)
+    place = build(tmp_path / "kept", ContainerSettings(command=(str(double),)), Walls(), {}, {})
+
+    with pytest.raises(PlaceFailed, match="Is the docker daemon running") as failed:
+        await place.start("g/a", Command(text="true", folder=str(tmp_path)))
+
+    assert "terminal.docker.command" in failed.value.hint

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.backends.ssh import build
+from hermes_agent.sandbox.backends.ssh import Machine, build
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, PlaceFailed
 from hermes_agent.sandbox.reached import ReachedPlace
@@ -73,3 +73,27 @@ async def test_a_key_that_is_refused_and_a_machine_that_is_unknown_are_sentences
 def test_without_a_machine_there_is_no_place(tmp_path: Path) -> None:
     with pytest.raises(PlaceFailed, match=r"terminal\.ssh\.host"):
         place_of(SshSettings(), tmp_path)
+
+
+class Quick(Machine):
+    """A machine that has answered and closed before its question was sent whole; a real one does so by chance."""
+
+    async def connected(self) -> Quick:
+        return self
+
+    async def create_process(self, line: str, encoding: None) -> Quick:
+        return self
+
+    stdin = stdout = property(lambda self: self)
+
+    def write(self, data: bytes) -> None:
+        raise BrokenPipeError("Channel not open for sending")
+
+    async def readline(self) -> bytes:
+        return b"ok 3\n"
+
+
+async def test_an_answer_that_came_before_its_question_was_sent_whole_is_heard() -> None:
+    machine = Quick(SshSettings(host="build.example"), {}, "")
+
+    assert await (await machine.call(["size"], b"x")).line() == "ok 3"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.postgres.index import vector
+from hermes_agent.store.postgres.text import vector_of
 from hermes_agent.testing.postgres import PostgresCluster
 from tests.store.made import QUEUE, add, entry, session
 from tests.store.test_search import found, tell
@@ -40,4 +40,4 @@ async def test_what_commits_late_under_a_low_number_is_found_too(store: Store):
 
 
 def test_terms_are_stored_as_they_are():
-    assert vector(["ab", "中", "ab"]) == "'ab':1 '中':2 'ab':3"
+    assert vector_of(["ab", "中", "ab"]) == "'ab':1 '中':2 'ab':3"

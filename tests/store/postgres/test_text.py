@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes_agent.store.postgres.driver import Link, link, unlink
-from hermes_agent.store.postgres.text import executing, literal
+from hermes_agent.store.postgres.text import executing, literal, query_of, vector_of
 from hermes_agent.testing.postgres import PostgresCluster
 
 VALUES = ["plain", "it's", "back\\slash", "'; DROP TABLE entry; --", "\\'", "名前 🎉", "", 7, -1.5, b"\x00\xff'", None]
@@ -36,3 +36,9 @@ async def test_a_prepared_statement_is_called_with_its_values(connection: Link):
     await connection.execute(executing("keep", ("it's $2", 7)))
 
     assert [tuple(row) for row in await connection.fetch("SELECT a, b FROM kept")] == [("it's $2", 7)]
+
+
+def test_terms_have_their_positions_and_a_phrase_its_order():
+    assert vector_of(["cat", "mina"]) == "'cat':1 'mina':2"
+    assert vector_of(["a"] * 20_000).endswith("'a':16383")
+    assert query_of(("東", "京")) == "('東' <-> '京')"

@@ -74,12 +74,15 @@ def _told(record: Session, asked: Asked) -> str:
 
 
 async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
-    """What waits for a decision that this person may make."""
+    """What waits for a decision that this person may make; in a group, of what was said in that group."""
     principal = desk.inbound.principal
     if principal.standing is Standing.GUEST:
         raise HermesError("A guest cannot allow anything: the owner is asked.")
     whose = None if principal.standing is Standing.OWNER else principal.key
     records = await desk.hermes.store.sessions.list(whose, busy=True)
+    here = desk.inbound.conversation
+    if not here.is_private:  # Others read along.
+        records = [each for each in records if Conversation.parse(each.conversation).place == here.place]
     found = [(record, await _asked(desk, record.id)) for record in records]
     return [(record, asked) for record, asked in found if asked is not None]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.service.homes import home_of
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.late import late
 
@@ -25,15 +26,10 @@ async def sethome(desk: Desk, rest: str) -> Done:
             await asyncio.to_thread(late(UNSET), home, late(SETTINGS), key)
             return Done(text=f"{place.platform} has no home chat any more.")
         case "":
-            await asyncio.to_thread(late(SET), home, late(SETTINGS), key, home_of(place.chat, place.thread))
+            await asyncio.to_thread(late(SET), home, late(SETTINGS), key, home_of(place))
             return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
         case _:
             raise HermesError(USAGE)
-
-
-def home_of(chat: str, thread: str) -> str:
-    """The setting that names a chat: `CHAT[:THREAD]`, with percent signs and colons of its own escaped."""
-    return ":".join(part.replace("%", "%25").replace(":", "%3A") for part in (chat, thread) if part)
 
 
 SETHOME = Command(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.ids import Ids
-from hermes_agent.learning.typed import TOOL
+from hermes_agent.learning.typed import TOOL, objection
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed
 
 log = logging.getLogger(__name__)
@@ -29,10 +29,14 @@ class Probes:
     seconds: float = SECONDS
 
     async def __call__(self, check: str, workspace: str) -> bool:
-        """Whether it passes now. What cannot be run does not pass."""
+        """Whether it passes now. What cannot be run does not pass, nor what does more than look: not every line of an
+        agent went through the gate."""
         if named := TOOL.fullmatch(check):
             return named[1] in self.tools()
         if not workspace or not await asyncio.to_thread(Path(workspace).is_dir):
+            return False
+        if against := await asyncio.to_thread(objection, check):
+            log.info("a check is not run: %s", against)
             return False
         try:
             return await self._run(Command(text=check, folder=workspace))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from contextlib import suppress
 
-from hermes_agent.core.errors import LostLease
+from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
@@ -46,10 +45,16 @@ class Keeping:
         self._leases.pop(lease.lane, None)
 
     async def let_go(self, lease: Lease) -> None:
-        """Give a lane back as it is."""
-        if self._leases.pop(lease.lane, None) is not None:
-            with suppress(LostLease):
-                await self._store.lanes.release(lease)
+        """Give a lane back as it is; where that cannot be written, it is swept when it can."""
+        if self._leases.pop(lease.lane, None) is None:
+            return
+        try:
+            await self._store.lanes.release(lease)
+        except LostLease:
+            pass
+        except StoreError:
+            self._store.workers.look_again()
+            self._look()
 
     def _held(self, lease: Lease | None) -> Lease | None:
         if lease is not None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 import click
 
 from hermes_agent.app.remembering import notes_of, owner_by
+from hermes_agent.cli.facts import facts
 from hermes_agent.cli.moments import moment
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json
@@ -27,6 +28,9 @@ OWNER = Person(key="", owner=True)
 @click.group(short_help="Read, edit and take back what is noted.")
 def memory() -> None:
     """Read, edit and take back what the agent notes from one conversation to the next."""
+
+
+memory.add_command(facts)
 
 
 @memory.command()

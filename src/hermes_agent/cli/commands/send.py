@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hermes_agent.app.service.homes import place_at
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say
@@ -61,14 +62,13 @@ def place_of(target: str, settings: GatewaySettings | None = None) -> Conversati
     channel, _, rest = target.partition(":")
     if not rest and settings is not None and channel in settings.channels:
         rest = settings.channels[channel].home
-    chat, thread = (part.replace("%3A", ":").replace("%25", "%") for part in (*rest.split(":", 1), "")[:2])
-    if channel not in CHANNELS or not chat:
+    place = place_at(channel, rest)
+    if channel not in CHANNELS or place is None:
         raise ConfigError(
             f"`{target}` names no chat: CHANNEL:CHAT[:THREAD], or a channel that has a home (`/sethome`), "
             f"with {', '.join(CHANNELS)}."
         )
-    kind = "group" if chat.startswith("-") else "dm"
-    return Conversation(platform=channel, chat_kind=kind, chat=chat, thread=thread)
+    return place
 
 
 def _attachment(path: str) -> Attachment:

@@ -22,6 +22,8 @@ T = TypeVar("T")
 BEGIN_SECONDS = 60.0
 """The longest that a start is waited for."""
 GLANCE = 0.1
+MOMENT = 1.0
+"""Seconds after which a platform has answered, and said for example that it does not know the token."""
 SPARE_SECONDS = 15.0
 """What an end may take beyond the time that runs get to finish."""
 SHOWN = 20
@@ -67,7 +69,8 @@ def _begun(home: Home, child: Child, seconds: float) -> GatewayState:
 
     match _awaited(settled, seconds):
         case GatewayState() as state:
-            return state
+            time.sleep(MOMENT)
+            return _still(home, state.pid, seconds)
         case None:
             return _still(home, child.identity.pid, seconds)
         case _:

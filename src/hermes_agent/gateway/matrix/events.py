@@ -9,7 +9,7 @@ from typing import Any
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.rooms import Rooms, table
 from hermes_agent.gateway.matrix.writing import SIGNS, SLOT
 
 PLATFORM = "matrix"
@@ -39,7 +39,7 @@ class Reader:
         """What an event of a room holds; None where it is nothing to the agent."""
         if event.get("sender") == self.own and event.get("type") != "m.room.redaction":
             return None
-        content = event.get("content") or {}
+        content = table(event.get("content"))
         match event.get("type"):
             case "m.room.message":
                 return await self._said(room, event, content)
@@ -60,12 +60,12 @@ class Reader:
         return Conversation(platform=PLATFORM, chat_kind=kind, chat=room, thread=thread)
 
     async def _said(self, room: str, event: Event, content: Event) -> Said | None:
-        relation = content.get("m.relates_to") or {}
+        relation = table(content.get("m.relates_to"))
         id_, replaces = str(event.get("event_id", "")), relation.get("rel_type") == "m.replace"
         if replaces:
             id_ = str(relation.get("event_id", ""))
-            content = content.get("m.new_content") or {}
-        kind = content.get("msgtype")
+            content = table(content.get("m.new_content"))
+        kind = str(content.get("msgtype"))
         if kind not in SPOKEN:
             return None  # A redacted message has no content left.
         user, addressed = str(event.get("sender", "")), await self._addressed(room, content, relation)
@@ -89,14 +89,15 @@ class Reader:
         )
 
     async def _addressed(self, room: str, content: Event, relation: Event) -> bool:
-        if self.own in ((content.get("m.mentions") or {}).get("user_ids") or ()):
+        mentioned = table(content.get("m.mentions")).get("user_ids")
+        if isinstance(mentioned, list) and self.own in mentioned:
             return True
         body = str(content.get("body", ""))
         if self.own in body or (
             self.name and body.lower().startswith((f"{self.name.lower()}:", f"@{self.name.lower()}"))
         ):
             return True
-        answered = str((relation.get("m.in_reply_to") or {}).get("event_id", ""))
+        answered = str(table(relation.get("m.in_reply_to")).get("event_id", ""))
         if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", False):
             answered = str(relation.get("event_id", ""))
         return bool(answered) and (await self.rooms.message(room, answered)).mine
@@ -118,7 +119,7 @@ class Reader:
         return body.strip()
 
     def _media(self, content: Event) -> Media:
-        info = content.get("info") or {}
+        info = table(content.get("info"))
         size = info.get("size")
         return Media(
             name=str(content.get("filename") or content.get("body") or "file"),
@@ -129,7 +130,7 @@ class Reader:
         )
 
     async def _pressed(self, room: str, event: Event, content: Event) -> Pressed | None:
-        relation = content.get("m.relates_to") or {}
+        relation = table(content.get("m.relates_to"))
         sign = str(relation.get("key", "")).replace("\ufe0f", "")
         if sign not in PLAIN_SIGNS:
             return None

@@ -54,8 +54,8 @@ class Rooms:
         return self._people[room]
 
     async def alone(self, room: str) -> bool:
-        """Whether a room is a chat with one person."""
-        return len(await self.people(room)) <= ALONE
+        """Whether a room is a chat with one person; one of which nothing is known is none."""
+        return 0 < len(await self.people(room)) <= ALONE
 
     async def encrypted(self, room: str) -> bool:
         """Whether what is sent there is to be encrypted. Raises `ChannelError` where nobody says: nothing is sent then
@@ -70,7 +70,7 @@ class Rooms:
 
     def changed(self, room: str, event: Mapping[str, Any]) -> None:
         """A room's state changed."""
-        content = event.get("content") or {}
+        content = table(event.get("content"))
         if event.get("type") == "m.room.encryption":
             self._encrypted[room] = True
         elif event.get("type") == "m.room.member" and room in self._people:
@@ -119,16 +119,21 @@ class Rooms:
         _bound(self._signs, MESSAGES_KNOWN)
 
     def _read(self, event: Mapping[str, Any]) -> Known:
-        content = event.get("content") or {}
-        latest = ((event.get("unsigned") or {}).get("m.relations") or {}).get("m.replace") or {}
-        newest = (latest.get("content") or {}).get("m.new_content") or content
+        content = table(event.get("content"))
+        latest = table(table(table(event.get("unsigned")).get("m.relations")).get("m.replace"))
+        newest = table(table(latest.get("content")).get("m.new_content")) or content
         slot = newest.get(SLOT)
-        relation = content.get("m.relates_to") or {}
+        relation = table(content.get("m.relates_to"))
         return Known(
             mine=event.get("sender") == self.own,
             slot=slot if isinstance(slot, int) else 0,
             thread=str(relation.get("event_id", "")) if relation.get("rel_type") == "m.thread" else "",
         )
+
+
+def table(value: object) -> Mapping[str, Any]:
+    """What stands in an event where an object belongs; empty where somebody wrote anything else there."""
+    return value if isinstance(value, dict) else {}
 
 
 def _bound(kept: OrderedDict[str, Any], most: int) -> None:

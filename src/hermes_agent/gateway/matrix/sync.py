@@ -16,7 +16,7 @@ from hermes_agent.gateway.heard import Hear, Invited, Removed, Sender
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto
 from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.rooms import Rooms, table
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Sync:
     async def _invitation(self, room: str, found: Event, place: Place, hear: Hear) -> None:
         for event in (found.get("invite_state") or {}).get("events") or ():
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own:
-                direct = bool((event.get("content") or {}).get("is_direct"))
+                direct = bool(table(event.get("content")).get("is_direct"))
                 await self._invited(room, str(event.get("sender", "")), direct=direct, place=place, hear=hear)
 
     async def _invited(self, room: str, user: str, *, direct: bool, place: Place, hear: Hear) -> None:
@@ -154,7 +154,7 @@ class Sync:
     def _entry(self, events: Sequence[Event]) -> int:
         """Where the agent was asked into a room, or came into it."""
         own = {
-            str((event.get("content") or {}).get("membership")): index
+            str(table(event.get("content")).get("membership")): index
             for index, event in enumerate(events)
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own
         }
@@ -203,7 +203,7 @@ class Sync:
             *((found.get("timeline") or {}).get("events") or ()),
         )
         for event in events:
-            content = event.get("content") or {}
+            content = table(event.get("content"))
             mine = event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own
             if mine and content.get("membership") in ("leave", "ban") and event.get("sender") != self.reader.own:
                 why = f": {content['reason']}" if content.get("reason") else "."

@@ -246,7 +246,7 @@ class Curator:
             return msgspec.structs.replace(
                 old,
                 looked=old.looked or now,
-                passed=now,
+                passed=old.passed if plan.looks and old.looked else now,  # A dry run puts nothing off.
                 asked=now if asked else old.asked,
                 mended=mended,
                 ages=old.ages if plan.looks else {name: str(age) for name, age in ages.items()},

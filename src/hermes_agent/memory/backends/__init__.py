@@ -14,5 +14,5 @@ BACKENDS: dict[str, str] = {
 }
 """Name of a backend -> where it is made."""
 
-TOOLS: dict[str, str] = {"holographic": "hermes_agent.memory.backends.holographic:Feedback"}
+TOOLS: dict[str, str] = {"holographic": "hermes_agent.memory.backends.holographic:FactTools"}
 """Tools that a backend has beside those that each of them has."""

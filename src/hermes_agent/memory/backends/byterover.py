@@ -17,6 +17,7 @@ from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.process import run
 from hermes_agent.memory.backend import Exchange, Needs
 from hermes_agent.memory.service import rows, texts
+from hermes_agent.store.known.facts import Source
 
 MOST = 5
 SECONDS = 25.0
@@ -52,7 +53,7 @@ class ByteRover:
     async def remember(self, exchange: Exchange) -> None:
         await self._keep(f"conversations/{_plain(exchange.session)}", f"Person: {exchange.said}", exchange.reply)
 
-    async def add(self, fact: str) -> None:
+    async def add(self, fact: str, _source: Source, /) -> None:
         await self._keep("facts", fact)
 
     async def leaving(self, session: str, text: str) -> None:

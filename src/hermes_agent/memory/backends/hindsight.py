@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, rows, texts
+from hermes_agent.store.known.facts import Source
 
 KEY = "HINDSIGHT_API_KEY"
 MOST = 5
@@ -30,7 +31,7 @@ class Hindsight(ToldAlready):
     async def remember(self, exchange: Exchange) -> None:
         await self._keep(f"Person: {exchange.said}\n\nAgent: {exchange.reply}", "conversation")
 
-    async def add(self, fact: str) -> None:
+    async def add(self, fact: str, _source: Source, /) -> None:
         await self._keep(fact, "fact")
 
     async def leaving(self, session: str, text: str) -> None:

@@ -1,164 +1,217 @@
-"""A memory on this machine: facts with trust in a file, found by their words and by holographic vectors."""
+"""A memory on this machine: facts with trust in the store, found by their words and by holographic vectors."""
 
 from __future__ import annotations
 
 import asyncio
-import cmath
-import hashlib
+import heapq
 import math
 import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import field, replace
-from functools import lru_cache
-from itertools import pairwise
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
+from hermes_agent.host.files import read_small
 from hermes_agent.host.held import held
-from hermes_agent.memory.backend import BackendFor, Exchange, Needs, ToldAlready
+from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
+from hermes_agent.memory.holograms import Vector, hologram, likeness, packed, unpacked
+from hermes_agent.store.database import Store
+from hermes_agent.store.finding.question import STOP
+from hermes_agent.store.finding.terms import terms
+from hermes_agent.store.known.facts import NewFact, Source
+from hermes_agent.store.known.finding import Asked, Standing, wanted
+from hermes_agent.store.versions import Author
 
-MOST_FACTS = 2_000
+MOST_FACTS = 5_000
+LONGEST = 2_000
 LARGEST = 4 << 20
-SHOWN = 5
-NEAR = 0.15
-"""Likeness below which a fact has nothing to do with a question."""
+"""Bytes of a file of facts that is taken over."""
 
-DIMENSIONS = 64
-WORDS = re.compile(r"\w+")
+SHOWN = 5
+WORDS_COUNT, VECTORS_COUNT = 0.7, 0.3
+NEAR = 0.15
+"""The score below which a fact has nothing to do with a question."""
+
+CLEAR = 0.35
+"""Likeness that counts where no word is shared: four times that by which unrelated texts are off zero."""
+
 START, BETTER, WORSE = 0.5, 0.1, 0.2
 """Trust of a new fact, and what a helpful or a wrong answer changes of it."""
 
-Vector = tuple[complex, ...]
+HALF, DAY = 180.0, 86_400.0
+"""After so many days without anybody saying that it is right a fact counts three quarters; in the end, half."""
+
+NAMES = re.compile(r"#\w+|\b[^\W\d_a-z][\w-]*")
+MOST_NAMES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One thing that is known, and how far it is trusted, 0 to 1."""
+class Taken:
+    """A fact in a file of an earlier version."""
 
-    id: int
     text: str
     trust: float = START
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Holographic(ToldAlready):
-    """The facts of one person."""
+    """The facts of one person: `space` keeps them apart. A file of facts, where there is one, is taken over once and
+    then kept under another name."""
 
-    file: Path
-    # One waiter of this process at a time, or waiting would use up the threads that the holder works with.
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(self, store: Store, space: str, clock: Clock, file: Path) -> None:
+        self.space = space
+        self.file = file
+        self._store, self._clock = store, clock
+        self._vectors: dict[int, Vector] = {}
+        self._taken = False
+        # One waiter of this process at a time, or waiting would use up the threads that the holder works with.
+        self._turn = asyncio.Lock()
 
     async def health(self) -> str:
-        return f"{len(await asyncio.to_thread(self._facts))} facts"
+        await self._ready()
+        return f"{await self._store.known_facts.count(self.space)} facts"
 
     async def recall(self, query: str) -> Sequence[str]:
-        facts = await asyncio.to_thread(self._facts)
-        return [f"{fact.text} [fact {fact.id}]" for fact in await asyncio.to_thread(nearest, facts, query)]
+        await self._ready()
+        asked = await self._store.fact_finding.ask(self.space, wanted(query))
+        await self._learn([each.id for each in asked.standing])
+        best = await asyncio.to_thread(nearest, asked, self._vectors, seen(query), self._clock.now())
+        texts = {each.id: each.text for each in await self._store.fact_finding.kept(self.space, best)}
+        return [f"{texts[number]} [fact {number}]" for number in best if number in texts]
 
     async def remember(self, exchange: Exchange) -> None:
         """Nothing: what was said is in the session's log; a fact is what somebody adds."""
 
-    async def add(self, fact: str) -> None:
-        async with self._turn, held(self._lock()):
-            facts = await asyncio.to_thread(self._facts)
-            if len(facts) >= MOST_FACTS:
-                raise HermesError(f"holographic: there are {MOST_FACTS:,} facts already.")
-            if all(each.text != fact for each in facts):
-                number = max((each.id for each in facts), default=0) + 1
-                await asyncio.to_thread(self._write, [*facts, Fact(id=number, text=fact)])
+    async def add(self, fact: str, source: Source, /) -> None:
+        await self._ready()
+        if not fact or len(fact) > LONGEST:
+            raise HermesError(f"holographic: a fact has 1 to {LONGEST:,} characters; this one has {len(fact):,}.")
+        if await self._store.known_facts.count(self.space) >= MOST_FACTS:
+            raise HermesError(f"holographic: there are {MOST_FACTS:,} facts already; retract what is of no use.")
+        await self._store.known_facts.add(self.space, made_of(fact), source, self._clock.now())
 
-    async def judge(self, number: int, *, helpful: bool) -> Fact:
-        """Trust a fact more or less. Raises `ToolError` where there is none of that number."""
-        async with self._turn, held(self._lock()):
-            facts = {fact.id: fact for fact in await asyncio.to_thread(self._facts)}
-            if number not in facts:
-                raise ToolError(f"There is no fact {number}.")
-            trust = facts[number].trust + (BETTER if helpful else -WORSE)
-            facts[number] = replace(facts[number], trust=round(min(1.0, max(0.0, trust)), 2))
-            await asyncio.to_thread(self._write, list(facts.values()))
-            return facts[number]
+    async def judge(self, number: int, source: Source, *, helpful: bool) -> float:
+        """Trust a fact more or less; its trust now. Raises `HermesError` where there is none of that number."""
+        await self._ready()
+        by = BETTER if helpful else -WORSE
+        return await self._store.known_facts.judge(self.space, number, by, source, self._clock.now())
 
-    def _lock(self) -> Path:
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-        return self.file.with_suffix(".lock")
+    async def retract(self, number: int, source: Source) -> str:
+        """Take a fact out of force; its text. Raises `HermesError` where there is none of that number."""
+        await self._ready()
+        return (await self._store.known_facts.retract(self.space, number, source, self._clock.now())).text
 
-    def _facts(self) -> list[Fact]:
+    async def _learn(self, numbers: Sequence[int]) -> None:
+        """Have the vectors of these facts at hand, and of no others. A fact's text never changes."""
+        missing = [number for number in numbers if number not in self._vectors]
+        for each in await self._store.fact_finding.kept(self.space, missing) if missing else ():
+            self._vectors[each.id] = unpacked(each.vector) or seen(each.text)
+        for gone in self._vectors.keys() - set(numbers):
+            del self._vectors[gone]
+
+    async def _ready(self) -> None:
+        if self._taken:
+            return
+        async with self._turn:
+            if await asyncio.to_thread(self.file.exists):
+                async with held(self.file.with_suffix(".lock")):
+                    await self._take_over()
+            self._taken = True
+
+    async def _take_over(self) -> None:
+        content = await asyncio.to_thread(read_small, self.file, LARGEST)
+        if content is None:  # Another process was faster.
+            return
         try:
-            return msgspec.json.decode(read_small(self.file, LARGEST) or b"[]", type=list[Fact])
+            found = msgspec.json.decode(content, type=list[Taken])
         except msgspec.DecodeError as error:
             raise HermesError(f"holographic: {self.file} is damaged ({error}); mend it or move it away.") from error
+        facts = await asyncio.to_thread(lambda: [made_of(each.text, each.trust) for each in found if each.text])
+        source = Source(author=Author.FOREGROUND)
+        await self._store.known_facts.take_over(self.space, facts, source, self._clock.now())
+        await asyncio.to_thread(self.file.rename, self.file.with_suffix(".json.taken-over"))
 
-    def _write(self, facts: list[Fact]) -> None:
-        write_private(self.file, msgspec.json.encode(facts))
 
+class FactTools:
+    """What only this memory can do with a fact."""
 
-class Feedback:
-    """Trust as a tool."""
-
-    def __init__(self, backend_for: BackendFor) -> None:
+    def __init__(self, backend_for: BackendFor, source_for: SourceFor) -> None:
         self._backend_for = backend_for
+        self._source_for = source_for
 
-    @tool(effect=Effect.WRITES, needs=(Capability.MEMORY,))
+    @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,))
     async def fact_feedback(self, context: CallContext, fact: int, helpful: bool) -> str:
         """Say that a recalled fact was right and helpful, or wrong: what is wrong is recalled less."""
+        trust = await self._of(context, lambda memory, source: memory.judge(fact, source, helpful=helpful))
+        return f"Trust of fact {fact} is now {trust:.1f}."
+
+    @tool(effect=Effect.KEYED, needs=(Capability.MEMORY,))
+    async def fact_retract(self, context: CallContext, fact: int) -> str:
+        """Take back a fact that is out of date or that the person wants forgotten: it is not recalled any more."""
+        text = await self._of(context, lambda memory, source: memory.retract(fact, source))
+        return f"Fact {fact} is retracted: {text}"
+
+    async def _of(
+        self, context: CallContext, act: Callable[[Holographic, Source], Awaitable[float | str]]
+    ) -> float | str:
         memory = await self._backend_for(context)
         if not isinstance(memory, Holographic):
             raise ToolError("This memory keeps no trust.")
-        found = await memory.judge(fact, helpful=helpful)
-        return f"Trust of fact {fact} is now {found.trust:.1f}."
+        try:
+            return await act(memory, await self._source_for(context))
+        except HermesError as error:
+            raise ToolError(str(error)) from error
 
 
-def nearest(facts: Sequence[Fact], query: str) -> list[Fact]:
+def made_of(text: str, trust: float = START) -> NewFact:
+    """A text as a fact to be kept."""
+    return NewFact(text=text, names=names_in(text), vector=packed(seen(text)), trust=trust)
+
+
+def seen(text: str) -> Vector:
+    """The hologram of a text; words that say nothing are left away."""
+    said = [term for term in terms(text) if term not in STOP]
+    return hologram(said, [term for name in names_in(text) for term in terms(name)])
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """What a text is about: words with a capital, and those with a `#`."""
+    found = (name.lstrip("#") for name in NAMES.findall(text))
+    return tuple(dict.fromkeys(name for name in found if name.lower() not in STOP))[:MOST_NAMES]
+
+
+def nearest(asked: Asked, vectors: Mapping[int, Vector], question: Vector, now: float) -> list[int]:
     """The facts that fit, the best first: by shared words (rare ones count more) and likeness, times their trust."""
-    asked, wanted = set(words(query)), vector(query)
-    often = Counter(word for fact in facts for word in set(words(fact.text)))
-    weights = {word: math.log(1 + len(facts) / often[word]) for word in asked if word in often}
+    weights = {
+        phrase: math.log(1 + len(asked.standing) / len(holders)) for phrase, holders in asked.holding.items() if holders
+    }
     whole = sum(weights.values()) or 1.0
+    scores = {each.id: 0.0 for each in asked.standing}
+    for phrase, weight in weights.items():
+        for number in asked.holding[phrase]:
+            scores[number] += weight / whole
     scored = []
-    for fact in facts:
-        shared = sum(weights.get(word, 0.0) for word in set(words(fact.text))) / whole
-        score = 0.7 * shared + 0.3 * max(0.0, likeness(wanted, vector(fact.text)))
-        scored.append((score * fact.trust / START, fact))
-    return [fact for score, fact in sorted(scored, key=lambda each: (-each[0], each[1].id)) if score >= NEAR][:SHOWN]
+    for fact in asked.standing:
+        like = likeness(question, vectors[fact.id]) if fact.id in vectors else 0.0
+        counts = like > CLEAR or (scores[fact.id] > 0 and like > 0)
+        score = WORDS_COUNT * scores[fact.id] + (VECTORS_COUNT * like if counts else 0.0)
+        scored.append((score * worth(fact, now), fact.id))
+    best = heapq.nsmallest(SHOWN, ((-score, number) for score, number in scored if score >= NEAR))
+    return [number for _, number in best]
 
 
-def words(text: str) -> list[str]:
-    """The words in lower case, a plural's s left away."""
-    return [word.rstrip("s") if len(word) > 3 else word for word in WORDS.findall(text.lower())]
-
-
-@lru_cache(maxsize=4 * MOST_FACTS)
-def vector(text: str) -> Vector:
-    """A text as one holographic vector: each word's vector and, bound together, each two neighbours', all added up."""
-    said = words(text)
-    parts = [_word(word) for word in said]
-    parts += [_bound(_word(one), _word(f"{two}>")) for one, two in pairwise(said)]
-    return tuple(map(sum, zip(*parts, strict=True))) if parts else (0j,) * DIMENSIONS
-
-
-def likeness(one: Vector, two: Vector) -> float:
-    """-1 to 1: about 0 for texts that have nothing in common."""
-    size = math.sqrt(sum(abs(each) ** 2 for each in one) * sum(abs(each) ** 2 for each in two))
-    return sum((a * b.conjugate()).real for a, b in zip(one, two, strict=True)) / size if size else 0.0
-
-
-@lru_cache(maxsize=20_000)
-def _word(word: str) -> Vector:
-    digest = hashlib.shake_128(word.encode("utf-8", "surrogatepass")).digest(DIMENSIONS)
-    return tuple(cmath.exp(2j * math.pi * byte / 256) for byte in digest)
-
-
-def _bound(one: Vector, two: Vector) -> Vector:
-    return tuple(a * b for a, b in zip(one, two, strict=True))
+def worth(fact: Standing, now: float) -> float:
+    """What a fact's trust makes of its score: 1 for a new one, 0 to 2, less when nobody confirmed it for long."""
+    days = max(0.0, now - fact.checked) / DAY
+    trust = min(1.0, max(0.0, fact.trust)) / START
+    return trust * (0.5 + 0.5 * math.pow(0.5, days / HALF))
 
 
 def make(needs: Needs) -> Holographic:
-    """In the folder of the notes."""
-    return Holographic(file=needs.folder / "facts" / f"{needs.space}.json")
+    """In the store."""
+    file = needs.folder / "facts" / f"{needs.space}.json"
+    return Holographic(needs.store, needs.space, needs.clock, file)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
+from hermes_agent.store.known.facts import Source
 
 KEY = "HONCHO_API_KEY"
 MOST = 5
@@ -31,7 +32,7 @@ class Honcho(ToldAlready):
     async def remember(self, exchange: Exchange) -> None:
         await self._keep(exchange.session, (PERSON, exchange.said), (AGENT, exchange.reply))
 
-    async def add(self, fact: str) -> None:
+    async def add(self, fact: str, _source: Source, /) -> None:
         await self._keep(FACTS, (PERSON, fact))
 
     async def _keep(self, session: str, *said: tuple[str, str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
+from hermes_agent.store.known.facts import Source
 
 KEY = "MEM0_API_KEY"
 MOST = 5
@@ -32,7 +33,7 @@ class Mem0(ToldAlready):
         said = [{"role": "user", "content": exchange.said}, {"role": "assistant", "content": exchange.reply}]
         await self.service.ask("POST", "/v1/memories/", {"messages": said, "user_id": self.space})
 
-    async def add(self, fact: str) -> None:
+    async def add(self, fact: str, _source: Source, /) -> None:
         said = [{"role": "user", "content": fact}]
         await self.service.ask("POST", "/v1/memories/", {"messages": said, "user_id": self.space, "infer": False})
 

@@ -8,6 +8,7 @@ from dataclasses import field
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs
 from hermes_agent.memory.service import Service, rows, texts
+from hermes_agent.store.known.facts import Source
 
 KEY = "OPENVIKING_API_KEY"
 MOST = 5
@@ -34,7 +35,7 @@ class OpenViking:
     async def remember(self, exchange: Exchange) -> None:
         await self._say(exchange.session, ("user", exchange.said), ("assistant", exchange.reply))
 
-    async def add(self, fact: str) -> None:
+    async def add(self, fact: str, _source: Source, /) -> None:
         await self._say(FACTS, ("user", f"Remember: {fact}"))
         await self.ended(FACTS)
 

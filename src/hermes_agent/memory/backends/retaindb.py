@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
+from hermes_agent.store.known.facts import Source
 
 KEY = "RETAINDB_API_KEY"
 MOST = 5
@@ -33,7 +34,7 @@ class RetainDB(ToldAlready):
     async def remember(self, exchange: Exchange) -> None:
         await self._ingest(exchange.session, ("user", exchange.said), ("assistant", exchange.reply))
 
-    async def add(self, fact: str) -> None:
+    async def add(self, fact: str, _source: Source, /) -> None:
         await self._ask("/v1/memory", {"content": fact, "memory_type": "factual", "write_mode": "async"})
 
     async def leaving(self, session: str, text: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.memory.backend import Exchange, Needs, ToldAlready
 from hermes_agent.memory.service import Service, key_of, rows, texts
+from hermes_agent.store.known.facts import Source
 
 KEY = "SUPERMEMORY_API_KEY"
 MOST = 5
@@ -28,13 +29,16 @@ class Supermemory(ToldAlready):
         return texts(rows(await self.service.ask("POST", "/v4/search", wanted), "results"), "memory", "chunk")
 
     async def remember(self, exchange: Exchange) -> None:
-        await self.add(f"Person: {exchange.said}\n\nAgent: {exchange.reply}")
+        await self._keep(f"Person: {exchange.said}\n\nAgent: {exchange.reply}")
 
-    async def add(self, fact: str) -> None:
-        await self.service.ask("POST", "/v3/documents", {"content": fact, "containerTag": self.space})
+    async def add(self, fact: str, _source: Source, /) -> None:
+        await self._keep(fact)
 
     async def leaving(self, session: str, text: str) -> None:
-        await self.add(f"Conversation {session}:\n{text}")
+        await self._keep(f"Conversation {session}:\n{text}")
+
+    async def _keep(self, text: str) -> None:
+        await self.service.ask("POST", "/v3/documents", {"content": text, "containerTag": self.space})
 
 
 def make(needs: Needs) -> Supermemory:

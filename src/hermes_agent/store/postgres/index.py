@@ -9,12 +9,12 @@ from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, 
 from hermes_agent.store.finding.ranking import Counts
 from hermes_agent.store.finding.terms import Phrase, Term
 from hermes_agent.store.postgres.engine import PostgresEngine
+from hermes_agent.store.postgres.text import query_of, vector_of
 from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
 from hermes_agent.store.transaction import Row, Transaction
 
 BATCH = 1000
 ALIKE = 20
-LAST_POSITION = 16_383  # Later ones are all taken for this one.
 SAYS = f"kind IN {KINDS}"
 # What commits later has a higher transaction id than everything that is still under way; so nothing is skipped.
 NEWS = f"""
@@ -83,7 +83,7 @@ class PostgresIndex:
 
         async def query(tx: Transaction) -> Counts:
             passages, messages, characters = (await tx.rows(COUNTS))[0]
-            holding = {phrase: (await tx.rows(HOLDING, _phrase(phrase)))[0][0] for phrase in phrases}
+            holding = {phrase: (await tx.rows(HOLDING, query_of(phrase)))[0][0] for phrase in phrases}
             return Counts(passages=passages, messages=messages, characters=characters, holding=holding)
 
         return await self._engine.read(query)
@@ -111,19 +111,10 @@ class PostgresIndex:
         """Nothing of its own is open."""
 
 
-def vector(terms: Sequence[Term]) -> str:
-    """The terms as the text of a tsvector, with their positions; they hold no quotes, and no parser sees them."""
-    return " ".join(f"'{term}':{min(place, LAST_POSITION)}" for place, term in enumerate(terms, 1))
-
-
 def _query(wanted: Wanted) -> str:
-    found = " & ".join(map(_phrase, wanted.every)) if wanted.every else " | ".join(map(_phrase, wanted.some))
-    without = "".join(f" & !{_phrase(phrase)}" for phrase in wanted.without)
+    found = " & ".join(map(query_of, wanted.every)) if wanted.every else " | ".join(map(query_of, wanted.some))
+    without = "".join(f" & !{query_of(phrase)}" for phrase in wanted.without)
     return f"({found}){without}"
-
-
-def _phrase(phrase: Phrase) -> str:
-    return "(" + " <-> ".join(f"'{term}'" for term in phrase) + ")"
 
 
 async def _is_behind(tx: Transaction) -> bool:
@@ -153,7 +144,7 @@ async def _add(tx: Transaction, session: str, lines: list[Line]) -> None:
 
 def _row(passage: Passage) -> tuple[str | int | float, ...]:
     extent = (passage.session, passage.first, passage.last, passage.began, passage.ended)
-    return (*extent, passage.messages, passage.characters, vector(passage.terms))
+    return (*extent, passage.messages, passage.characters, vector_of(passage.terms))
 
 
 def _line(number: int, at: float, body: str) -> Line:

@@ -1,0 +1,46 @@
+"""A full disk and a read-only database over HTTP: 503 with a sentence, and nothing that was kept is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.store.database import Store
+from tests.api.served import served
+from tests.app.place import counting
+from tests.gateway.broken_store import no_room, read_only, room, writable
+
+LONG = "All work and no play. " * 2000
+Change = Callable[[Store], Awaitable[None]]
+
+
+@pytest.mark.parametrize(
+    ("breaks", "mends", "why"), [(no_room, room, "No room left"), (read_only, writable, "for writing")]
+)
+async def test_what_cannot_be_kept_is_refused_with_a_sentence_and_taken_later(
+    tmp_path: Path, breaks: Change, mends: Change, why: str
+):
+    async with served(tmp_path, counting) as server:
+        first = await server.chat("Hi", headers={"x-hermes-session-key": "mine"})
+        assert first.status_code == 200
+        (record,) = await server.runtime.store.sessions.list()
+        before = await server.log(record.id)
+        await breaks(server.runtime.store)
+
+        for path, body in (
+            ("/v1/chat/completions", {"messages": [{"role": "user", "content": LONG}]}),
+            ("/v1/responses", {"input": LONG}),
+            ("/v1/runs", {"input": LONG}),
+        ):
+            answer = await server.ask("POST", path, body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_failed")
+            assert why in answer.json()["error"]["message"]
+            assert int(answer.headers["retry-after"]) > 0
+        assert (await server.ask("GET", f"/v1/sessions/{record.id}")).status_code == 200  # What is there can be read.
+        assert len(server.model.exchanges) == 1
+
+        await mends(server.runtime.store)
+        assert (await server.chat(LONG)).status_code == 200
+        assert (await server.log(record.id))[: len(before)] == before

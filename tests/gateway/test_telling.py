@@ -1,0 +1,50 @@
+"""The owner is told, at the home of a channel, what nobody else can be told any more."""
+
+from pathlib import Path
+
+from hermes_agent.gateway.heard import Removed
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.doubles.platform import Trouble
+from tests.gateway.house import eventually, house
+
+HOME = "owners: ['7']\nhome: '7'\n"
+GROUP = f"{HOME}groups: ['5']\n"
+
+
+async def test_a_chat_that_is_gone_is_told_to_the_owner_and_the_reply_is_kept(tmp_path: Path):
+    async with house(tmp_path, [Say("The answer is 42.")], GROUP) as here:
+        here.platform.chats.order(Trouble.GONE, "send")
+        await here.platform.say("Hi", chat="5", group=True, addressed=True)
+
+        (told,) = await here.shown(chat="7")
+        assert "could not be delivered" in told.text
+        assert "The chat is gone." in told.text
+        (slot,) = await here.store.outbox.failed()
+        assert slot.content.text == "The answer is 42."
+
+
+async def test_an_agent_that_is_removed_from_a_group_tells_its_owner_once(tmp_path: Path):
+    async with house(tmp_path, [], GROUP) as here:
+        gone = Removed(where=here.platform.where("5", group=True), reason="The bot was kicked.")
+        await here.platform.tell(gone)
+        await here.platform.tell(gone)
+        await here.shown(chat="7")
+        await here.rest()
+
+        (told,) = here.platform.chats.of("7")
+        assert "The bot was kicked." in told.text
+
+
+async def test_what_cannot_be_told_at_home_is_told_nowhere_else(tmp_path: Path):
+    async with house(tmp_path, [Say("Hello.")], HOME) as here:
+        for _ in range(3):
+            here.platform.chats.order(Trouble.GONE, "send")
+        await here.platform.say("Hi", chat="7")
+        await here.platform.say("Hi")
+
+        async def failed() -> bool:
+            return len(await here.store.outbox.failed()) == 3
+
+        await eventually(failed)
+        await here.rest()
+        assert not here.platform.chats.messages

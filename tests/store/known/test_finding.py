@@ -1,0 +1,79 @@
+"""Facts by their words, on both databases."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.errors import DatabaseDamaged
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.known.facts import NewFact, Source
+from hermes_agent.store.known.finding import FactFinding, wanted
+from hermes_agent.store.versions import Author
+from tests.store.known.refusing import Refusing
+
+AGENT = Source(author=Author.FOREGROUND)
+
+
+async def add(store: Store, text: str, space: str = "ann") -> int:
+    number = await store.known_facts.add(
+        space, NewFact(text=text, names=(), vector=text.encode("utf-8"), trust=0.5), AGENT, 1.0
+    )
+    assert number is not None
+    return number
+
+
+async def found(store: Store, question: str, space: str = "ann") -> set[int]:
+    asked = await store.fact_finding.ask(space, wanted(question))
+    return set().union(*asked.holding.values())
+
+
+async def test_words_are_found_by_their_stems_in_their_space_while_they_are_in_force(store: Store):
+    deploys = await add(store, "Deploys go through staging.")
+    await add(store, "Deploying is bob's.", "bob")
+    gone = await add(store, "The last deployment failed.")
+    await store.known_facts.retract("ann", gone, AGENT, 2.0)
+
+    asked = await store.fact_finding.ask("ann", wanted("How do we deploy?"))
+
+    assert asked.holding == {("deploi",): frozenset({deploys})}
+    assert [(each.id, each.trust, each.checked) for each in asked.standing] == [(deploys, 0.5, 1.0)]
+
+
+async def test_two_characters_of_a_script_without_spaces_are_found(store: Store):
+    tokyo = await add(store, "会議は東京であります。")
+    await add(store, "京都に行く。東に。")
+
+    assert await found(store, "東京") == {tokyo}
+
+
+@pytest.mark.parametrize(
+    "question", ["", "?!\"'*", "the of and", "\0\ud83d", '"unclosed', "a:b OR NEAR(", "x" * 10_000]
+)
+async def test_no_question_is_a_failure(store: Store, question: str):
+    await add(store, "Tea is at four.")
+
+    assert await found(store, question) == set()
+
+
+async def test_what_facts_say_is_read_by_their_numbers_many_at_once_of_their_space_alone(store: Store):
+    own, other = await add(store, "Own."), await add(store, "Other.", "bob")
+
+    kept = await store.fact_finding.kept("ann", [*range(2_000, 3_200), own, other])
+
+    assert [(each.id, each.text, each.vector) for each in kept] == [(own, "Own.", b"Own.")]
+
+
+async def test_a_damaged_index_of_words_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    store = await open_store(tmp_path / "hermes.db")
+    tea = await add(store, "Tea is at four.")
+    await store.write(lambda tx: tx.run("UPDATE known_fact_words_data SET block = $1 WHERE id > 10", b"garbage"))
+
+    assert await found(store, "tea") == {tea}
+    assert "made again" in caplog.text
+
+    await store.close()
+
+
+async def test_a_server_that_says_that_it_is_damaged_is_believed():
+    with pytest.raises(DatabaseDamaged):
+        await FactFinding(Refusing()).ask("ann", ())
