@@ -19,7 +19,8 @@ from tests.faults.storm import Crew, Side, Storm, home_of, judged
 log = logging.getLogger(__name__)
 
 GATEWAY = ("gateway", "run")
-SHORT, LONG = Storm(messages=600, kills=5), Storm(messages=5000, kills=40, apart=(5.0, 8.0), patience=600.0)
+SHORT = Storm(messages=600, kills=5)
+LONG = Storm(messages=5000, kills=40, apart=(5.0, 8.0), patience=600.0)
 SHORT_SHARED, LONG_SHARED = (
     Storm(messages=400, kills=5, seed=2),
     Storm(messages=5000, kills=50, apart=(4.0, 7.0), patience=900.0, seed=2),

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bench.killing import Work, wrong_after
+from bench.kills import Work, wrong_after
 from bench.long_run import CALLS, REPORT, TURNS, LongRun
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 
