@@ -47,3 +47,12 @@ async def test_a_pass_that_was_given_up_half_way_is_told_and_can_be_taken_back(t
         assert f"not done. {GIVEN_UP}" in markdown(run)
         assert await kept.curating.rollback(run.id) == ["`a-skill` is as it was."]
         assert kept.tree() == before
+
+
+async def test_a_file_that_somebody_left_among_the_reports_keeps_no_pass_from_its_end(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("a-skill")
+        kept.curating.places.logs.mkdir(parents=True)
+        (kept.curating.places.logs / ".DS_Store").write_bytes(b"x")
+
+        assert (await kept.curating.run(look=True)).looks
