@@ -174,10 +174,11 @@ async def test_a_fact_has_a_length_and_a_space_an_end(memory: Holographic, store
 
 
 async def test_a_vector_that_somebody_spoilt_is_made_again(memory: Holographic, store: Store):
-    await memory.add("Tea is at four.", TOLD)
+    for text in ("Bob pays Ann.", "Ann pays Bob."):
+        await memory.add(text, TOLD)
     await store.write(lambda tx: tx.run("UPDATE known_fact SET vector = $1", b"garbage"))
 
-    assert await memory.recall("tea") == ["Tea is at four. [fact 1]"]
+    assert await memory.recall("ann pays bob") == ["Ann pays Bob. [fact 2]", "Bob pays Ann. [fact 1]"]
 
 
 def save(memory: Holographic, content: str) -> None:
@@ -206,6 +207,18 @@ async def test_a_crash_between_taking_over_and_renaming_brings_nothing_twice(sto
         memory = space_of(store, tmp_path)
         save(memory, '[{"text": "Tea is at four."}]')
         assert await memory.health() == "1 facts"
+
+
+async def test_who_gives_up_while_many_are_taken_over_finds_them_all_later(store: Store, tmp_path: Path):
+    memory = space_of(store, tmp_path)
+    save(memory, json.dumps([{"text": f"Number {number}."} for number in range(450)]))
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await memory.recall("number")
+
+    assert await memory.health() == "450 facts"
+    assert len(await store.known_facts.log(limit=1_000)) == 450
 
 
 @pytest.mark.parametrize("content", ["{", '[{"text": 5}]', '[{"trust": 0.5}]', "\xff", "null"])

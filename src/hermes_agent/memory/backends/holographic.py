@@ -18,11 +18,12 @@ from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.tool import CallContext, tool
 from hermes_agent.host.files import read_small
 from hermes_agent.host.held import held
+from hermes_agent.host.tasks import spawn
 from hermes_agent.memory.backend import BackendFor, Exchange, Needs, SourceFor, ToldAlready
 from hermes_agent.memory.holograms import Vector, hologram, likeness, packed, unpacked
 from hermes_agent.store.database import Store
 from hermes_agent.store.finding.question import STOP
-from hermes_agent.store.finding.terms import terms
+from hermes_agent.store.finding.terms import stemmed, surface, terms
 from hermes_agent.store.known.facts import NewFact, Source
 from hermes_agent.store.known.finding import Asked, Standing, wanted
 from hermes_agent.store.versions import Author
@@ -31,6 +32,9 @@ MOST_FACTS = 5_000
 LONGEST = 2_000
 LARGEST = 4 << 20
 """Bytes of a file of facts that is taken over."""
+
+AT_ONCE = 200
+"""Facts of it that one commit takes over."""
 
 SHOWN = 5
 WORDS_COUNT, VECTORS_COUNT = 0.7, 0.3
@@ -68,8 +72,7 @@ class Holographic(ToldAlready):
         self._store, self._clock = store, clock
         self._vectors: dict[int, Vector] = {}
         self._taken = False
-        # One waiter of this process at a time, or waiting would use up the threads that the holder works with.
-        self._turn = asyncio.Lock()
+        self._taking: asyncio.Task[HermesError | None] | None = None
 
     async def health(self) -> str:
         await self._ready()
@@ -114,13 +117,23 @@ class Holographic(ToldAlready):
             del self._vectors[gone]
 
     async def _ready(self) -> None:
+        """Have the file taken over; who asks may give up before that is done, which goes on."""
         if self._taken:
             return
-        async with self._turn:
+        if self._taking is None or self._taking.done():
+            self._taking = spawn(self._look(), name=f"facts of {self.space}")
+        if error := await asyncio.shield(self._taking):
+            raise error
+        self._taken = True
+
+    async def _look(self) -> HermesError | None:
+        try:
             if await asyncio.to_thread(self.file.exists):
                 async with held(self.file.with_suffix(".lock")):
                     await self._take_over()
-            self._taken = True
+        except HermesError as error:
+            return error
+        return None
 
     async def _take_over(self) -> None:
         content = await asyncio.to_thread(read_small, self.file, LARGEST)
@@ -132,7 +145,9 @@ class Holographic(ToldAlready):
             raise HermesError(f"holographic: {self.file} is damaged ({error}); mend it or move it away.") from error
         facts = await asyncio.to_thread(lambda: [made_of(each.text, each.trust) for each in found if each.text])
         source = Source(author=Author.FOREGROUND)
-        await self._store.known_facts.take_over(self.space, facts, source, self._clock.now())
+        for start in range(0, len(facts), AT_ONCE):  # Others want to write meanwhile.
+            some = facts[start : start + AT_ONCE]
+            await self._store.known_facts.take_over(self.space, some, source, self._clock.now())
         await asyncio.to_thread(self.file.rename, self.file.with_suffix(".json.taken-over"))
 
 
@@ -174,7 +189,7 @@ def made_of(text: str, trust: float = START) -> NewFact:
 
 def seen(text: str) -> Vector:
     """The hologram of a text; words that say nothing are left away."""
-    said = [term for term in terms(text) if term not in STOP]
+    said = [stemmed(word) for word in surface(text) if word not in STOP]
     return hologram(said, [term for name in names_in(text) for term in terms(name)])
 
 
