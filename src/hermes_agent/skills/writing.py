@@ -126,6 +126,8 @@ class Writer:
 
     async def restore(self, name: str, by: By, category: str = "") -> Written:
         """Bring back what was put aside, into the folder of that category."""
+        if name in ("", ".", "..") or "/" in name:
+            raise NoSkill(f"No skill `{name[:80]}` was put aside: that is no name of one.")
         async with self._held():
             place = self.home / category / name
             aside, removed = self.home / ARCHIVE / name, name in self.library.state.get().removed
