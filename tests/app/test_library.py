@@ -115,8 +115,9 @@ async def test_run_in_a_running_loop_says_what_to_use(server):
 
 @pytest.mark.parametrize("script", [[Status(401, "wrong key")]])
 def test_a_run_that_fails_raises_the_reason(server):
-    with pytest.raises(HermesError, match="wrong key"):
+    with pytest.raises(HermesError, match="wrong key") as failed:
         Agent().run("Hi")
+    assert failed.value.__context__ is None  # A traceback shows this failure and no other.
 
 
 def test_a_name_is_registered_once():

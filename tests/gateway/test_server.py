@@ -117,6 +117,19 @@ async def test_a_channel_whose_token_is_wrong_stops_and_says_so(tmp_path: Path):
         assert line.ailment == "The token is wrong."
 
 
+async def test_a_channel_that_cannot_be_reached_is_never_said_to_listen(tmp_path: Path):
+    platform = FakePlatform()
+    platform.ailment = "The platform cannot be reached."
+    async with house(tmp_path, [Say("Hello.")], platform=platform) as here:
+        line = here.gateway.known["fake"]
+        await eventually(lambda: bool(line.ailment))
+        assert (line.state, line.ailment) == ("starting", "The platform cannot be reached.")
+
+        assert await here.ask("Hi") == "Hello."
+
+        assert (line.state, line.ailment) == ("listening", "")
+
+
 async def test_a_channel_that_breaks_again_and_again_harms_no_other(tmp_path: Path):
     broken, sound = FakePlatform(name="broken"), FakePlatform()
     channel = broken.made(None)

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.memory.whose import Person, Target, is_shared, person_of, target_of
+from hermes_agent.memory.whose import Person, Target, is_shared, person_of, space_in, target_of
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,11 @@ def test_a_hostile_key_makes_no_path():
 
 def test_a_file_tells_what_it_is():
     assert [target_of(Person(key="x").item(target)) for target in Target] == list(Target)
+
+
+def test_the_owner_s_space_is_the_name_itself_and_another_s_tells_nobody_who_it_is():
+    ann = Person(key="telegram:ann")
+
+    assert space_in("hermes", Person(key="cli:me", owner=True)) == "hermes"
+    assert space_in("hermes", ann) == f"hermes-{ann.space}"
+    assert "ann" not in space_in("hermes", ann)

@@ -101,7 +101,7 @@ async def test_nobody_finds_another_ones_session(store: Store):
         assert '("Secret")' not in str(refused.value)
 
 
-async def test_rename_touch_prefix_and_model_change_the_row(open_another: OpenAnother):
+async def test_rename_prefix_and_model_change_the_row(open_another: OpenAnother):
     clock = FakeClock(now=50.0)
     store = await open_another(clock=clock)
     await add(store, session("s1"))
@@ -109,12 +109,23 @@ async def test_rename_touch_prefix_and_model_change_the_row(open_another: OpenAn
     await store.sessions.rename("s1", "New\0 title")
     await store.write(lambda tx: store.sessions.set_prefix(tx, "s1", "abc"))
     await store.sessions.set_model("s1", "demo/x")
-    clock.set_now(60.0)
-    await store.write(lambda tx: store.sessions.touch(tx, "s1"))
 
     record = await store.sessions.get("s1")
     assert isinstance(record, Session)
-    assert (record.title, record.prefix, record.model, record.updated) == ("New\ufffd title", "abc", "demo/x", 60.0)
+    assert (record.title, record.prefix, record.model, record.updated) == ("New\ufffd title", "abc", "demo/x", 50.0)
+
+
+async def test_a_session_is_used_with_each_message(open_another: OpenAnother):
+    clock = FakeClock(now=50.0)
+    store = await open_another(clock=clock)
+    await add(store, session("old"))
+    await add(store, session("new", updated=20.0))
+
+    await store.inbox.accept(mail(1), "old", QUEUE)
+    await store.inbox.accept(mail(2), "new", QUEUE, at=10.0)
+
+    listed = await store.sessions.list("cli:ann")
+    assert [(each.id, each.updated) for each in listed] == [("old", 50.0), ("new", 20.0)]
 
 
 async def test_renaming_nothing_is_an_unknown_session(store: Store):
@@ -167,7 +178,8 @@ async def test_prune_takes_what_is_old_and_has_no_mail(store: Store):
     await add(store, session("old", updated=1.0))
     await add(store, session("mine", updated=1.0, principal="cli:bob"))
     await add(store, session("new", updated=100.0))
-    await claimed(store, "busy")
+    await add(store, session("busy"))
+    await store.inbox.accept(mail(1), "busy", QUEUE, at=1.0)
 
     pruned = await store.sessions.prune(50.0, "cli:ann")
 

@@ -132,10 +132,12 @@ class Agent:
         """Say something and wait for the reply. Raises `HermesError` where there is none. Not for use in an event
         loop."""
         try:
-            asyncio.get_running_loop()
+            loop = asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self.arun(prompt))
-        raise HermesError("`Agent.run` waits; inside an event loop use `await agent.arun(...)`.")
+            loop = None
+        if loop is not None:
+            raise HermesError("`Agent.run` waits; inside an event loop use `await agent.arun(...)`.")
+        return asyncio.run(self.arun(prompt))
 
     async def arun(self, prompt: str) -> RunResult:
         """Say something and await the reply. Raises `HermesError` where there is none."""

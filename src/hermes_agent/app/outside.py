@@ -17,7 +17,7 @@ from hermes_agent.memory.backend import Backend, Needs
 from hermes_agent.memory.backends import BACKENDS, TOOLS
 from hermes_agent.memory.recall import Recall, RecallTools
 from hermes_agent.memory.settings import MemorySettings
-from hermes_agent.memory.whose import Person, person_of
+from hermes_agent.memory.whose import Person, person_of, space_in
 from hermes_agent.sandbox.environment import scrubbed
 from hermes_agent.store.database import Store
 from hermes_agent.store.known.facts import Source
@@ -92,12 +92,11 @@ class Outside:
 
     def backend(self, person: Person) -> Backend:
         """The memory of a person. Raises `HermesError`."""
-        space = "-".join(filter(None, (self.settings.provider_space, person.space)))
         needs = Needs(
             http=self.http,
             secret=self.secret,
             url=self.settings.provider_url,
-            space=space,
+            space=space_in(self.settings.provider_space, person),
             store=self.store,
             clock=self.clock,
             folder=self.home.memories,

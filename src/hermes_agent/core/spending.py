@@ -236,7 +236,7 @@ def _reached(bid: Bid, standing: Standing, unit: Unit) -> LimitReached:
     used, held = standing.spent.of(unit)
     needs = amount(unit, (bid.question or 0) if unit is Unit.MONEY else bid.tokens)
     reserved = f", {amount(unit, held)} is reserved for calls that have no end yet" if held else ""
-    stand = "" if standing.limit.scope is Scope.CALL else f"{amount(unit, used)} is used{reserved}; "
+    stand = "" if standing.limit.scope is Scope.CALL else f"{amount(unit, used)} used{reserved}; "
     setting = standing.setting(unit)
     return LimitReached(
         f"Stopped: the {unit.removesuffix('s')} limit {standing.limit.whose} "

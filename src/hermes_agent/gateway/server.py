@@ -159,6 +159,7 @@ class Gateway:
             return TAKEN_PAUSE
 
         async def hear(heard: Heard) -> str:
+            self._tell(line, "listening", "")
             self.runtime.store.workers.alive(lease)
             return await self.reception.hear(line, heard)
 
@@ -166,7 +167,9 @@ class Gateway:
             self.lines[kind.name] = line
             self.reception.forget()
             self.delivery.look()
-            self._tell(line, "listening", "")
+            # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
+            ailment = await line.channel.health()
+            self._tell(line, line.state if ailment else "listening", ailment)
             await line.channel.listen(hear)
         finally:
             if not self._ending:  # What is due at the end is still delivered.
@@ -208,7 +211,12 @@ class Gateway:
     def _tell(self, line: Line, state: str, ailment: str) -> None:
         if (line.state, line.ailment) != (state, ailment):
             line.state, line.ailment, line.since = state, ailment, self.runtime.clock.now()
-            log.log(logging.WARNING if ailment else logging.INFO, "channel %s: %s %s", line.kind.name, state, ailment)
+            log.log(
+                logging.WARNING if ailment else logging.INFO,
+                "channel %s: %s",
+                line.kind.name,
+                f"{state}: {ailment}" if ailment else state,
+            )
             self._changed()
 
 

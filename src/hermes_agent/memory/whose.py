@@ -54,6 +54,11 @@ def person_of(principal: str, is_owner: Callable[[str], bool], conversation: str
     return Person(key=principal, owner=is_owner(principal), shared=is_shared(conversation))
 
 
+def space_in(memory: str, person: Person) -> str:
+    """What the memory beside the notes calls a person, of which `memory` is the name for the owner."""
+    return "-".join(filter(None, (memory, person.space)))
+
+
 def target_of(item: str) -> Target:
     """Which of the two a file is."""
     return Target.USER if item.endswith(Target.USER.file) else Target.MEMORY

@@ -30,6 +30,8 @@ COUNT = (
     "ready_at = CASE WHEN lane.pending = 0 OR excluded.ready_at > 0 THEN excluded.ready_at ELSE lane.ready_at END "
     "RETURNING owner, pending"
 )
+# A session is used with each message: the list, `hermes -c` and pruning go by it.
+USED = "UPDATE session SET updated = $2 WHERE id = $1 AND updated < $2"
 WAITING = "SELECT id, body FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'new' ORDER BY id"
 TAKE = (
     "UPDATE inbox SET state = 'taken', epoch = $2 WHERE lane = $1 AND ended IS NULL "
@@ -100,6 +102,7 @@ class Inbox:
                 row = await tx.row(ACCEPTED, *identity, token)
                 return None if row is None else int(row[0])
             lane = await tx.row(COUNT, session, queue, row[0], ready_at or 0.0)
+            await tx.run(USED, session, now)
             _ring(tx, lane)
             return int(row[0])
 

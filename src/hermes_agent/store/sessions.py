@@ -51,7 +51,6 @@ NAMES = (
 )
 RENAME = "UPDATE session SET title = $2, updated = $3 WHERE id = $1 AND deleted IS NULL"
 ENTITLE = "UPDATE session SET title = $2 WHERE id = $1 AND title = '' AND deleted IS NULL"
-TOUCH = "UPDATE session SET updated = $2 WHERE id = $1"
 SET_PREFIX = "UPDATE session SET prefix = $2 WHERE id = $1"
 SET_MODEL = "UPDATE session SET model = $2 WHERE id = $1"
 DELETE = (
@@ -196,10 +195,6 @@ class Sessions:
             return await tx.run(ENTITLE, session, storable(title))
 
         await self._engine.write(change)
-
-    async def touch(self, tx: Transaction, session: str) -> None:
-        """It was used now."""
-        await tx.run(TOUCH, session, self._clock.now())
 
     async def set_prefix(self, tx: Transaction, session: str, prefix_hash: str) -> None:
         """Its requests begin with this prefix from now on."""

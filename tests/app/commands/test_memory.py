@@ -10,6 +10,8 @@ from hermes_agent.app.wiring import Options
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.store.known.facts import NewFact, Source
+from hermes_agent.store.versions import Author
 from tests.app.place import Place, place
 
 NOTE = Call("memory", {"target": "memory", "action": "add", "content": "The build is make."})
@@ -95,3 +97,35 @@ async def test_in_a_group_nobodys_notes_are_shown(tmp_path):
         record = replace(here.record, conversation=Conversation(platform="telegram", chat_kind="group", chat="1").key)
         with pytest.raises(HermesError, match="Others read along"):
             await perform(Desk(runtime=here.runtime, record=record, inbound=here.inbound("/memory")))
+
+
+async def keep(here: Place, space: str, text: str) -> None:
+    new = NewFact(text=text, names=(), vector=b"", trust=0.5)
+    await here.runtime.store.known_facts.add(space, new, Source(author=Author.FOREGROUND), 1.0)
+
+
+async def test_facts_are_shown_retracted_and_put_back_by_whose_they_are(tmp_path):
+    async with place(tmp_path, noting) as here:
+        assert await here.text("/memory facts") == "No facts are known."
+        await keep(here, "hermes", "Tea is at four.")
+        await keep(here, "hermes-of-another", "The code word is heron.")
+
+        assert await here.text("/memory facts") == "1  Tea is at four. (trust 0.5)"
+        assert await here.text("/memory facts retract 1") == "Fact 1 is retracted: Tea is at four."
+        assert await here.text("/memory facts undo 3") == "Change 3 of fact 1 (retracted) is taken back."
+
+        assert (await here.text("/memory facts log")).splitlines() == [
+            "4  fact 1  undo by owner: Tea is at four.",
+            "3  fact 1  retracted by owner: Tea is at four.",
+            "1  fact 1  added by foreground: Tea is at four.",
+        ]
+
+
+@pytest.mark.parametrize("words", ["retract 2", "undo 2", "retract", "undo x", "whatever"])
+async def test_nobody_takes_back_what_is_another_s_or_is_no_number(tmp_path, words: str):
+    async with place(tmp_path, noting) as here:
+        await keep(here, "hermes", "Tea is at four.")
+        await keep(here, "hermes-of-another", "The code word is heron.")
+
+        with pytest.raises(HermesError, match=r"There is no|shows them"):
+            await here.text(f"/memory facts {words}")

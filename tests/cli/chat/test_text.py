@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import wcswidth
 
-from hermes_agent.cli.chat.text import CONTROL, DIM, RED, clean, elapsed, one_line, paint, plain, wrapped
+from hermes_agent.cli.chat.text import CONTROL, DIM, RED, clean, elapsed, hanging, one_line, paint, plain, wrapped
 
 
 @given(st.text())
@@ -30,6 +30,22 @@ def test_one_line_counts_cells():
 def test_words_are_wrapped_by_cells():
     assert wrapped("日本 日本 日本\nx", 9) == ["日本 日本", "日本", "x"]
     assert wrapped("longerthanthat a", 5) == ["longerthanthat", "a"]
+
+
+def test_long_lines_of_a_table_are_broken_between_words_below_their_column():
+    assert hanging("/tools  List the tools.\n/x      one two three", 16).split("\n") == [
+        "/tools  List the",
+        "        tools.",
+        "/x      one two",
+        "        three",
+    ]
+    assert hanging("- one two three", 9).split("\n") == ["- one two", "  three"]
+    assert hanging("one two three", 8).split("\n") == ["one two", "three"]
+
+
+def test_a_diff_is_not_broken():
+    diff = "@@ -1 +1 @@\n+one two three"
+    assert hanging(diff, 6) == diff
 
 
 def test_paint_colours_each_line_and_plain_takes_it_off():

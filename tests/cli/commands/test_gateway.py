@@ -158,6 +158,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     assert "channel telegram: listening" in await in_background(home, "logs", "--json", "-n", "1", "--since", "1h")
     assert await in_background(home, "logs", "--level", "critical") == "Nothing yet.\n"
 
+    assert "runs on this home already" not in (home / "logs/gateway.out").read_text()
     assert "has ended" in await in_background(home, "stop")
 
 

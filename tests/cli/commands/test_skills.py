@@ -35,6 +35,7 @@ def test_skills_are_listed_with_whose_they_are(home: Path) -> None:
     assert (rows["tea"]["layer"], rows["tea"]["owner"]) == ("user", "user")
     assert rows["commit-message"]["owner"] == "bundled"
     assert "does not begin with frontmatter" in skills(home, "list").err
+    assert all(len(line) < 80 or line.endswith("…") for line in skills(home, "list").out.splitlines()[1:])
 
 
 def test_a_skill_is_shown_with_its_commands_and_what_it_hides(home: Path) -> None:

@@ -8,16 +8,23 @@ from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
 
+WIDEST_USE = 28
+"""Columns of the words of commands in /help."""
+
 
 async def show_help(_: Desk, rest: str) -> Done:
     """List the commands, or show one."""
     names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else list(COMMANDS)
     commands: list[Command] = [late(COMMANDS[name]) for name in names]
     uses = [f"/{command.name} {command.arguments}".rstrip() for command in commands]
-    width = max(map(len, uses))
-    return Done(
-        text="\n".join(f"{use:<{width}}  {command.summary}" for use, command in zip(uses, commands, strict=True))
-    )
+    width = min(max(map(len, uses)), WIDEST_USE)
+    pairs = zip(uses, (command.summary for command in commands), strict=True)
+    return Done(text="\n".join(_help_line(use, summary, width) for use, summary in pairs))
+
+
+def _help_line(use: str, summary: str, width: int) -> str:
+    """A command beside what it does, or above it where its words are long and would push all others away."""
+    return f"{use:<{width}}  {summary}" if len(use) <= width else f"{use}\n{'':<{width}}  {summary}"
 
 
 async def model(desk: Desk, rest: str) -> Done:

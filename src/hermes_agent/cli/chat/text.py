@@ -10,6 +10,7 @@ from hermes_agent.cli.output import shortened, width
 SEQUENCE = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?)")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 SGR = re.compile("\x1b\\[[0-9;]*m")
+COLUMN = re.compile("^ *[-•] | {2,}")
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
 TAB = 4
 
@@ -37,6 +38,24 @@ def wrapped(text: str, columns: int) -> list[str]:
                 line = f"{line} {word}" if line else word
         lines.append(line)
     return lines
+
+
+def hanging(text: str, columns: int) -> str:
+    """Lists and tables with their long lines broken between words, what follows below the last column that begins in
+    the left half; a diff as it is, since somebody may copy it."""
+    lines = clean(text).split("\n")
+    if any(line.startswith("@@ ") for line in lines):
+        return "\n".join(lines)
+    return "\n".join(broken for line in lines for broken in _hung(line, columns))
+
+
+def _hung(line: str, columns: int) -> list[str]:
+    if width(line) <= columns:
+        return [line]
+    starts = [found.end() for found in COLUMN.finditer(line) if found.end() <= columns // 2]
+    begin = starts[-1] if starts else 0
+    first, *more = wrapped(line[begin:], columns - width(line[:begin]))
+    return [line[:begin] + first, *(" " * width(line[:begin]) + each for each in more)]
 
 
 def paint(text: str, *codes: str) -> str:

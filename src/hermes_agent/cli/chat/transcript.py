@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hermes_agent.cli.chat.blocks import is_code
 from hermes_agent.cli.chat.calls import Call, ended_lines, wished
-from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, one_line, paint, wrapped
+from hermes_agent.cli.chat.text import BOLD, CYAN, DIM, RED, YELLOW, clean, elapsed, hanging, one_line, paint, wrapped
 from hermes_agent.cli.chat.words import Words
 from hermes_agent.cli.output import width
 from hermes_agent.core.clock import Clock
@@ -228,7 +228,7 @@ class Transcript:
 
     def answer(self, text: str) -> None:
         """Show what a command found."""
-        self._put(Kind.WORDS, clean(text))
+        self._put(Kind.WORDS, hanging(text, self._page.width))
 
     @property
     def gap(self) -> bool:

@@ -41,8 +41,10 @@ def gateway() -> None:
 def run(surface: Surface) -> int:
     """Listen and answer until Ctrl-C or SIGTERM. Which channels: section `gateway` of config.yaml; the API too where
     `api.enabled` says so."""
-    if (running := read_state(surface.home)) is not None:
-        remark(f"A gateway runs on this home already (process {running.pid}); each token is used by one of them.")
+    # One that begins again keeps its process number and may find what it wrote itself before.
+    others = [each.pid for each in read_states(surface.home) if each.pid != os.getpid()]
+    if others:
+        remark(f"A gateway runs on this home already (process {others[0]}); each token is used by one of them.")
     if not run_loop(serve(surface)):
         return Exit.OK
     serve_again(surface)

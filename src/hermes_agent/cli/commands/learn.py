@@ -60,7 +60,7 @@ def diff(surface: Surface, name: str) -> None:
 
 
 @learn.command()
-@click.argument("name", metavar="ID", default="")
+@click.argument("name", metavar="[ID]", default="")
 @pass_surface
 def undo(surface: Surface, name: str) -> None:
     """Take a change back: to the byte where nothing came after it. Without an ID, the newest that no person made."""

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes_agent.app.skills import Skills
 from hermes_agent.cli.moments import moment
-from hermes_agent.cli.output import remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.skills.following import audit, check, publish, update
 from hermes_agent.cli.skills.hub import browse, inspect, install, search, uninstall
 from hermes_agent.cli.skills.shelf import JSON, SKILL, by_owner, with_hub, with_skills
@@ -80,7 +80,13 @@ def list_(surface: Surface, family: str, as_json: bool) -> None:
         say_json(rows)
         return
     shown = [
-        (f"{each.name}{' *' if each.pinned else ''}", each.layer, each.owner, each.family, each.description[:70])
+        (
+            f"{each.name}{' *' if each.pinned else ''}",
+            each.layer,
+            each.owner,
+            each.family,
+            shortened(each.description, 70),
+        )
         for each in rows
     ]
     say(table(shown, ("SKILL", "LAYER", "OWNER", "FAMILY", "DOES")) if shown else "There are no skills.")

@@ -327,7 +327,8 @@ CHANNEL = Kind(
     setup=(
         "Talk to @BotFather in Telegram, send /newbot, choose a name; it answers with a token.",
         "Keep the token: `hermes secrets set TELEGRAM_BOT_TOKEN`.",
-        "Write to your bot: it answers with a code for `hermes pairing approve`.",
+        "Put your id (a number) into gateway.channels.telegram.owners. Who is not named there and writes to the bot is "
+        "given a code; `hermes pairing approve CODE` lets them in.",
         "For groups: /setprivacy at @BotFather, add the bot, and name the group's id in `groups`.",
     ),
     make=make,

@@ -70,7 +70,7 @@ class Player:
     def _introduction(self) -> str:
         can = "\n".join(f"- {task.can}" for task in self._tasks)
         return (
-            f"{SCRIPTED} I follow a script and can only do this:\n{can}\n"
+            f"{SCRIPTED} I follow a script and can only do this:\n{can}\n\n"
             "For a model that understands you, run `hermes setup`."
         )
 
