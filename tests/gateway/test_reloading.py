@@ -1,13 +1,17 @@
 """New settings hold for what is heard next; broken ones change nothing; both are said in one line."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.channel import Needs, Option
+from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.settings import Settings
+from hermes_agent.gateway.channel import Kind, Needs, Option
 from hermes_agent.gateway.opening import open_gateway
-from hermes_agent.gateway.reloading import leaves, told
+from hermes_agent.gateway.reloading import Reloading, leaves, told
+from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.channel import FakePlatform
@@ -138,3 +142,23 @@ async def test_a_channel_that_cannot_be_made_harms_no_other_and_is_made_when_its
 def test_values_are_never_said():
     assert leaves({"a": {"b": 1, "c": [2]}, "d": 3}) == {"a.b": 1, "a.c": [2], "d": 3}
     assert told(["a"], ["b"]).endswith("from now on: a; after a restart (`hermes gateway restart`): b")
+
+
+async def test_what_could_not_be_taken_over_is_taken_over_when_it_is_read_again(tmp_path: Path):
+    home, tried = Home(root=tmp_path, base=tmp_path), list[float]()
+    settle_home(home.root, "http://127.0.0.1:9")
+
+    async def apply(settings: GatewaySettings, _kinds: Mapping[str, Kind]) -> None:
+        tried.append(settings.drain_seconds)
+        if len(tried) == 1:
+            raise OSError("No more files.")
+
+    reloading = Reloading(home, load(home, Settings), lambda _: {}, apply, lambda: None)
+    with home.config_file.open("a") as file:
+        file.write("gateway:\n  drain_seconds: 7\n")
+    with pytest.raises(OSError, match="No more files"):
+        await reloading.read()
+    await reloading.read()
+    await reloading.read()
+
+    assert tried == [7, 7]

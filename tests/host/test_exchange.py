@@ -11,6 +11,7 @@ import pytest
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.exchange import EXCHANGE, NO_REPLACE, aside_of, renamed, replace_known
+from hermes_agent.host.process import run
 
 APPENDS = """
 import sys, time
@@ -62,6 +63,31 @@ def test_a_file_that_is_gone_is_not_made_again(tmp_path: Path, rename):
     assert not replace_known(tmp_path / "a", b"two", b"one", rename=rename)
 
     assert only(tmp_path) == []
+
+
+WITHOUT_LEASES = """
+import fcntl, sys
+from pathlib import Path
+for name in ("F_SETSIG", "F_SETLEASE", "F_GETLEASE"):
+    delattr(fcntl, name)
+from hermes_agent.host.exchange import replace_known
+
+def cannot(old, new, how):
+    raise NotImplementedError
+
+file = Path(sys.argv[1])
+assert replace_known(file, b"two", b"one", rename=cannot)
+assert not replace_known(file, b"three", b"one", rename=cannot)
+assert replace_known(file, None, b"two", rename=cannot)
+"""
+
+
+async def test_a_system_without_leases_as_macos_compares(tmp_path: Path):
+    (tmp_path / "a").write_bytes(b"one")
+
+    done = await run([sys.executable, "-c", WITHOUT_LEASES, str(tmp_path / "a")], env=os.environ)
+
+    assert (done.code, done.err, only(tmp_path)) == (0, b"", [])
 
 
 def test_a_link_is_followed(tmp_path: Path):

@@ -187,6 +187,19 @@ async def test_a_command_cannot_say_that_it_is_another_process_nor_how_many_are_
     assert (ended.code, ended.children) == (None, False)
 
 
+async def test_a_command_whose_starter_died_before_it_wrote_down_who_runs_is_found(jailed: Jailed) -> None:
+    text = "while [ ! -e go ]; do sleep 0.05; done; echo late"
+    await jailed.place().start("g/a", Command(text=text, folder=str(jailed.work)))
+    (jailed.home / "cache" / "jailed" / "g" / "a" / "pid").write_bytes(b"")
+
+    again = await jailed.place().attach("g/a")
+    assert again is not None
+    assert await again.poll() is None
+    (jailed.work / "go").touch()
+    assert (await again.wait()).code == 0
+    assert await again.read(0, 100) == b"late\n"
+
+
 async def test_a_file_is_lent_to_one_command_alone(jailed: Jailed) -> None:
     lent = jailed.home / "cache" / "secrets" / "k-KEY.lent"
     lent.parent.mkdir(parents=True)

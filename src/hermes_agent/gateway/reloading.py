@@ -89,12 +89,12 @@ class Reloading:
         if notice:
             self._say_once(f"{notice} The settings of before stay in force.")
             return
-        old, self._plain = self._plain, leaves(loaded.plain)
-        keys = sorted(key for key in old.keys() | self._plain if old.get(key) != self._plain.get(key))
+        old, new = self._plain, leaves(loaded.plain)
+        keys = sorted(key for key in old.keys() | new if old.get(key) != new.get(key))
         at_once = [key for key in keys if is_at_once(key)]
         if at_once:
             await self._apply(loaded.value.gateway, kinds)
-        self.notice = ""
+        self._plain, self.notice = new, ""
         if keys:
             log.info("%s", told(at_once, [key for key in keys if key not in at_once]))
         self._changed()

@@ -107,9 +107,13 @@ def _lay(aside: Path, content: bytes | None) -> None:
 
 def _leased(handle: int, target: Path, patience: float) -> bool:
     """Have the kernel hold back whoever opens the file for writing, until it is closed here; it does not as long as
-    somebody has it open. False for somebody else's file and a file system without leases: nothing is known then."""
+    somebody has it open. False for somebody else's file, and where system or file system have no leases: nothing is
+    known then."""
     # That somebody is held back is said by a signal, too: one that is ignored.
-    fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
+    try:
+        fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
+    except (OSError, AttributeError):  # macOS has none of it.
+        return False
     until = monotonic() + patience
     while True:
         try:

@@ -128,7 +128,7 @@ class Writer:
         """Bring back what was put aside, into the folder of that category."""
         async with self._held():
             place = self.home / category / name
-            aside, removed = self.home / ARCHIVE / name, name in self.library.state.get().removed
+            aside, removed = _aside(self.home, name), name in self.library.state.get().removed
             if removed:
                 self.library.state.change(brought_back(name))
             if not aside.is_dir() or place.exists():
@@ -308,6 +308,12 @@ def _check_copy(name: str, *, there: bool, card: Card | None) -> None:
             f"`{name}` has no copy in the home: `hermes skills uninstall {name}` takes away what came, "
             f"`hermes skills update {name} --back` undoes an update."
         )
+
+
+def _aside(home: Path, name: str) -> Path:
+    if name in ("", ".", "..") or "/" in name:
+        raise NoSkill(f"No skill `{name[:80]}` was put aside: that is no name of one.")
+    return home / ARCHIVE / name
 
 
 def _guard(files: Changes) -> None:

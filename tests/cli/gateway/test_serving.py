@@ -1,6 +1,8 @@
 """What a gateway's process is told, and what it tells outside; see also `tests/cli/commands/test_gateway.py`."""
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 
 from hermes_agent.cli.gateway.serving import Sign, Told, serve_again
@@ -9,6 +11,7 @@ from hermes_agent.cli.surface import Surface
 from hermes_agent.gateway.state import Phase, read_state
 from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
+from hermes_agent.host.process import run
 
 
 def test_the_last_word_counts_but_an_end_is_not_taken_back():
@@ -34,6 +37,25 @@ def test_a_home_that_cannot_be_written_ends_no_gateway(tmp_path: Path):
     (tmp_path / "run" / f"gateway-{state.pid}.json").mkdir()
 
     sign.write()
+
+
+BEGINS_AGAIN = """
+import os, sys
+from hermes_agent.cli.gateway.serving import serve_again
+from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.surface import Surface
+serve_again(Surface(invocation=Invocation(), variables=os.environ), sys.argv[1])
+"""
+
+
+async def test_what_it_is_asked_while_it_begins_again_does_not_end_it(tmp_path: Path):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nkill -USR1 $$\nkill -USR2 $$\necho there\n")
+    program.chmod(0o700)
+
+    done = await run([sys.executable, "-c", BEGINS_AGAIN, str(program)], env=os.environ)
+
+    assert (done.code, done.out) == (0, b"there\n")
 
 
 def test_where_the_system_does_not_let_it_begin_again_it_has_ended(tmp_path: Path):

@@ -183,6 +183,33 @@ async def test_without_a_device_or_before_the_beginning_nothing_is_written(tmp_p
     await crypto.close()
 
 
+@pytest.mark.parametrize("body", ["", "x", "!!!", "A" * 200, 5, None, {}])
+@pytest.mark.parametrize("kind", [0, 1])
+async def test_what_anybody_sends_to_the_device_keeps_it_from_nothing(tmp_path: Path, kind: int, body: object):
+    crypto = closed(tmp_path)
+    await crypto.begin("@hermes:x", "D")
+    mine = crypto._olm.account.identity_keys["curve25519"]
+    sent = {"type": kind, "body": body}
+    content = {"algorithm": "m.olm.v1.curve25519-aes-sha2", "sender_key": "AAAA", "ciphertext": {mine: sent}}
+    event = {"type": "m.room.encrypted", "sender": "@mallory:y", "content": content}
+
+    await crypto._run(crypto._learn, {"to_device": {"events": [event]}, "device_one_time_keys_count": {}})
+
+    assert len(crypto._seen) == 1
+    await crypto.close()
+
+
+async def test_a_message_that_is_no_message_is_not_read(tmp_path: Path):
+    crypto = closed(tmp_path)
+    await crypto.begin("@hermes:x", "D")
+    content = {"algorithm": "m.megolm.v1.aes-sha2", "sender_key": "A", "session_id": "s", "device_id": "D"}
+
+    for odd in ("x", {**content, "ciphertext": ""}, {**content, "ciphertext": 5}):
+        event = {"type": "m.room.encrypted", "sender": "@ann:x", "event_id": "$1", "origin_server_ts": 1}
+        assert await crypto.read("!1:x", {**event, "content": odd, "unsigned": "x"}) is None
+    await crypto.close()
+
+
 async def test_a_file_with_other_bytes_is_refused(tmp_path: Path):
     crypto = closed(tmp_path)
     locked, keys = crypto.lock(b"content")

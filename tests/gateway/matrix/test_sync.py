@@ -2,8 +2,8 @@ import time
 
 from hermes_agent.gateway.heard import Invited, Removed, Said
 from hermes_agent.gateway.matrix.crypto import SHUT
-from hermes_agent.gateway.matrix.sync import Place
-from tests.gateway.matrix.hearing import ANN, ROOM, hearing
+from hermes_agent.gateway.matrix.sync import INVITATIONS, Place
+from tests.gateway.matrix.hearing import ANN, ROOM, hearing, until
 
 STRANGER = "@mallory:hermes.test"
 
@@ -41,6 +41,20 @@ async def test_an_invitation_of_a_stranger_waits_and_is_looked_at_again_later(tm
             await at.until(Invited, 3)
 
     assert [invited.sender.user for invited in at.of(Invited)] == [STRANGER, ANN, STRANGER]
+
+
+async def test_of_many_invitations_of_strangers_the_newest_are_kept(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one")
+        for number in range(INVITATIONS + 5):
+            at.platform.invite(f"!{number}:far.test", STRANGER)
+        await at.until(Invited, INVITATIONS + 5)
+        await at.settled()
+        await until(lambda: f"!{INVITATIONS + 4}:far.test" in str(at.needs.kept.texts))
+
+    kept = str(at.needs.kept.texts)
+    assert kept.count(STRANGER) == INVITATIONS
+    assert "!4:far.test" not in kept
 
 
 async def test_a_new_process_goes_on_behind_what_the_last_one_took_in(tmp_path):

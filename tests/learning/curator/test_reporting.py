@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from hermes_agent.learning.curator.plan import Step, keep
 from hermes_agent.learning.curator.report import markdown
 from hermes_agent.learning.curator.reporting import GIVEN_UP
 from hermes_agent.learning.curator.snapshot import take
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.library import NoSkill
 from hermes_agent.store.learning.jobs import Account, JobState
 from hermes_agent.store.versions import Author
 from tests.learning.curator.house import kept_home
@@ -46,4 +49,26 @@ async def test_a_pass_that_was_given_up_half_way_is_told_and_can_be_taken_back(t
         assert (list(run.skills), run.failed) == (["a-skill"], GIVEN_UP)
         assert f"not done. {GIVEN_UP}" in markdown(run)
         assert await kept.curating.rollback(run.id) == ["`a-skill` is as it was."]
+        assert kept.tree() == before
+
+
+async def test_a_file_that_somebody_left_among_the_reports_keeps_no_pass_from_its_end(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("a-skill")
+        kept.curating.places.logs.mkdir(parents=True)
+        (kept.curating.places.logs / ".DS_Store").write_bytes(b"x")
+
+        assert (await kept.curating.run(look=True)).looks
+
+
+async def test_a_path_is_no_name_of_what_was_put_aside(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("a-skill")
+        await kept.make("b-skill")
+        await kept.curating.writer.archive("b-skill", BY)
+        before = kept.tree()
+
+        with pytest.raises(NoSkill):
+            await kept.curating.restore("../a-skill")
+
         assert kept.tree() == before

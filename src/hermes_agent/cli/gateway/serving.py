@@ -84,9 +84,13 @@ class Sign:
 
 
 def serve_again(surface: Surface, program: str = sys.executable) -> bool:
-    """Be this program from its beginning, under the same process number; False where the system does not let us."""
+    """Be this program from its beginning, under the same process number; False where the system does not let us. What
+    it is asked before it heeds signals again is lost, and ends nothing."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (RESTART, RELOAD)}
     with suppress(OSError):
         become([program, *sys.orig_argv[1:]], env=surface.variables)
+    for number, handler in before.items():
+        signal.signal(number, handler)
     forget_state(surface.home)
     return False
 

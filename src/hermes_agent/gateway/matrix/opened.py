@@ -26,6 +26,8 @@ ENCRYPTED = "m.room.encrypted"
 SIGNED = "signed_curve25519"
 SEEN = 1000
 """Messages to this device that are remembered, since what a sync told may be told again."""
+WRONG = (ValueError, TypeError, AttributeError, LookupError, OverflowError)
+"""What the machine raises, besides its own errors, of keys and messages that anybody may have written as they like."""
 Device = tuple[str, str]
 """A person's id and the id of one of their devices."""
 
@@ -116,9 +118,8 @@ class Opened:
         """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
         for event in (found.get("to_device") or {}).get("events") or ():
             mark = json.dumps(event, sort_keys=True)
-            parsed = self._nio.ToDeviceEvent.parse_event(event)
-            if mark not in self._seen and isinstance(parsed, self._nio.ToDeviceEvent):
-                self._olm.handle_to_device_event(parsed)
+            if mark not in self._seen:
+                self._hear(event)
             self._seen[mark] = None
         while len(self._seen) > SEEN:
             self._seen.popitem(last=False)
@@ -128,14 +129,23 @@ class Opened:
             self._olm.uploaded_key_count = int(counts.get(SIGNED, 0))
         self._olm.collect_key_requests()
 
-    def _decrypt(self, room: str, event: Event) -> Event | None:
-        parsed = self._nio.MegolmEvent.from_dict(dict(event))
-        if not isinstance(parsed, self._nio.MegolmEvent):
-            return None
-        parsed.room_id = room
+    def _hear(self, event: Event) -> None:
+        """Take in what somebody, whoever it is, sent to this device."""
         try:
+            parsed = self._nio.ToDeviceEvent.parse_event(event)
+            if isinstance(parsed, self._nio.ToDeviceEvent):
+                self._olm.handle_to_device_event(parsed)
+        except (self._nio.EncryptionError, self._nio.LocalProtocolError, *WRONG) as error:
+            log.warning("matrix: what %s sent to this device is passed over: %s", event.get("sender"), error)
+
+    def _decrypt(self, room: str, event: Event) -> Event | None:
+        try:
+            parsed = self._nio.MegolmEvent.from_dict(dict(event))
+            if not isinstance(parsed, self._nio.MegolmEvent):
+                return None
+            parsed.room_id = room
             opened: Mapping[str, Any] = self._olm.decrypt_megolm_event(parsed).source
-        except self._nio.EncryptionError as error:
+        except (self._nio.EncryptionError, *WRONG) as error:
             log.warning("matrix: a message in %s cannot be read: %s", room, error)
             return None
         return opened
@@ -198,7 +208,10 @@ class Opened:
 
     async def _ask(self, what: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
         answer = await self._client.call("POST", f"keys/{what}", content, reads=True)
-        await self._run(self._olm.handle_response, read(answer))
+        try:
+            await self._run(self._olm.handle_response, read(answer))
+        except (self._nio.EncryptionError, self._nio.LocalProtocolError, *WRONG) as error:
+            log.warning("matrix: keys of people are passed over (%s): %s", what, error)
 
     async def _send(self, messages: Mapping[str, Any], kind: str) -> None:
         await self._client.call("PUT", joined("sendToDevice", kind, once()), {"messages": messages}, reads=True)

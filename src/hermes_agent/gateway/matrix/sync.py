@@ -26,6 +26,8 @@ FRESH_SECONDS = 600.0
 """How old a message may be that is taken in where the agent begins without a place to go on from."""
 PAGE, PAGES = 100, 20
 """How much of what was missed is looked through: messages at a time, and how often, for each room."""
+INVITATIONS = 200
+"""So many invitations of strangers are looked at again when the agent begins the next time, the newest."""
 STATE = ["m.room.create", "m.room.member", "m.room.encryption"]
 TOLD = [*STATE, "m.room.message", "m.room.encrypted", "m.reaction", "m.room.redaction", "m.room.tombstone"]
 NOTHING: dict[str, Any] = {"types": []}
@@ -125,13 +127,15 @@ class Sync:
         """Go where somebody whom the agent knows asks it to; look at the others again when it begins the next time."""
         where = Conversation(platform=PLATFORM, chat_kind="dm" if direct else "group", chat=room)
         place.invitations[room] = user
+        while len(place.invitations) > INVITATIONS:  # Anybody may invite, as often as they like.
+            place.invitations.pop(next(iter(place.invitations)))
         if await hear(Invited(where=where, sender=Sender(user=user))):
             try:
                 await self.client.call("POST", joined("join", room), {}, reads=True)
             except (NeverHere, MessageGone) as error:
                 log.warning("matrix: the room %s cannot be entered: %s", room, error)
             self.rooms.forget(room)
-            del place.invitations[room]
+            place.invitations.pop(room, None)
 
     async def _events(self, room: str, found: Event, since: str) -> Sequence[Event]:
         """What is new in a room, with what the answer left out; what was said before the agent came is not."""

@@ -159,4 +159,5 @@ def _not_done(change: report.Changed) -> report.Changed:
 
 
 def _unreported(logs: Path) -> list[Path]:
-    return sorted(each for each in logs.iterdir() if not (each / RUN).exists()) if logs.is_dir() else []
+    folders = (each for each in logs.iterdir() if each.is_dir()) if logs.is_dir() else ()
+    return sorted(each for each in folders if not (each / RUN).exists())
