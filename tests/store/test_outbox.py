@@ -30,6 +30,12 @@ async def claimed(store: Store) -> Slot:
     return slot
 
 
+async def test_who_listens_nowhere_has_nothing_to_wait_for(store: Store):
+    await put(store, letter())
+
+    assert await store.outbox.next_ready(()) is None
+
+
 async def test_a_letter_is_claimed_as_it_was_put(store: Store):
     content = Content(text="May I?", buttons=(Button(label="Yes", value="once"),), question="q1")
     to = Conversation(platform="telegram", chat_kind="group", chat="1", thread="2", participant="ann")

@@ -185,6 +185,8 @@ class Outbox:
 
     async def next_ready(self, channels: Sequence[str]) -> float | None:
         """Seconds until the next slot of these channels may be claimed; None where none waits."""
+        if not channels:
+            return None
 
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(NEXT.format(channels=marks(len(channels), 1)), *channels)
