@@ -83,5 +83,5 @@ async def state_of(place: Place) -> tuple[str, str]:
 
 
 async def latest(place: Place, item: str) -> VersionState | None:
-    found = await place.hub.writer.versions._store.versions.latest(Kind.SKILL, item)
+    found = await place.hub.writer.versions.store.versions.latest(Kind.SKILL, item)
     return found.state if found else None

@@ -207,8 +207,10 @@ class Probing:
             return draft if lesson.line in entries_of(text) else None
         if not (lines := cut_out(text, lesson.line)):
             return None
-        line = f"{lines[0]}\n" if f"{lines[0]}\n" in text else lines[0]
-        return draft_of(ToolCall(id="", name=_tool(lesson), arguments=_arguments(lesson, line)), "", key)
+        line = lines[0]
+        # As a whole line where it is one: the same words may be part of another.
+        old, new = (f"\n{line}\n", "\n") if f"\n{line}\n" in text else (line, "")
+        return draft_of(ToolCall(id="", name=_tool(lesson), arguments=_arguments(lesson, old, new)), "", key)
 
 
 def _sort_of(line: Line) -> Sort | None:
@@ -220,12 +222,12 @@ def _tool(lesson: Lesson) -> str:
     return "memory" if lesson.kind is Kind.MEMORY else "skill_manage"
 
 
-def _arguments(lesson: Lesson, line: str) -> dict[str, object]:
+def _arguments(lesson: Lesson, line: str, left: str = "") -> dict[str, object]:
     if lesson.kind is Kind.MEMORY:
         return {"action": "remove", "target": target_of(lesson.item).value, "old_text": line}
     name, _, file = lesson.item.partition("/")
     more = {} if file == FILE else {"file": file}
-    return {"action": "patch", "name": name, "old_string": line, "new_string": "", "replace_all": True, **more}
+    return {"action": "patch", "name": name, "old_string": line, "new_string": left, "replace_all": True, **more}
 
 
 def _text(kind: Kind, content: bytes | None) -> str:

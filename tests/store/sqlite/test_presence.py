@@ -8,6 +8,7 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.store.database import open_store
+from hermes_agent.store.sqlite.bell import Bell, bell_folder
 from hermes_agent.store.sqlite.presence import SqlitePresence
 from tests.store.made import QUEUES, claimed
 
@@ -94,3 +95,18 @@ async def test_two_rings_at_once_are_one(tmp_path: Path):
     assert await waiting is True
     assert await store.lanes.claim(QUEUES) is None
     await store.close()
+
+
+async def test_a_ring_in_the_moment_in_which_a_wait_ends_is_heard(
+    pair: tuple[SqlitePresence, SqlitePresence], tmp_path: Path
+):
+    here, _there = pair
+    while await here.wait(0.01):  # until the arrivals are heard
+        pass
+    bell = Bell(bell_folder(tmp_path))
+    asyncio.get_running_loop().call_soon(bell.ring, ["aaaaaaaaaaaa"])
+
+    rung = await here.wait(0.0) or await here.wait(0.0)
+
+    bell.close()
+    assert rung

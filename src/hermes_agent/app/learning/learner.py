@@ -113,7 +113,11 @@ class Learner:
 
     def _rested(self) -> None:
         async def look() -> None:
-            self.rest(await self.curating.when_idle())
+            again = None
+            try:
+                again = await self.curating.when_idle()
+            finally:
+                self.rest(again)
 
         self._looking = spawn(look(), name="curator: see whether a pass is due")
 

@@ -61,7 +61,7 @@ class SqlitePresence:
     async def wait(self, seconds: float) -> bool:
         assert self._socket is not None
         rung = self._drain() or await self._readable(self._socket, seconds)
-        self._drain()
+        rung = self._drain() or rung  # Also what came in the moment in which the time was up.
         if rung:  # pragma: no branch - it depends on who rings when
             self._watch_peers()
         return rung
@@ -74,7 +74,8 @@ class SqlitePresence:
 
     def suspicious(self) -> bool:
         noticed = bool(self._dead)
-        self._dead.clear()
+        if noticed:  # Otherwise a death that a thread notes just now would be forgotten.
+            self._dead.clear()
         return noticed
 
     async def dead(self, workers: Collection[tuple[str, int]]) -> list[str]:
