@@ -1,6 +1,7 @@
 """The loop of a server: the fast one where there is one."""
 
 import asyncio
+import gc
 import os
 import signal
 from importlib.util import find_spec
@@ -20,6 +21,15 @@ def test_the_fast_loop_is_used_where_it_is_installed():
 
 def test_without_it_python_s_own_serves():
     assert run(loop_module(), fast="no_such_loop").startswith("asyncio")
+
+
+def test_what_a_server_made_at_its_start_is_not_collected_again():
+    try:
+        run(asyncio.sleep(0.05), settled=0.0)
+
+        assert gc.get_freeze_count() > 1_000
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
