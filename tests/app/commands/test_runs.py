@@ -1,5 +1,7 @@
 """What steers the run under way."""
 
+import asyncio
+
 import pytest
 
 from hermes_agent.core.errors import HermesError
@@ -47,6 +49,8 @@ async def test_steer_is_read_at_the_next_turn_and_queue_at_the_end(tmp_path):
         await here.tell(steered.submit)
         (tmp_path / "work/go").touch()
         await here.ended(after)
+        while len(await here.transcript()) < 5:
+            await asyncio.sleep(0.01)
 
         assert await here.transcript() == [
             "user: Go",

@@ -56,7 +56,7 @@ async def test_a_handle_is_a_value_in_a_jail_too_and_no_record_holds_it(
     kind: str, tmp_path: Path, workspace: Path
 ) -> None:
     home = tmp_path / "home"
-    walls = Walls(hidden=(str(home),))
+    walls = Walls(hidden=(str(home),), lends=str(home / "secrets"))
     try:
         jail = jail_of(kind, walls) if kind else None
     except CannotJail as reason:
