@@ -96,7 +96,9 @@ class Gateway:
         self._changed()
 
     async def stop(self) -> None:
-        """Listen no more, let what runs end for a while, deliver what is due, and go."""
+        """Listen no more, let what runs end for a while, deliver what is due, and go. Called again, does nothing."""
+        if self._ending:
+            return
         self._ending = True
         for task in self._serving.values():
             task.cancel()
