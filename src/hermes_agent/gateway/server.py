@@ -35,20 +35,21 @@ TAKEN_PAUSE = 5.0
 
 class Gateway:
     """One process's part of the gateway: `kinds` are its channels, which change with the settings as `switched_on`
-    says. One that breaks harms no other; `unmade` says why a channel could not even begin."""
+    says, `lines` those that it listens to by now. One that breaks harms no other; `unmade` says why a channel could not even begin."""
 
     def __init__(
         self,
         runtime: Runtime,
         doors: Doors,
         kinds: dict[str, Kind],
+        lines: dict[str, Line],
         switched_on: Kinds,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.runtime = runtime
         self.settings = settings = runtime.settings.gateway
         self.doors = doors
-        self.lines: dict[str, Line] = {}
+        self.lines = lines
         self.known: dict[str, Line] = {}
         workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
         workspace.mkdir(parents=True, exist_ok=True)
