@@ -1,4 +1,4 @@
-"""The process of `hermes gateway run`: a gateway, and the API and webhooks beside it, until somebody asks for the end."""
+"""The process of `hermes gateway run`: a gateway, the API and webhooks beside it, until somebody asks for the end."""
 
 from __future__ import annotations
 
