@@ -35,25 +35,26 @@ async def serve(
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
-        async with servers(runtime, keys, say):
+        async with servers(runtime, keys, say) as url:
+            if runtime.hooks is not None:
+                await runtime.hooks.fire("gateway:start", {"url": url})
             await until_told()
 
 
 @asynccontextmanager
-async def servers(runtime: Runtime, keys: Keys | None, say: Callable[[str], None]) -> AsyncIterator[None]:
+async def servers(runtime: Runtime, keys: Keys | None, say: Callable[[str], None]) -> AsyncIterator[str]:
     """The API of a system for whoever has one of the keys (None: no API), and its webhooks where they are enabled,
-    until the block ends; its runs and their hooks are the system's. Raises `ConfigError`."""
-    figures = Figures()
+    until the block ends; where the API is (empty: nowhere). Raises `ConfigError`."""
+    figures, url = Figures(), ""
     async with AsyncExitStack() as closing:
         if keys is not None:
             place = await closing.enter_async_context(api_server(runtime, keys, figures))
-            say(f"The API answers at {place.url}/v1")
-            if runtime.hooks is not None:
-                await runtime.hooks.fire("gateway:start", {"url": place.url})
+            url = place.url
+            say(f"The API answers at {url}/v1")
         if runtime.settings.webhooks.enabled:
             place = await closing.enter_async_context(webhook_server(runtime, figures))
             say(f"Webhooks are taken at {place.url}/webhooks")
-        yield
+        yield url
 
 
 def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:
