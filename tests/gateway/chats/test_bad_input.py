@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zipfile
 from pathlib import Path
@@ -55,17 +56,17 @@ async def test_of_two_gateways_with_one_token_the_second_waits_and_takes_over(tm
     platform = FakePlatform()
     async with serving(openai_model(lambda _: slow("Hello."), keys=())) as model:
         home = Home(root=tmp_path, base=tmp_path)
+        kinds = {"fake": platform.kind()}
         settle_home(home.root, model.url)
         with home.config_file.open("a") as file:
             file.write("gateway:\n  max_runs: 1\n  channels:\n    fake: {enabled: true, owners: ['7']}\n")
-        async with open_gateway(home, {"fake": platform.kind()}) as first:
+        async with open_gateway(home, kinds) as first:
             await eventually(lambda: first.known["fake"].state == "listening")
-            async with open_gateway(home, {"fake": platform.kind()}) as second:
+            async with open_gateway(home, kinds) as second:
                 await eventually(lambda: second.known["fake"].state == "waiting")
                 assert second.known["fake"].ailment == "Another process listens with the same token."
                 chats = [str(number) for number in range(1, 7)]  # Of which each of the two runs some.
-                for chat in chats:
-                    await platform.say("Hi", chat=chat)
+                await asyncio.gather(*(platform.say("Hi", chat=chat) for chat in chats))
                 await eventually(lambda: all(len(platform.chats.of(chat)) == 1 for chat in chats))
                 await first.stop()
                 await platform.say("Still there?")
