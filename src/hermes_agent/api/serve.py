@@ -57,20 +57,17 @@ def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
 @asynccontextmanager
 async def servers(runtime: Runtime, keys: Keys | None, say: Callable[[str], None]) -> AsyncIterator[str]:
     """The API of a system for whoever has one of the keys (None: no API), and its webhooks where they are enabled,
-    until the block ends; its runs and their hooks are the system's. Gives the address of the API, or that of the
-    webhooks alone; empty where neither is served. Raises `ConfigError`."""
-    figures = Figures()
-    urls: list[str] = []
+    until the block ends; where the API is (empty: nowhere). Raises `ConfigError`."""
+    figures, url = Figures(), ""
     async with AsyncExitStack() as closing:
         if keys is not None:
             place = await closing.enter_async_context(api_server(runtime, keys, figures))
-            say(f"The API answers at {place.url}/v1")
-            urls.append(place.url)
+            url = place.url
+            say(f"The API answers at {url}/v1")
         if runtime.settings.webhooks.enabled:
             place = await closing.enter_async_context(webhook_server(runtime, figures))
             say(f"Webhooks are taken at {place.url}/webhooks")
-            urls.append(place.url)
-        yield urls[0] if urls else ""
+        yield url
 
 
 def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:

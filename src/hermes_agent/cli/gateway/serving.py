@@ -116,7 +116,7 @@ async def serve(surface: Surface) -> bool:
         opening = open_gateway(home, changed=sign.write, standing=standing, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
         runtime, url = sign.gateway.runtime, ""
-        if settings.api.enabled or settings.webhooks.enabled:
+        if keys is not None or settings.webhooks.enabled:
             url = await closing.enter_async_context(late(SERVERS)(runtime, keys, announce))
         if runtime.hooks is not None:
             await runtime.hooks.fire("gateway:start", {"url": url})
