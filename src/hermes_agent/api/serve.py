@@ -10,13 +10,15 @@ from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.server import api_server, webhook_server
 from hermes_agent.app.options import Tape
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
+
+NO_API = "The API is not served: it has no key. `hermes api key` makes one."
 
 
 async def serve(
@@ -28,17 +30,28 @@ async def serve(
     until_told: Callable[[], Awaitable[object]],
     tape: Tape | None = None,
 ) -> None:
-    """Serve the API of this home until told to end; `tape` as in `Options`. Raises `ConfigError`."""
-    keys = open_keys(loaded.value.api, secrets.get)
-    standing = standing_by(keys, Options().standing)
+    """Serve the API of this home, and its webhooks, until told to end; `tape` as in `Options`. Raises
+    `ConfigError`."""
+    keys = keys_of(loaded.value, secrets.get)
+    standing = Options().standing if keys is None else standing_by(keys, Options().standing)
     options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True, tape=tape)
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
         async with servers(runtime, keys, say) as url:
+            if keys is None:
+                say(NO_API)
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": url})
             await until_told()
+
+
+def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
+    """The keys of the API; None where it has none and only webhooks are to be served, which prove themselves. Raises
+    `ConfigError`."""
+    if settings.webhooks.enabled and not settings.api.keys and not secret(API_KEY):
+        return None
+    return open_keys(settings.api, secret)
 
 
 @asynccontextmanager
