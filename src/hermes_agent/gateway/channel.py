@@ -165,7 +165,8 @@ class Kept(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What a channel is made of: its options with their defaults filled in, secrets by name, the process's HTTP
-    clients, the time, a folder of its own, and what it keeps in the store."""
+    clients, the time, a folder of its own, and what it keeps in the store. `note` shows beside the channel's state what
+    its owner may want to know of it."""
 
     options: Mapping[str, str]
     secret: Callable[[str], str]
@@ -173,6 +174,7 @@ class Needs:
     clock: Clock
     folder: Path
     kept: Kept
+    note: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ TOOL_WIDTH = 100
 @dataclass(slots=True, kw_only=True)
 class Line:
     """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
-    wrong."""
+    wrong, `note` what its owner may want to know."""
 
     kind: Kind
     channel: Channel
@@ -30,6 +30,7 @@ class Line:
     state: str = "starting"
     since: float = 0.0
     ailment: str = ""
+    note: str = ""
     heard: int = 0
 
     @property
