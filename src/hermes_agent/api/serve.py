@@ -1,29 +1,35 @@
-"""The API server as a process of its own: a system at work, and the server in front of it."""
+"""The API and webhooks on their sockets: beside a gateway, or as a process of their own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import field
 
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
-from hermes_agent.api.server import api_server, webhook_server
+from hermes_agent.api.server import Listening, api_server, webhook_server
+from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.app.options import Tape
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.reloading import Reloading
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
+
+Say = Callable[[str], None]
 
 
 async def serve(
     home: Home,
     loaded: Loaded[Settings],
     secrets: Secrets,
-    say: Callable[[str], None],
+    say: Say,
     *,
     until_told: Callable[[], Awaitable[object]],
     tape: Tape | None = None,
@@ -35,26 +41,91 @@ async def serve(
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
-        async with servers(runtime, keys, say) as url:
+        servers = Servers(runtime, say, keys, alone=True)
+        try:
+            await servers.follow(runtime.settings)
             if runtime.hooks is not None:
-                await runtime.hooks.fire("gateway:start", {"url": url})
-            await until_told()
+                await runtime.hooks.fire("gateway:start", {"url": servers.url})
+            async with Reloading(runtime, [servers], lambda: None).following():
+                await until_told()
+        finally:
+            await servers.close()
 
 
-@asynccontextmanager
-async def servers(runtime: Runtime, keys: Keys | None, say: Callable[[str], None]) -> AsyncIterator[str]:
-    """The API of a system for whoever has one of the keys (None: no API), and its webhooks where they are enabled,
-    until the block ends; where the API is (empty: nowhere). Raises `ConfigError`."""
-    figures, url = Figures(), ""
-    async with AsyncExitStack() as closing:
-        if keys is not None:
-            place = await closing.enter_async_context(api_server(runtime, keys, figures))
-            url = place.url
-            say(f"The API answers at {url}/v1")
-        if runtime.settings.webhooks.enabled:
-            place = await closing.enter_async_context(webhook_server(runtime, figures))
-            say(f"Webhooks are taken at {place.url}/webhooks")
-        yield url
+@dataclass(slots=True, kw_only=True)
+class Post:
+    """One server: how it is opened, and the address and port that it has been told to listen on (None: none)."""
+
+    open: Callable[[], AbstractAsyncContextManager[Listening]]
+    words: str
+    place: tuple[str, int] | None = None
+    url: str = ""
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def settle(self, wanted: tuple[str, int] | None, say: Say) -> None:
+        """Listen there. Raises `ConfigError` where nobody can, and goes on where it was, unless that has its port."""
+        if wanted == self.place:
+            return
+        if wanted is None or (self.place is not None and wanted[1] == self.place[1]):
+            await self.close()
+        if wanted is None:
+            return
+        fresh = AsyncExitStack()
+        listening = await fresh.enter_async_context(self.open())
+        await self.close()
+        self.closing, self.place, self.url = fresh, wanted, listening.url
+        say(self.words.format(url=self.url))
+
+    async def close(self) -> None:
+        """Listen no more; answers under way are waited for a little."""
+        self.place, self.url = None, ""
+        await self.closing.aclose()
+
+
+class Servers:
+    """The API of a system for whoever has one of the `keys`, and its webhooks, listening where the settings want them
+    to; `alone`, the API always does. Its runs and their hooks are the system's."""
+
+    def __init__(self, runtime: Runtime, say: Say, keys: Keys, *, alone: bool = False) -> None:
+        self.keys = keys
+        self._runtime, self._say, self._alone, self._closed = runtime, say, alone, False
+        figures = Figures()
+        self._api = Post(open=lambda: api_server(runtime, keys, figures), words="The API answers at {url}/v1")
+        self._webhooks = Post(
+            open=lambda: webhook_server(runtime, figures), words="Webhooks are taken at {url}/webhooks"
+        )
+
+    @property
+    def url(self) -> str:
+        """Where the API is; empty: nowhere."""
+        return self._api.url
+
+    def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+        """Raise `ConfigError` for keys and routes that cannot be."""
+        check(settings, secret, alone=self._alone)
+
+    async def follow(self, settings: Settings) -> None:
+        """Listen where these settings say, let in who has a key of theirs. Raises `ConfigError`."""
+        api, webhooks = settings.api, settings.webhooks
+        if self._closed:
+            return
+        wanted = self._alone or api.enabled
+        self.keys.hashes = open_keys(api, self._runtime.secrets.get).hashes if wanted else ()
+        await self._api.settle((api.host, api.port) if wanted else None, self._say)
+        await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        self._closed = True
+        await self._webhooks.close()
+        await self._api.close()
+
+
+def check(settings: Settings, secret: Callable[[str], str], *, alone: bool = False) -> None:
+    """Raise `ConfigError` for keys and routes that cannot be."""
+    if alone or settings.api.enabled:
+        open_keys(settings.api, secret)
+    check_webhooks(settings.webhooks)
 
 
 def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:

@@ -69,8 +69,7 @@ async def open_gateway(
     loaded = load(home.ensure(), Settings).value
     settings = loaded.gateway
     lines = dict(kinds_of(settings) if kinds is None else kinds)
-    hidden = loaded.privacy.hash_ids
-    doors = Doors(settings.channels, lambda name: is_hidden(lines.get(name)) if hidden is None else hidden)
+    doors = Doors(settings.channels, lambda name: is_hidden(lines.get(name)), loaded.privacy.hash_ids)
     options = Options(
         queue=SERVED,
         own_only=False,
