@@ -13,7 +13,7 @@ from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.app.options import Tape
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.reloading import Reloading
-from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.dataclass import dataclass
@@ -23,6 +23,7 @@ from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
 
 Say = Callable[[str], None]
+NO_API = "The API is not served: it has no key. `hermes api key` makes one."
 
 
 async def serve(
@@ -34,8 +35,9 @@ async def serve(
     until_told: Callable[[], Awaitable[object]],
     tape: Tape | None = None,
 ) -> None:
-    """Serve the API of this home until told to end; `tape` as in `Options`. Raises `ConfigError`."""
-    keys = open_keys(loaded.value.api, secrets.get)
+    """Serve the API of this home, and its webhooks, until told to end; `tape` as in `Options`. Raises
+    `ConfigError`."""
+    keys = keys_of(loaded.value, secrets.get) or Keys()
     standing = standing_by(keys, Options().standing)
     options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True, tape=tape)
     async with open_runtime(home, options) as runtime:
@@ -44,6 +46,8 @@ async def serve(
         servers = Servers(runtime, say, keys, alone=True)
         try:
             await servers.follow(runtime.settings)
+            if not servers.url:
+                say(NO_API)
             if runtime.hooks is not None:
                 await runtime.hooks.fire("gateway:start", {"url": servers.url})
             async with Reloading(runtime, [servers], lambda: None).following():
@@ -109,9 +113,9 @@ class Servers:
         api, webhooks = settings.api, settings.webhooks
         if self._closed:
             return
-        wanted = self._alone or api.enabled
-        self.keys.hashes = open_keys(api, self._runtime.secrets.get).hashes if wanted else ()
-        await self._api.settle((api.host, api.port) if wanted else None, self._say)
+        keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
+        self.keys.hashes = () if keys is None else keys.hashes
+        await self._api.settle(None if keys is None else (api.host, api.port), self._say)
         await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
 
     async def close(self) -> None:
@@ -123,9 +127,23 @@ class Servers:
 
 def check(settings: Settings, secret: Callable[[str], str], *, alone: bool = False) -> None:
     """Raise `ConfigError` for keys and routes that cannot be."""
-    if alone or settings.api.enabled:
-        open_keys(settings.api, secret)
+    wanted_keys(settings, secret, alone=alone)
     check_webhooks(settings.webhooks)
+
+
+def wanted_keys(settings: Settings, secret: Callable[[str], str], *, alone: bool) -> Keys | None:
+    """The keys of the API that is to be served; None where none is. Raises `ConfigError`."""
+    if alone:
+        return keys_of(settings, secret)
+    return open_keys(settings.api, secret) if settings.api.enabled else None
+
+
+def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
+    """The keys of the API; None where it has none and only webhooks are to be served, which prove themselves. Raises
+    `ConfigError`."""
+    if settings.webhooks.enabled and not settings.api.keys and not secret(API_KEY):
+        return None
+    return open_keys(settings.api, secret)
 
 
 def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:
