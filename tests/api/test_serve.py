@@ -8,7 +8,7 @@ import pytest
 
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.serve import Servers
-from hermes_agent.app.service.reloading import Reloading
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.wiring import open_runtime
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.paths import Home

@@ -11,8 +11,8 @@ from hermes_agent.api.keys import Keys, open_keys
 from hermes_agent.api.server import Listening, api_server, webhook_server
 from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.app.options import Tape
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.reloading import Reloading
 from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime

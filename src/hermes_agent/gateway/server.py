@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.app.orders.orders import Orders
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.reloading import Reloading
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError, HermesError, LostLease, StoreError

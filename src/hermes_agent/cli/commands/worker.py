@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hermes_agent.app.service.reloading import Reloading
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import announce, remark

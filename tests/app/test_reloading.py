@@ -11,7 +11,7 @@ import pytest
 
 from hermes_agent.app.generations import Generation
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.service.reloading import Reloading, leaves, told
+from hermes_agent.app.reloading import Reloading, leaves, told
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import Toolkit
 from hermes_agent.app.wiring import Options, open_runtime
@@ -31,7 +31,7 @@ from tests.gateway.house import House, eventually, house
 def lines_of(here: House) -> list[str]:
     log = here.gateway.runtime.home.log_file
     text = log.read_text() if log.exists() else ""
-    return [line for line in text.splitlines() if "service.reloading" in line]
+    return [line for line in text.splitlines() if "app.reloading" in line]
 
 
 def rewrite(here: House, old: str, new: str) -> None:
