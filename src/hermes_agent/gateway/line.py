@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import logging
+from dataclasses import field, replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -13,8 +14,12 @@ from hermes_agent.gateway.cutting import cut, size_in
 from hermes_agent.gateway.pacing import Pacer
 from hermes_agent.gateway.readable import readable
 
+log = logging.getLogger(__name__)
+
 REPEAT = "(This may be a repeat: the connection broke when it was first sent.)\n\n"
 """Before what is sent again and may be there already."""
+MANY = 5000
+"""Chats that are remembered to take no words without a message."""
 TOOL_WIDTH = 100
 """Characters of the line that says what a run is doing."""
 
@@ -22,7 +27,7 @@ TOOL_WIDTH = 100
 @dataclass(slots=True, kw_only=True)
 class Line:
     """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
-    wrong."""
+    wrong, `undrafted` the chats that take no words without a message."""
 
     kind: Kind
     channel: Channel
@@ -31,12 +36,25 @@ class Line:
     since: float = 0.0
     ailment: str = ""
     heard: int = 0
+    undrafted: set[str] = field(default_factory=set)
 
     @property
     def longest(self) -> int:
         """How much of a text one message holds, with room for the mark of a repeat."""
         abilities = self.kind.abilities
         return abilities.longest_message - size_in(abilities.unit)(REPEAT)
+
+    def drafts(self, to: Conversation) -> bool:
+        """Whether unfinished words are shown there without a message."""
+        return self.kind.abilities.draft > 0 and to.chat_kind == "dm" and to.chat not in self.undrafted
+
+    def drafts_no_more(self, to: Conversation, reason: str) -> None:
+        """The platform takes none there, which the log says once: words are shown in the message of the reply."""
+        if not self.undrafted:
+            log.warning("%s: replies are shown by changing their message: %s", self.kind.name, reason)
+        elif len(self.undrafted) >= MANY:
+            self.undrafted.clear()
+        self.undrafted.add(to.chat)
 
     def parts(self, content: Content, *, slot: int, to: Conversation, answers: str = "") -> list[Part]:
         """The platform messages that show a content, in order."""

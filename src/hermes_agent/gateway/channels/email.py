@@ -128,6 +128,9 @@ class EmailChannel:
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
         return None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
     async def typing(self, to: Conversation) -> None:
         """Nobody sees somebody write a mail."""
 

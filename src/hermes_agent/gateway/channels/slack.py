@@ -185,6 +185,9 @@ class SlackChannel:
         payload = (message.get("metadata") or {}).get("event_payload") or {}
         return str(message["ts"]) if payload.get("key") == key else None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
     async def typing(self, to: Conversation) -> None:
         """Slack shows no typing of apps."""
 
