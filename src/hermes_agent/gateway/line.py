@@ -81,6 +81,15 @@ class Line:
         return "\n\n".join(filter(None, (*texts, tool)))
 
 
+@dataclass(slots=True, kw_only=True)
+class Channels:
+    """The channels that are switched on, and the lines of those that this process listens to by now: another process
+    may hold the rest."""
+
+    kinds: dict[str, Kind]
+    lines: dict[str, Line] = field(default_factory=dict)
+
+
 def made(kind: Kind, channel: Channel, clock: Clock) -> Line:
     """A line that has not begun to listen."""
     return Line(kind=kind, channel=channel, pacer=Pacer(kind.pace, clock), since=clock.now())
