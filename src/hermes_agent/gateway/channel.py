@@ -62,7 +62,8 @@ class Abilities:
     `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0: they
     cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out (0: none
     goes). `keyed`: sending again under the same key sends nothing twice. `read_back`: `find` can tell whether something
-    was sent. `hears_edits`: people's edits are told.
+    was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be marked as Markdown has it (by more
+    than three backticks, by tildes, indented in lists); where not, they are given the plainest marks.
     """
 
     longest_message: int
@@ -80,6 +81,7 @@ class Abilities:
     keyed: bool = False
     read_back: bool = False
     hears_edits: bool = False
+    fences: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -273,7 +273,7 @@ OPTIONS = {
 CHANNEL = Kind(
     name=PLATFORM,
     title="Email",
-    abilities=Abilities(longest_message=100_000, threads=True, largest_file=18_000_000),
+    abilities=Abilities(longest_message=100_000, threads=True, largest_file=18_000_000, fences=True),
     pace=Pace(every=0.5, chat=5.0, group=5.0),
     secrets=("EMAIL_PASSWORD",),
     setup=(

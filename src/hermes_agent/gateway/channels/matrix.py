@@ -245,6 +245,7 @@ CHANNEL = Kind(
         mentions=True,
         keyed=True,
         hears_edits=True,
+        fences=True,
     ),
     # Synapse's own limit (rc_message): 0.2 events a second after the first ten; edits count.
     pace=Pace(every=0.05, chat=0.5, group=0.5, edit=5.0),

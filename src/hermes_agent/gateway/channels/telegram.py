@@ -340,6 +340,7 @@ CHANNEL = Kind(
         voice=True,
         mentions=True,
         hears_edits=True,
+        fences=True,
     ),
     # core.telegram.org/bots/faq: about 30 messages a second in all, one a second in a chat, 20 a minute in a group. For
     # drafts it gives no figure; two a second stay well below what others were refused at (nine).
