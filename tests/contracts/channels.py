@@ -129,6 +129,7 @@ MAKERS: dict[str, Maker] = {
     "slack": slack,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
+    "fake that drafts": fake(Abilities(longest_message=100, draft=30.0)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),
 }
 """Name of a channel (each of the table, and the fakes) -> what makes its stage."""

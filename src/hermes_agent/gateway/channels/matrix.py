@@ -127,6 +127,9 @@ class MatrixChannel:
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
         return None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
     async def typing(self, to: Conversation) -> None:
         await self._say_typing(await self._moves.now(to.chat), typing=True)
 
@@ -264,6 +267,7 @@ CHANNEL = Kind(
         mentions=True,
         keyed=True,
         hears_edits=True,
+        fences=True,
     ),
     # Synapse's own limit (rc_message): 0.2 events a second after the first ten; edits count.
     pace=Pace(every=0.05, chat=0.5, group=0.5, edit=5.0),
