@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.matrix.attachments import locked, unlocked
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.shapes import Event, count, inside, tables, text
 from hermes_agent.gateway.matrix.verifying import PREFIX, Party, Reply, Verifying, way_of
@@ -114,16 +115,10 @@ class Opened:
         return ENCRYPTED, made
 
     def lock(self, content: bytes) -> tuple[bytes, Event]:
-        locked, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
-        return bytes(locked), dict(keys)
+        return locked(content)
 
     def unlock(self, content: bytes, keys: Event) -> bytes:
-        wrong = late("nio.exceptions:EncryptionError")
-        try:
-            key, digest, start = str(keys["key"]["k"]), str(keys["hashes"]["sha256"]), str(keys["iv"])
-            return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, start))
-        except (wrong, KeyError, TypeError, ValueError) as error:
-            raise NeverHere("The file cannot be decrypted.") from error
+        return unlocked(content, keys)
 
     async def close(self) -> None:
         async with self._alone:
