@@ -17,8 +17,8 @@ MARK = re.compile(r"\[in: (?P<scope>.+?); check: (?P<check>.+); until: (?P<until
 BEGUN = re.compile(r"\[in: |; check: |; until: ")
 LONGEST = 400
 """Characters of a constraint with its mark."""
-STRETCH, OVERLAP = 600, 100
-"""Characters of a sentence that are looked at together: a longer one takes time in proportion to its length."""
+REACH = 600
+"""Characters behind a failure in which its case is looked for."""
 SENTENCE = re.compile(r"(?<=[.;!?])\s")
 
 # What did not go, whoever says so.
@@ -86,15 +86,15 @@ class Line:
     @property
     def fails(self) -> bool:
         """Whether it says that something does not work."""
-        return any(map(_failures, _stretches(self.words)))
+        return any(True for sentence in SENTENCE.split(_plain(self.words)) for _ in _failures(sentence))
 
     @property
     def fails_ever(self) -> bool:
         """Whether it says so of every case."""
         return any(
-            CASE.match(stretch, found.end()) is None
-            for stretch in _stretches(self.words)
-            for found in _failures(stretch)
+            CASE.match(sentence, found.end(), found.end() + REACH) is None
+            for sentence in SENTENCE.split(_plain(self.words))
+            for found in _failures(sentence)
         )
 
     @property
@@ -154,17 +154,10 @@ def _plain(words: str) -> str:
     return words.replace("\u2019", "'")
 
 
-def _stretches(words: str) -> Iterator[str]:
-    """The sentences, long ones in parts that overlap."""
-    for sentence in SENTENCE.split(_plain(words)):
-        for start in range(0, max(1, len(sentence) - OVERLAP), STRETCH - OVERLAP):
-            yield sentence[start : start + STRETCH]
-
-
-def _failures(stretch: str) -> list[re.Match[str]]:
+def _failures(sentence: str) -> Iterator[re.Match[str]]:
     """Where it is said that something does not work, but what is only supposed."""
-    supposed = SUPPOSED.search(stretch)
-    return list(FAILS.finditer(stretch, 0, supposed.start() if supposed else len(stretch)))
+    supposed = SUPPOSED.search(sentence)
+    return FAILS.finditer(sentence, 0, supposed.start() if supposed else len(sentence))
 
 
 def _mark_of(whole: str) -> re.Match[str] | None:
