@@ -117,7 +117,7 @@ class Floor:
         self.keeping = Keeping(store, self.look)
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
-        self._trials = Trials(deck.clock)
+        self._trials = Trials(deck.clock, self._running)
         self._views: OrderedDict[str, Session] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
@@ -219,9 +219,7 @@ class Floor:
             pause = await self._store.workers.tend(self._running.keys() | self.keeping.names)
             while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
-            next_ready = await self._store.lanes.next_ready(
-                [self.queue], self._idle(), suspects=self._trials.open(self._running)
-            )
+            next_ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
             if await rung(
                 self._store.workers,
                 self._wanted,
@@ -233,10 +231,8 @@ class Floor:
         """Whether one more run may be under way here."""
         if self._resting:
             return False
-        if self.service.most is None or len(self._running) < self.service.most:
-            self._full = False
-        else:
-            self._full = sum(not running.waits for running in self._running.values()) >= self.service.most
+        most, runs = self.service.most, self._running.values()
+        self._full = most is not None and len(runs) >= most and sum(not running.waits for running in runs) >= most
         return not self._full
 
     def _notice(self, seen: Seen) -> None:
@@ -256,7 +252,7 @@ class Floor:
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
         if self._own is None:
-            return await self._store.lanes.claim([self.queue], suspects=self._trials.open(self._running))
+            return await self._store.lanes.claim([self.queue], suspects=self._trials.open())
         for session in self._idle() or ():
             if lease := await self._store.lanes.claim([self.queue], session):
                 return replace(lease, poison="")  # A person is there, and wants it tried.

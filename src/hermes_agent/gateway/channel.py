@@ -125,8 +125,9 @@ class Channel(Protocol):
       not in the new content are gone;
     - `send`, `edit`, `delete` raise `NotNow`, `OutcomeUnknown`, `NeverHere` or `TokenRefused`, `edit` and `delete` also
       `MessageGone`, and nothing else; `OutcomeUnknown` only where bytes were sent and no answer came;
-    - `find` returns the receipt of what `send` sent with this part and key after `since` (seconds since 1970), None
-      where it is certainly not there; it is asked only where the abilities say `read_back`;
+    - `find` returns the receipt of what `send` sent under this key after `since` (seconds since 1970), whatever its
+      words were then, or of the part's file by its name; None where it is certainly not there; it is asked only where
+      the abilities say `read_back`;
     - `typing` and `react` are signs only: they raise nothing but `ChannelError`, which nobody minds;
     - Markdown that the platform has no way to show becomes words that read well; nothing is lost, and what cannot be
       formatted is sent plain;

@@ -20,10 +20,11 @@ class Waiting(Protocol):
 
 
 class Trials:
-    """The suspects among the runs of this process."""
+    """The suspects among the runs of this process, which are `running`."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, running: Mapping[str, Waiting]) -> None:
         self._clock = clock
+        self._running = running
         self._until: dict[str, float] = {}
 
     def begun(self, lease: Lease) -> None:
@@ -31,10 +32,10 @@ class Trials:
         if lease.suspect and not lease.poison:
             self._until[lease.lane] = self._clock.monotonic() + TRIAL
 
-    def open(self, running: Mapping[str, Waiting]) -> bool:
-        """Whether another suspect may be begun now, beside these runs."""
+    def open(self) -> bool:
+        """Whether another suspect may be begun now."""
         if not self._until:
             return True
         now = self._clock.monotonic()
-        self._until = {lane: until for lane, until in self._until.items() if lane in running and until > now}
-        return all(running[lane].waits for lane in self._until)
+        self._until = {lane: until for lane, until in self._until.items() if lane in self._running and until > now}
+        return all(self._running[lane].waits for lane in self._until)
