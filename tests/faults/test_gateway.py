@@ -58,7 +58,11 @@ def check(storms: list[Side], left: Left, kills: int) -> None:
         log.info("%s: %d said, %s, %d replies marked", side.name, side.said, ended, len(verdicts[side.name].marked))
     log.info("%d conversations, %d kills", left.sessions, kills)
     assert {name: verdict.twice for name, verdict in verdicts.items() if verdict.twice} == {}
-    assert {name: verdict.disordered for name, verdict in verdicts.items() if verdict.disordered} == {}
+    told = {side.name: side.told for side in storms}
+    for name, verdict in verdicts.items():
+        for chat, seen in verdict.disordered.items():
+            log.error("%s %s: told %s, seen %s", name, chat, told[name][chat], seen)
+        assert verdict.disordered == {}, name
     assert {side.name: verdicts[side.name].marked for side in storms if side.exact} == {
         "discord": set(),
         "slack": set(),

@@ -198,6 +198,11 @@ class FakeChannel:
         receipt = self.platform.sent.get(key)
         return receipt if receipt in self.chats.messages else None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:  # noqa: ARG002  the Protocol's shape
+        if self._trouble("draft"):
+            raise NotNow("The answer was lost.")
+        self.chats.draft(to.chat, text)
+
     async def typing(self, to: Conversation) -> None:
         self._trouble("typing")
         self.chats.typing.append(to.chat)
@@ -230,6 +235,6 @@ class FakeChannel:
 
 def raise_gone(call: str) -> NoReturn:
     """What a call raises where the chat, or the message, is not there."""
-    if call == "send":
+    if call in ("send", "draft"):
         raise NeverHere("The chat is gone.")
     raise MessageGone("The message is gone.")
