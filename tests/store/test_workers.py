@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.events import Asked, Entry
+from hermes_agent.core.events import Asked, Entry, Notice
 from hermes_agent.store.database import Store
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
@@ -219,8 +219,9 @@ async def test_a_run_that_waits_for_a_person_is_never_to_blame(store: Store, ope
     peer = await open_another(timings=SOON)
     lease = await claimed(store)
     question = Asked(question="q", text="May I?", choices=("yes", "no"), purpose="approval")
-    asked = Entry(number=1, run="r", at=1.0, event=question)
-    await store.write(lambda tx: store.history.append(tx, lease, [asked]))
+    events = [question, Notice(text="The run was interrupted and goes on from its last committed step.")]
+    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
     await store.lanes.release(lease)
 
     for _ in range(4):

@@ -28,8 +28,8 @@ BUSY_PEERS = (
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
-# Nothing of a run happens while a person is asked; it is not what the program died of.
-WAITS = "'asked' = (SELECT kind FROM entry WHERE session = lane.id ORDER BY number DESC LIMIT 1)"
+# Nothing of a run happens while a person is asked; it is not what the program died of. A notice tells of each restart.
+WAITS = "'asked' = (SELECT kind FROM entry WHERE session = lane.id AND kind <> 'notice' ORDER BY number DESC LIMIT 1)"
 LET_WAITING_GO = f"UPDATE lane SET owner = NULL WHERE owner = $1 AND {WAITS} RETURNING id"
 AT_WORK = "SELECT count(*) FROM lane WHERE owner = $1 AND pending > 0"
 FREE = (
