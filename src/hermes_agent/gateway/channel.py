@@ -129,8 +129,9 @@ class Channel(Protocol):
       not in the new content are gone;
     - `send`, `edit`, `delete` raise `NotNow`, `OutcomeUnknown`, `NeverHere` or `TokenRefused`, `edit` and `delete` also
       `MessageGone`, and nothing else; `OutcomeUnknown` only where bytes were sent and no answer came;
-    - `find` returns the receipt of what `send` sent with this part and key after `since` (seconds since 1970), None
-      where it is certainly not there; it is asked only where the abilities say `read_back`;
+    - `find` returns the receipt of what `send` sent under this key after `since` (seconds since 1970), whatever its
+      words were then, or of the part's file by its name; None where it is certainly not there; it is asked only where
+      the abilities say `read_back`;
     - `draft` shows unfinished words in the place of those that were shown under the same key, until they fade or a
       message is sent there; no message comes of it, so a lost answer is no more than a failure. It is asked only where
       the abilities say `draft`, and raises `NotNow`, `TokenRefused`, or `NeverHere` where that chat has none;
