@@ -98,7 +98,7 @@ class Entering:
         except TokenRefused:
             raise
         except (ChannelError, TimeoutError) as error:
-            log.warning("matrix: the room %s cannot be entered: %s", room, error or "no answer")
+            log.warning("matrix: the room %s cannot be entered: %s", room, str(error) or "no answer")
             if isinstance(error, NeverHere | MessageGone):
                 place.invitations.pop(room, None)
             return False
