@@ -56,6 +56,8 @@ async def test_the_key_of_a_message_is_asked_for_once_and_taken_from_who_made_it
     ann.says(at, "Another")
     key = ann.device.curve25519_key.to_base64()
     await crypto._run(getattr(crypto._olm, TAKE), ANN, key, forwarded(ann))
+    at.platform.to_device.append({"type": "m.dummy", "sender": ANN, "content": {}})
+    at.platform.more.set()
     await until(lambda: len(at.heard) == 3)
 
     ((kind, messages),) = at.platform.direct
