@@ -23,7 +23,8 @@ from hermes_agent.api.house import House
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
 from hermes_agent.api.talk import Talk
-from hermes_agent.api.webhooks.incoming import webhooks
+from hermes_agent.api.webhooks.following import following
+from hermes_agent.api.webhooks.incoming import behind_gate, webhooks
 from hermes_agent.api.wire import Connection
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
@@ -97,7 +98,11 @@ async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIte
 async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Listening]:
     """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
-    async with listening(await webhooks(runtime, figures), settings.host, settings.port) as place:
+    incoming = await webhooks(runtime, figures)
+    async with (
+        following(runtime, incoming.take_over),
+        listening(behind_gate(incoming, figures), settings.host, settings.port) as place,
+    ):
         yield place
 
 

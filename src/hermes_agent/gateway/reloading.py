@@ -22,7 +22,10 @@ log = logging.getLogger(__name__)
 WATCHING = "hermes_agent.host.watching:watching"
 REST_SECONDS = 0.2
 """How long a file must be left alone before it is read: editors write more than once."""
-AT_ONCE = ("gateway.channels", "gateway.largest_file_mb", "gateway.longest_message", "gateway.messages_per_minute")
+AT_ONCE = (
+    *("gateway.channels", "gateway.largest_file_mb", "gateway.longest_message", "gateway.messages_per_minute"),
+    *("webhooks.routes", "webhooks.clock_skew", "webhooks.max_body_mb"),  # Their server reads them itself.
+)
 DRAIN = "gateway.drain_seconds"
 Kinds = Callable[[GatewaySettings], Mapping[str, Kind]]
 """The channels that are switched on. Raises `ConfigError`."""

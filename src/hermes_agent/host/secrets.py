@@ -91,6 +91,11 @@ class Secrets:
         self._redaction = None
         return True
 
+    def reread(self) -> None:
+        """Have what `.env` says now. Raises `HomeError`."""
+        self._kept, _ = _kept_in(self.home)
+        self._redaction = None
+
     def redact(self, text: str) -> str:
         """The text with every known value of at least 8 characters, and what looks like a key, replaced."""
         text = self._hiding.hide(text)
@@ -132,6 +137,18 @@ class Secrets:
 
 def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secrets:
     """The secrets of a home. Raises `HomeError`."""
+    kept, warnings = _kept_in(home)
+    warnings += _wide_mode(home)
+    return Secrets(
+        home=home,
+        variables=environment() if variables is None else variables,
+        warnings=tuple(warnings),
+        _kept=kept,
+    )
+
+
+def _kept_in(home: Home) -> tuple[dict[str, str], list[str]]:
+    """What `.env` holds, and what is wrong with its lines."""
     kept: dict[str, str] = {}
     warnings: list[str] = []
     for number, line in enumerate((_text(home) or "").splitlines(), 1):
@@ -140,13 +157,7 @@ def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secr
             kept[found["name"]] = _unquoted(found["value"])
         elif line.strip() and not line.lstrip().startswith("#"):
             warnings.append(f"{home.env_file}:{number}: this line is not NAME=value; it is skipped.")
-    warnings += _wide_mode(home)
-    return Secrets(
-        home=home,
-        variables=environment() if variables is None else variables,
-        warnings=tuple(warnings),
-        _kept=kept,
-    )
+    return kept, warnings
 
 
 def _text(home: Home) -> str | None:

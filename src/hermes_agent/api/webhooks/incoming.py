@@ -20,10 +20,11 @@ from hermes_agent.api.figures import Figures
 from hermes_agent.api.gate import Gate
 from hermes_agent.api.problems import Problem, missing
 from hermes_agent.api.story import Ref
-from hermes_agent.api.webhooks.delivering import Deliveries
+from hermes_agent.api.webhooks.delivering import Deliveries, place_of
 from hermes_agent.api.webhooks.filling import field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.visits.visit import deliver_once
 from hermes_agent.core.dataclass import dataclass
@@ -73,6 +74,13 @@ class Incoming:
         self._workspace = workspace
         self._paces: dict[str, Pace] = {}
         self._deliveries = Deliveries(runtime)
+
+    def take_over(self, settings: WebhookSettings) -> None:
+        """Have other routes and limits from the next request on. Raises `ConfigError` and changes nothing for what
+        cannot be."""
+        check(settings, self._runtime.settings.gateway.channels)
+        self._settings = settings
+        self._paces.clear()
 
     async def take_up(self) -> None:
         """Deliver the replies that a process before this one left."""
@@ -124,9 +132,10 @@ class Incoming:
         target = "" if route.deliver == LOG else route.deliver
         if route.deliver_only and target:
             text = "".join(part.text for part in parts)
-            letter = Letter(
-                key=f"{PLATFORM}:{name}:{proven.identity}", to=Conversation.parse(target), content=Content(text=text)
-            )
+            to = place_of(target, self._runtime.settings.gateway.channels)
+            if to is None:
+                raise Problem(503, f"`webhooks.routes.{name}.deliver` names no chat (any more).", code="no_target")
+            letter = Letter(key=f"{PLATFORM}:{name}:{proven.identity}", to=to, content=Content(text=text))
             fresh = await deliver_once(self._runtime, letter)
             return Accepted(status="delivered" if fresh else "duplicate")
         inbound = Inbound(
@@ -155,9 +164,14 @@ class Incoming:
             raise Problem(503, str(error), code="no_skill") from error
 
 
-def check(settings: WebhookSettings) -> None:
-    """Raise `ConfigError` for a filter that is no pattern."""
+def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) -> None:
+    """Raise `ConfigError` for a filter that is no pattern, and for a target that is no chat."""
     for name, route in settings.routes.items():
+        if route.deliver != LOG and place_of(route.deliver, channels) is None:
+            raise ConfigError(
+                f"webhooks.routes.{name}.deliver: `{route.deliver}` names no chat: `{LOG}`, CHANNEL:CHAT[:THREAD], "
+                "or a channel that has a home (`/sethome`)."
+            )
         for field, pattern in route.filters.items():
             try:
                 re.compile(pattern)
@@ -167,15 +181,20 @@ def check(settings: WebhookSettings) -> None:
                 ) from error
 
 
-async def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
-    """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
-    themselves: no Host is asked for. Raises `ConfigError`."""
+async def webhooks(runtime: Runtime, figures: Figures) -> Incoming:
+    """The webhook routes of a system. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
-    check(settings)
+    check(settings, runtime.settings.gateway.channels)
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)
     incoming = Incoming(runtime, settings, figures, workspace=str(folder))
     await incoming.take_up()
+    return incoming
+
+
+def behind_gate(incoming: Incoming, figures: Figures) -> ASGIApp:
+    """The routes as a server has them. Their requests come through proxies under any name, and prove themselves: no
+    Host is asked for."""
     routes = [
         Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),
         Route("/health", endpoint=_healthy, methods=["GET"]),
