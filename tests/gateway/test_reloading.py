@@ -10,7 +10,7 @@ from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.gateway.channel import Kind, Needs, Option
 from hermes_agent.gateway.opening import open_gateway
-from hermes_agent.gateway.reloading import Reloading, leaves, told
+from hermes_agent.gateway.reloading import Reloading, is_at_once, leaves, told
 from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
@@ -137,6 +137,13 @@ async def test_a_channel_that_cannot_be_made_harms_no_other_and_is_made_when_its
         )
         await eventually(lambda: "broken" in gateway.lines)
         assert not gateway.unmade
+
+
+@pytest.mark.parametrize(
+    ("key", "at_once"), [("webhooks.routes.push.prompt", True), ("webhooks.clock_skew", True), ("webhooks.port", False)]
+)
+def test_routes_of_webhooks_hold_at_once_and_where_they_listen_does_not(key: str, at_once: bool):
+    assert is_at_once(key) is at_once
 
 
 def test_values_are_never_said():

@@ -21,7 +21,7 @@ from hermes_agent.api.gate import Gate
 from hermes_agent.api.problems import Problem, missing
 from hermes_agent.api.story import Ref
 from hermes_agent.api.webhooks.delivering import Deliveries, place_of
-from hermes_agent.api.webhooks.filling import field_of, filled, parsed, passes
+from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import ChannelSettings
@@ -145,7 +145,7 @@ class Incoming:
             conversation=Conversation(
                 platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]
             ),
-            parts=(*await self._skilled(route), *parts),
+            parts=(*await self._skilled(route), *fenced(parts, self._runtime.ids.short())),
             received=self._runtime.clock.now(),
         )
         begun = await self._runtime.hermes.begin(inbound, workspace=self._workspace, model=route.model)

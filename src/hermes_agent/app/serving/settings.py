@@ -73,7 +73,7 @@ class WebhookRoute:
     )
     skills: tuple[str, ...] = field(default=(), metadata={"doc": "Skills that are put before the prompt."})
     deliver: str = field(
-        default="log", metadata={"doc": "Where the reply goes: `log`, or a target such as `telegram:123`."}
+        default="log", metadata={"doc": "Where the reply goes: `log`, or a chat such as `telegram:123`."}
     )
     deliver_only: bool = field(
         default=False, metadata={"doc": "Whether the filled prompt itself is delivered, and no model asked."}

@@ -57,7 +57,7 @@ def list_(surface: Surface, as_json: bool) -> None:
 
 @webhook.command()
 @click.argument("route")
-@click.option("--scheme", type=click.Choice(SCHEMES), default="generic", show_default=True, help="How it is signed.")
+@click.option("--scheme", type=click.Choice(SCHEMES), help="How it is signed; a new one: generic.")
 @click.option("--secret", default="", metavar="NAME", help="Name of its secret; made where it has no value yet.")
 @click.option("--event", "events", multiple=True, help="An event that is let in; several times. None: all.")
 @click.option("--filter", "filters", multiple=True, metavar="FIELD=PATTERN", help="What a field has to match.")
@@ -66,17 +66,19 @@ def list_(surface: Surface, as_json: bool) -> None:
 @click.option("--deliver", default="", metavar="TARGET", help="Where the reply goes, as for `hermes send -t`.")
 @click.option("--deliver-only", is_flag=True, help="Deliver the filled prompt itself, and ask no model.")
 @pass_surface
-def add(surface: Surface, route: str, secret: str, /, **given: Any) -> None:  # noqa: ANN401  click hands each option by name
+def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands each option by its name
     """Make a route, or change one, and say what its sender has to know."""
+    route, secret = given["route"], given["secret"]
     if not ROUTE.fullmatch(route):
         raise ConfigError(f"`{route}` cannot name a route: use letters, digits, `-` and `_`.")
     if given["deliver"] not in ("", "log"):
         place_of(given["deliver"], surface.loaded.value.gateway)
     known = surface.loaded.value.webhooks.routes.get(route, WebhookRoute())
     secret = secret or known.secret or f"WEBHOOK_{NO_WORD.sub('_', route).upper()}_SECRET"
+    scheme = given["scheme"] or known.scheme
     wanted = {
         "secret": secret,
-        "scheme": given["scheme"],
+        "scheme": scheme,
         "events": json.dumps(given["events"]) if given["events"] else "",
         "filters": json.dumps(dict(map(_filter, given["filters"]))) if given["filters"] else "",
         "prompt": given["prompt"],
@@ -85,8 +87,9 @@ def add(surface: Surface, route: str, secret: str, /, **given: Any) -> None:  # 
         "deliver_only": "true" if given["deliver_only"] else "",
     }
     surface.home.ensure()
-    if not surface.secrets.get(secret):
-        surface.secrets.set(secret, made_secret(given["scheme"]))
+    kept = surface.secrets
+    if is_new := not kept.get(secret):
+        kept.set(secret, made_secret(scheme))
     for name, value in wanted.items():
         if value:
             set_value(surface.home, surface.schema, f"webhooks.routes.{route}.{name}", value)
@@ -95,10 +98,8 @@ def add(surface: Surface, route: str, secret: str, /, **given: Any) -> None:  # 
         remark("Webhooks are enabled from now on: `hermes api run`, or `hermes gateway restart`.")
     settings: WebhookSettings = surface.loaded.value.webhooks
     say(f"Address: http://{settings.host}:{settings.port}/webhooks/{route}")
-    say(f"Secret:  {surface.secrets.get(secret)}")
-    remark(
-        f"The secret is kept as {secret}. Whoever is outside of this machine reports to the name of your proxy instead."
-    )
+    say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the one that is kept as {secret}")
+    remark("Give both to the sender, with the name of your proxy in the address where it is outside of this machine.")
 
 
 @webhook.command()
