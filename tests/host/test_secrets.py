@@ -183,14 +183,3 @@ def test_a_mask_covers_values_and_shapes_and_changes_no_length(tmp_path: Path) -
     assert secrets.mask("a hunter2-hunter2 b") == "a [secret]******* b"
     assert secrets.mask("a sk-proj-a1B2a1B2a1B2a1B2 b") == f"a [secret]{16 * chr(42)} b"
     assert secrets.mask("words") == "words"
-
-
-def test_what_the_file_says_by_now_is_read_again_and_hidden(tmp_path: Path) -> None:
-    home = home_at(tmp_path)
-    secrets = open_secrets(home, {})
-    assert secrets.get("A_KEY") == ""
-    home.env_file.write_text("A_KEY=hunter2-hunter2\n")
-    secrets.reread()
-
-    assert secrets.get("A_KEY") == "hunter2-hunter2"
-    assert secrets.redact("hunter2-hunter2") == "[secret A_KEY]"

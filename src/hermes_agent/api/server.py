@@ -23,8 +23,7 @@ from hermes_agent.api.house import House
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
 from hermes_agent.api.talk import Talk
-from hermes_agent.api.webhooks.following import following
-from hermes_agent.api.webhooks.incoming import behind_gate, webhooks
+from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.api.wire import Connection
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
@@ -62,10 +61,9 @@ def described() -> bytes:
 def application(house: House) -> ASGIApp:
     """The endpoints behind the gate."""
     routes = [Route(each.path, endpoint=Door(house, each), methods=[each.method]) for each in ENDPOINTS]
-    settings = house.settings
     return Gate(
         Router(routes=routes, redirect_slashes=False),
-        (settings.host, *settings.allowed_hosts),
+        lambda: (house.settings.host, *house.settings.allowed_hosts),
         perf_counter,
         house.figures.answered,
     )
@@ -88,8 +86,7 @@ class Listening:
 async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.api
-    talk = Talk(runtime, workspace=settings.workspace or str(runtime.home.root), most=settings.max_waiting)
-    house = House(runtime=runtime, settings=settings, keys=keys, talk=talk, figures=figures)
+    house = House(runtime=runtime, keys=keys, talk=Talk(runtime), figures=figures)
     async with listening(application(house), settings.host, settings.port) as place:
         yield place
 
@@ -98,11 +95,7 @@ async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIte
 async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Listening]:
     """The webhook routes of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.webhooks
-    incoming = await webhooks(runtime, figures)
-    async with (
-        following(runtime, incoming.take_over),
-        listening(behind_gate(incoming, figures), settings.host, settings.port) as place,
-    ):
+    async with listening(await webhooks(runtime, figures), settings.host, settings.port) as place:
         yield place
 
 

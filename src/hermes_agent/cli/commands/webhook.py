@@ -95,7 +95,7 @@ def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands
             set_value(surface.home, surface.schema, f"webhooks.routes.{route}.{name}", value)
     if not surface.loaded.value.webhooks.enabled:
         set_value(surface.home, surface.schema, "webhooks.enabled", "true")
-        remark("Webhooks are enabled from now on: `hermes api run`, or `hermes gateway restart`.")
+        remark("Webhooks are enabled from now on: `hermes api run` and `hermes gateway run` take them.")
     settings: WebhookSettings = surface.loaded.value.webhooks
     say(f"Address: http://{settings.host}:{settings.port}/webhooks/{route}")
     say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the one that is kept as {secret}")
