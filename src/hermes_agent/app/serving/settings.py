@@ -49,9 +49,7 @@ class ApiSettings:
         default=1000,
         metadata=about("Requests that may wait for a run at a time; more are told to come later.", least=1),
     )
-    workspace: str = field(
-        default="", metadata={"doc": "Folder in which runs work; empty: where the server was started."}
-    )
+    workspace: str = field(default="", metadata={"doc": "Folder in which runs work; empty: `workspace` in the home."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
