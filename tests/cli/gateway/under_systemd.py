@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable
@@ -141,7 +142,7 @@ def until(ready: Callable[[], bool], seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while not ready():
         assert time.monotonic() < end, "It did not come to that."
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
 
 
 if __name__ == "__main__":

@@ -131,7 +131,9 @@ def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click han
     recent: deque[dict[str, Any]] | None = deque(maxlen=wanted["count"])
     for line in log_lines.lines(surface.home.log_file, reader):
         if line is None:
-            announce("\n".join(map(shown, recent or ())) or "Nothing yet.")
+            found = "\n".join(map(shown, recent or ()))
+            if found or not wanted["as_json"]:
+                announce(found or "Nothing yet.")
             recent = None
             if not wanted["follow"]:
                 return
