@@ -164,7 +164,7 @@ def path(surface: Surface) -> None:
 
 def channels(surface: Surface) -> dict[str, str]:
     """What is wrong with channels, by the dotted key: which there are is known by their table, not by the schema."""
-    if not surface.loaded.value.gateway.channels:
+    if find(surface.schema, "gateway.channels") is None or not surface.loaded.value.gateway.channels:
         return {}
     found: dict[str, str] = late(UNFIT)(surface.loaded.value.gateway)
     return found
