@@ -14,7 +14,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, fold
-from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
@@ -142,6 +142,12 @@ class Floor:
         running.switch.stop(reason)
         return running.ended
 
+    def withdraw(self, session: str, message: str) -> None:
+        """The message of that identity was deleted where it was written: the run that has nothing else to answer
+        ends."""
+        if running := self._running.get(session):
+            running.journal.mailbox.back.announce(message)
+
     def look(self) -> None:
         """See to it that ready lanes are claimed."""
         self._wanted.set()
@@ -246,8 +252,11 @@ class Floor:
             listener()
         for running in self._running.values():
             running.journal.mailbox.ring()
-        for session in await self._store.lanes.stops():
-            self.stop(session)
+        for session, withdrawn in await self._store.lanes.stops():
+            if withdrawn:
+                self.withdraw(session, withdrawn)
+            else:
+                self.stop(session)
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
@@ -274,6 +283,7 @@ class Floor:
         )
         journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
+        journal.mailbox.back.overtaken = lambda: running.switch.stop(WITHDRAWN)
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
 
@@ -326,6 +336,7 @@ class Floor:
         self.service.speaks(journal, record)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id, view.number))
+        await journal.mailbox.recall()
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)

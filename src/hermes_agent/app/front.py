@@ -152,7 +152,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """
         if inbound.answers:
             await self._check_answerer(inbound, session)
-        elif self.receive is not None:
+        elif self.receive is not None and not inbound.withdraws:
             inbound = await self.receive(inbound)
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
@@ -161,6 +161,21 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             self._floor.stop(session, NEW_MESSAGE)
         self._floor.want(session)
         return Submitted(session=session, inbox=row)
+
+    async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> str | None:
+        """The message `inbound.withdraws` was deleted where it was written: one that waits is not answered, a run that
+        has nothing else to answer ends without a word, any other one is told. Durable when this returns; what was
+        answered stays so.
+
+        The lane whose message it was, None where nothing is to be done; see `Inbox.withdraw` for who may.
+        """
+        at = self._deck.arrival()
+        lane = await self.store.inbox.withdraw(inbound, self._floor.queue, moderated=moderated, at=at)
+        if lane is not None:
+            self._deck.arrived(lane, inbound, at)
+            self._floor.withdraw(lane, inbound.withdraws)
+            self._floor.want(lane)
+        return lane
 
     async def resume(self, session: str) -> bool:
         """Work on a session that a crash left in the middle of a run, at once. False where nothing is open."""
