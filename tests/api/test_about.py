@@ -10,14 +10,15 @@ import pytest
 from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.openapi import description
-from hermes_agent.api.serve import serve, servers, standing_by
+from hermes_agent.api.serve import keys_of, serve, servers, standing_by
 from hermes_agent.api.server import ENDPOINTS, Listening, listening
+from hermes_agent.app.serving.settings import ApiKeySettings, ApiSettings, WebhookSettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.config import load
 from hermes_agent.host.secrets import open_secrets
-from tests.api.served import MEMBER_KEY, SECRETS, SETTINGS, served
+from tests.api.served import MEMBER_KEY, OWNER_KEY, SECRETS, SETTINGS, served
 from tests.app.place import counting, settle_home
 
 
@@ -142,3 +143,20 @@ def test_a_key_s_standing_comes_before_what_others_say():
 
     standing = standing_by(Known(), lambda principal: Standing.GUEST)  # type: ignore[arg-type]  # only that is asked
     assert (standing("api:anna"), standing("telegram:7")) == (Standing.MEMBER, Standing.GUEST)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "names", "secret", "opens"),
+    [(True, {}, "", False), (True, {}, OWNER_KEY, True), (True, {"anna": ApiKeySettings(secret="A")}, "", True)],
+)
+def test_webhooks_alone_need_no_key_of_the_api(hooks, names, secret, opens):
+    settings = Settings(api=ApiSettings(keys=names), webhooks=WebhookSettings(enabled=hooks))
+    values = {"A": "k" * 17, "API_SERVER_KEY": secret}
+    assert (keys_of(settings, lambda name: values.get(name, "")) is not None) is opens
+
+
+@pytest.mark.parametrize("hooks", [True, False])
+def test_a_key_that_is_short_or_nobody_s_is_an_error_also_beside_webhooks(hooks):
+    settings = Settings(webhooks=WebhookSettings(enabled=hooks))
+    with pytest.raises(ConfigError, match="hermes api key"):
+        keys_of(settings, lambda name: "short" if hooks else "")

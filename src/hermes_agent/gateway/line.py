@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -61,6 +61,15 @@ class Line:
         if len(texts) > 1:
             return f"{texts[0]} …"
         return "\n\n".join(filter(None, (*texts, tool)))
+
+
+@dataclass(slots=True, kw_only=True)
+class Channels:
+    """The channels that are switched on, and the lines of those that this process listens to by now: another process
+    may hold the rest."""
+
+    kinds: dict[str, Kind]
+    lines: dict[str, Line] = field(default_factory=dict)
 
 
 def made(kind: Kind, channel: Channel, clock: Clock) -> Line:

@@ -17,6 +17,7 @@ from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.channel import Kind
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.doors import Doors
+from hermes_agent.gateway.line import Channels
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.config import load
 from hermes_agent.host.late import late
@@ -68,9 +69,9 @@ async def open_gateway(
     """
     loaded = load(home.ensure(), Settings).value
     settings = loaded.gateway
-    lines = dict(kinds_of(settings) if kinds is None else kinds)
+    channels = Channels(kinds=dict(kinds_of(settings) if kinds is None else kinds))
     hidden = loaded.privacy.hash_ids
-    doors = Doors(settings.channels, lambda name: is_hidden(lines.get(name)) if hidden is None else hidden)
+    doors = Doors(settings.channels, lambda name: is_hidden(channels.kinds.get(name)) if hidden is None else hidden)
     options = Options(
         queue=SERVED,
         own_only=False,
@@ -80,15 +81,15 @@ async def open_gateway(
         people=doors.people,
         reviews=True,
         tape=tape,
-        delivers=lambda surface: surface in CHANNELS or surface in lines,
-        here=lambda surface: surface in lines,
+        delivers=lambda surface: surface in CHANNELS or surface in channels.kinds,
+        here=lambda surface: surface in channels.lines,
         restart=restart,
         veil=doors.veil.hide,
     )
     async with open_runtime(home, options) as runtime:
         await runtime.store.outbox.prune(runtime.clock.now() - KEPT_SECONDS)
         switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))
-        gateway = Gateway(runtime, doors, lines, switched_on, changed)
+        gateway = Gateway(runtime, doors, channels, switched_on, changed)
         await doors.veil.settle(runtime.store.facts)
         await report_back(runtime)
         await gateway.start()

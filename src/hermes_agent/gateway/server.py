@@ -18,7 +18,7 @@ from hermes_agent.gateway.delivery import Delivery
 from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.heard import Heard
-from hermes_agent.gateway.line import Line, made
+from hermes_agent.gateway.line import Channels, Line, made
 from hermes_agent.gateway.reception import Reception
 from hermes_agent.gateway.reloading import Kinds, Reloading
 from hermes_agent.gateway.telling import Telling
@@ -34,21 +34,21 @@ TAKEN_PAUSE = 5.0
 
 
 class Gateway:
-    """One process's part of the gateway: `kinds` are its channels, which change with the settings as `switched_on`
-    says. One that breaks harms no other; `unmade` says why a channel could not even begin."""
+    """One process's part of the gateway: which of its `channels` are switched on changes with the settings as
+    `switched_on` says. One that breaks harms no other; `unmade` says why a channel could not even begin."""
 
     def __init__(
         self,
         runtime: Runtime,
         doors: Doors,
-        kinds: dict[str, Kind],
+        channels: Channels,
         switched_on: Kinds,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.runtime = runtime
         self.settings = settings = runtime.settings.gateway
         self.doors = doors
-        self.lines: dict[str, Line] = {}
+        self.lines = channels.lines
         self.known: dict[str, Line] = {}
         workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
         workspace.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class Gateway:
         self.orders = Orders(runtime, str(workspace), self.delivery.look, doors.people.model)
         self.reception = Reception(runtime, settings, doors, self.orders, self.drafts, workspace)
         self.reception.removed = self.telling.removed
-        self._kinds = kinds
+        self._kinds = channels.kinds
         self._changed = changed
         self._http = Http()
         self._ending = False

@@ -42,5 +42,5 @@ class Telling:
         if home is None or (home.chat, home.thread) == (about.chat, about.thread):
             return
         letter = Letter(key=f"{KEY}{key}", to=home, content=Content(text=text))
-        await self._store.write(partial(self._store.outbox.put, letter=letter, wake=False))
+        await self._store.write(partial(self._store.outbox.put, letter=letter))
         self._look()

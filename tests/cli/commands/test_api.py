@@ -66,6 +66,20 @@ def test_the_server_answers_until_it_is_told_to_end(home: Path):
         assert process.wait(timeout=15) == 0
 
 
+def test_a_gateway_serves_the_api_and_webhooks_that_are_enabled(home: Path):
+    settle(home)
+    (home / "config.yaml").write_text(
+        "model:\n  default: demo/scripted\napi:\n  enabled: true\n  port: 0\nwebhooks:\n  enabled: true\n  port: 0\n"
+    )
+    with running(home, "gateway", "run") as (process, line):
+        assert ask(line.split()[-1], "/models")["data"][0]["id"] == "hermes"
+        webhooks = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+
+        assert webhooks.startswith("Webhooks are taken at http://")
+        assert process.wait(timeout=15) == 0
+
+
 def test_what_the_server_answers_can_be_recorded_played_and_served_again(home: Path, tmp_path: Path):
     settle(home)
     tape = tmp_path / "tape.jsonl"

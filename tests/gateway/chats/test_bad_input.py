@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import zipfile
 from pathlib import Path
@@ -53,18 +54,20 @@ async def test_what_cannot_be_kept_is_told_again_and_answered_when_it_can(tmp_pa
 
 async def test_of_two_gateways_with_one_token_the_second_waits_and_takes_over(tmp_path: Path):
     platform = FakePlatform()
-    async with serving(openai_model(lambda _: Say("Hello."), keys=())) as model:
+    async with serving(openai_model(lambda _: slow("Hello."), keys=())) as model:
         home = Home(root=tmp_path, base=tmp_path)
+        kinds = {"fake": platform.kind()}
         settle_home(home.root, model.url)
         with home.config_file.open("a") as file:
-            file.write("gateway:\n  channels:\n    fake: {enabled: true, owners: ['7']}\n")
-        async with open_gateway(home, {"fake": platform.kind()}) as first:
+            file.write("gateway:\n  max_runs: 1\n  channels:\n    fake: {enabled: true, owners: ['7']}\n")
+        async with open_gateway(home, kinds) as first:
             await eventually(lambda: first.known["fake"].state == "listening")
-            async with open_gateway(home, {"fake": platform.kind()}) as second:
+            async with open_gateway(home, kinds) as second:
                 await eventually(lambda: second.known["fake"].state == "waiting")
                 assert second.known["fake"].ailment == "Another process listens with the same token."
-                await platform.say("Hi")
-                await eventually(lambda: len(platform.chats.of("1")) == 1)
+                chats = [str(number) for number in range(1, 7)]  # Of which each of the two runs some.
+                await asyncio.gather(*(platform.say("Hi", chat=chat) for chat in chats))
+                await eventually(lambda: all(len(platform.chats.of(chat)) == 1 for chat in chats))
                 await first.stop()
                 await platform.say("Still there?")
                 await eventually(lambda: len(platform.chats.of("1")) == 2)

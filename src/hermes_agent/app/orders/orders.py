@@ -99,7 +99,7 @@ class Orders:
 
     async def answer(self, inbound: Inbound, text: str) -> None:
         """Say something in the chat that a message came from, once."""
-        await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, text), wake=False))
+        await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, text)))
         self._answered()
 
     def take_up(self) -> None:
@@ -152,7 +152,7 @@ class Orders:
 
         async def change(tx: Transaction) -> bool:
             if text:
-                await self._store.outbox.put(tx, _letter(inbound, text, row), wake=False)
+                await self._store.outbox.put(tx, _letter(inbound, text, row))
             return await self._store.inbox.finish(tx, lease, [row], Ending.ANSWERED)
 
         released = await self._store.write(change)

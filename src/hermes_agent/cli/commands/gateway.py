@@ -39,8 +39,8 @@ def gateway() -> None:
 @gateway.command()
 @pass_surface
 def run(surface: Surface) -> int:
-    """Listen and answer until Ctrl-C or SIGTERM. Which channels: section `gateway` of config.yaml; the API too where
-    `api.enabled` says so."""
+    """Listen and answer until Ctrl-C or SIGTERM. Which channels: section `gateway` of config.yaml; the API and
+    webhooks too where `api.enabled` and `webhooks.enabled` say so."""
     # One that begins again keeps its process number and may find what it wrote itself before.
     others = [each.pid for each in read_states(surface.home) if each.pid != os.getpid()]
     if others:

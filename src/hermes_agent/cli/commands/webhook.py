@@ -68,7 +68,7 @@ async def _post(address: str, body: bytes, headers: dict[str, str]) -> str:
         answer = await http.client(address).post(address, content=body, headers=headers, timeout=30)
     except http.failures as error:
         raise HermesError(
-            f"{address} cannot be reached ({error}): `hermes api run` with `webhooks.enabled`."
+            f"{address} cannot be reached ({error}): `hermes api run` or `hermes gateway run` with `webhooks.enabled`."
         ) from error
     finally:
         await http.close()

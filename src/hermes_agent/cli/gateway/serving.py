@@ -1,4 +1,4 @@
-"""The process of `hermes gateway run`: a gateway, and the API beside it, until somebody asks for the end."""
+"""The process of `hermes gateway run`: a gateway, the API and webhooks beside it, until somebody asks for the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hermes_agent.host.tasks import spawn
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway
 
-API = "hermes_agent.api.server:api_server"
+SERVERS = "hermes_agent.api.serve:servers"
 KEYS = "hermes_agent.api.keys:open_keys"
 STANDING = "hermes_agent.api.serve:standing_by"
 OPTIONS = "hermes_agent.app.wiring:Options"
@@ -115,9 +115,11 @@ async def serve(surface: Surface) -> bool:
         tape = tape_of(surface.invocation)
         opening = open_gateway(home, changed=sign.write, standing=standing, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
-        if keys is not None:
-            place = await closing.enter_async_context(late(API)(sign.gateway.runtime, keys))
-            announce(f"The API answers at {place.url}/v1")
+        runtime, url = sign.gateway.runtime, ""
+        if keys is not None or settings.webhooks.enabled:
+            url = await closing.enter_async_context(late(SERVERS)(runtime, keys, announce))
+        if runtime.hooks is not None:
+            await runtime.hooks.fire("gateway:start", {"url": url})
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
         names = ", ".join(sorted(sign.gateway.known)) or "no channel: section `gateway.channels` of config.yaml"
         announce(f"The gateway listens on {names}.")
