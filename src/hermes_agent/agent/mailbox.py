@@ -85,9 +85,11 @@ class Mailbox:
         """From now on, find what this gate lets through."""
         self._gate = gate
 
-    def ring(self) -> None:
-        """Somebody put mail into the inbox."""
+    def ring(self, withdrawn: str = "") -> None:
+        """Somebody put mail into the inbox; it takes the message `withdrawn` back."""
         self._rung.set()
+        if withdrawn:
+            self.back.announce(withdrawn)
 
     @property
     def took(self) -> bool:

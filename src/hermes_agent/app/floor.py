@@ -60,6 +60,17 @@ class Running:
     ended: asyncio.Event
     task: asyncio.Task[None] | None = None
 
+    def overtaken(self) -> None:
+        """Nothing is left that it could answer."""
+        self.switch.stop(WITHDRAWN)
+
+    def told(self, withdrawn: str) -> None:
+        """Another process says that it is to stop, or (then which) that a message of it was deleted."""
+        if withdrawn:
+            self.journal.mailbox.ring(withdrawn)
+        else:
+            self.switch.stop()
+
     @property
     def waits(self) -> bool:
         """Whether a person is asked something."""
@@ -126,27 +137,20 @@ class Floor:
         """Whether a run of this session is under way here."""
         return session in self._running
 
-    def want(self, session: str) -> None:
-        """There is, or may be, work for this session."""
+    def want(self, session: str, withdrawn: str = "") -> None:
+        """There is, or may be, work for this session; `withdrawn` is a message of it that was deleted."""
         if self._own is not None:
             self._own.add(session)
         if running := self._running.get(session):
-            running.journal.mailbox.ring()
+            running.journal.mailbox.ring(withdrawn)
         self.look()
 
     def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
         """End the session's run; what is set when it has ended, None where none is under way here."""
-        running = self._running.get(session)
-        if running is None:
+        if (running := self._running.get(session)) is None:
             return None
         running.switch.stop(reason)
         return running.ended
-
-    def withdraw(self, session: str, message: str) -> None:
-        """The message of that identity was deleted where it was written: the run that has nothing else to answer
-        ends."""
-        if running := self._running.get(session):
-            running.journal.mailbox.back.announce(message)
 
     def look(self) -> None:
         """See to it that ready lanes are claimed."""
@@ -155,14 +159,12 @@ class Floor:
             self._worker = spawn(self._work(), name="worker")
 
     def heed(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called at each ring from outside: somebody changed something that this process may wait
-        for."""
+        """Have `listener` called at each ring from outside: something that is waited for may have changed."""
         self._heeding.append(listener)
 
     def question(self, session: str) -> str:
         """The id of the question that the session's run in this process waits with; empty where there is none."""
-        running = self._running.get(session)
-        return running.question if running else ""
+        return running.question if (running := self._running.get(session)) else ""
 
     async def idle(self) -> None:
         """Return when the runs that are under way here have ended."""
@@ -253,10 +255,8 @@ class Floor:
         for running in self._running.values():
             running.journal.mailbox.ring()
         for session, withdrawn in await self._store.lanes.stops():
-            if withdrawn:
-                self.withdraw(session, withdrawn)
-            else:
-                self.stop(session)
+            if running := self._running.get(session):
+                running.told(withdrawn)
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
@@ -283,7 +283,7 @@ class Floor:
         )
         journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
-        journal.mailbox.back.overtaken = lambda: running.switch.stop(WITHDRAWN)
+        journal.mailbox.back.overtaken = running.overtaken
         self._running[lease.lane] = running
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
 

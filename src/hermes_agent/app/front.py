@@ -163,18 +163,13 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return Submitted(session=session, inbox=row)
 
     async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> str | None:
-        """The message `inbound.withdraws` was deleted where it was written: one that waits is not answered, a run that
-        has nothing else to answer ends without a word, any other one is told. Durable when this returns; what was
-        answered stays so.
-
-        The lane whose message it was, None where nothing is to be done; see `Inbox.withdraw` for who may.
-        """
+        """Take back the message `inbound.withdraws`, as `Inbox.withdraw`: what waits is not answered, a run that has
+        nothing else to answer ends without a word, any other one is told. Durable when this returns."""
         at = self._deck.arrival()
         lane = await self.store.inbox.withdraw(inbound, self._floor.queue, moderated=moderated, at=at)
         if lane is not None:
             self._deck.arrived(lane, inbound, at)
-            self._floor.withdraw(lane, inbound.withdraws)
-            self._floor.want(lane)
+            self._floor.want(lane, inbound.withdraws)
         return lane
 
     async def resume(self, session: str) -> bool:
@@ -196,8 +191,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return await self.store.lanes.stop(session)
 
     def stop_now(self, session: str, reason: str = "stopped") -> bool:
-        """End the session's run in this process without waiting for its end; for signal handlers. False where there is
-        none."""
+        """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
         return self._floor.stop(session, reason) is not None
 
     def runs(self, session: str) -> bool:

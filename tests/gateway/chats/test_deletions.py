@@ -211,7 +211,7 @@ async def test_a_deletion_outlives_the_process_that_heard_it(tmp_path: Path):
             source = await platform.say("Are you there?")
             await eventually(lambda: len(model.exchanges) == 1)
             (record,) = await first.runtime.store.sessions.list()
-            first.runtime.hermes.floor.withdraw = lambda *_: None  # It dies between the commit and the stop.
+            first.runtime.hermes.floor.want = lambda *_: None  # It dies between the commit and the stop.
             await platform.tell(Withdrawn(source_id=source, where=platform.where("1")))
             await eventually(lambda: platform.told() == 2)
 
