@@ -19,7 +19,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
 from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.email import mail_platform
-from hermes_agent.testing.doubles.matrix import matrix_platform
+from hermes_agent.testing.doubles.homeserver import matrix_platform
 from hermes_agent.testing.doubles.platform import Double
 from hermes_agent.testing.doubles.slack import slack_platform
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
@@ -129,6 +129,7 @@ MAKERS: dict[str, Maker] = {
     "slack": slack,
     "fake": fake(ABILITIES),
     "fake that is keyed": fake(Abilities(longest_message=100, keyed=True, edit=True)),
+    "fake that drafts": fake(Abilities(longest_message=100, draft=30.0)),
     "fake that is read back": fake(Abilities(longest_message=100, read_back=True)),
 }
 """Name of a channel (each of the table, and the fakes) -> what makes its stage."""

@@ -193,6 +193,47 @@ async def test_a_message_is_changed_where_it_stands(stage: Stage, chat: Conversa
     assert (shown.text, shown.buttons) == ("Other words", ())
 
 
+async def test_unfinished_words_are_shown_without_a_message_until_one_is_sent(stage: Stage, chat: Conversation) -> None:
+    if not stage.kind.abilities.draft:
+        pytest.skip("the platform shows no words without a message")
+    for text in ("It", "It **works", "It **works**."):
+        await stage.channel.draft(chat, text, KEY)
+    assert len(stage.double.chats.drafts[stage.chat]) == 3
+    assert "works" in stage.double.chats.drafts[stage.chat][-1]
+    assert stage.double.chats.of(stage.chat) == []
+
+    await stage.channel.send(chat, words("It works."), KEY)
+
+    assert [shown.text for shown in stage.double.chats.of(stage.chat)] == ["It works."]
+    assert stage.chat not in stage.double.chats.drafts
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"),
+    [
+        (Trouble.BUSY, NotNow),
+        (Trouble.BROKEN, NotNow),
+        (Trouble.CUT, NotNow),
+        (Trouble.DEAF, NotNow),
+        (Trouble.GONE, NeverHere),
+    ],
+)
+async def test_unfinished_words_that_are_not_shown_are_no_more_than_that(
+    stage: Stage, chat: Conversation, trouble: Trouble, told: type[ChannelError]
+) -> None:
+    if not stage.kind.abilities.draft:
+        pytest.skip("the platform shows no words without a message")
+    stage.double.chats.order(trouble, "draft")
+
+    with pytest.raises(told) as refused:
+        await stage.channel.draft(chat, "It works", KEY)
+
+    if trouble is Trouble.BUSY:
+        assert isinstance(refused.value, NotNow)
+        assert refused.value.retry_after == stage.busy
+    await stage.channel.draft(chat, "It works", KEY)
+
+
 async def test_a_message_that_is_gone_is_said_to_be(stage: Stage, chat: Conversation) -> None:
     if not stage.kind.abilities.edit:
         pytest.skip("the platform changes nothing")

@@ -3,14 +3,16 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.gateway.channel import Unit
-from hermes_agent.gateway.cutting import FENCE, cut, size_in
+from hermes_agent.gateway.cutting import cut, size_in
+from hermes_agent.gateway.fences import Block, closed, read
 
 LINK = "[the manual](https://example.org/manual)"
 FAMILY = "👩‍👩‍👧‍👦"
+WALES = "🏴\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
 
 
 def test_a_short_text_is_one_piece():
@@ -37,7 +39,7 @@ def test_a_code_block_goes_on_in_the_next_piece():
 
     assert len(pieces) > 1
     for piece in pieces:
-        assert len(FENCE.findall(piece)) % 2 == 0
+        assert closed(piece) == piece
         assert len(piece) <= 80
     joined = "\n".join(pieces)
     assert all(f"line_{number} = {number}" in joined for number in range(10))
@@ -52,7 +54,9 @@ def test_what_belongs_together_stays_together(whole: str, before: int):
     assert any(whole in piece for piece in pieces)
 
 
-@pytest.mark.parametrize("sign", [FAMILY, "e\N{COMBINING ACUTE ACCENT}", "👍🏽", "🇩🇪", "❤\N{VARIATION SELECTOR-16}"])
+@pytest.mark.parametrize(
+    "sign", [FAMILY, "e\N{COMBINING ACUTE ACCENT}", "👍🏽", "🇩🇪", "❤\N{VARIATION SELECTOR-16}", WALES]
+)
 @pytest.mark.parametrize("shift", range(4))
 def test_a_visible_character_is_never_cut(sign: str, shift: int):
     text = "x" * shift + sign * 30
@@ -75,6 +79,70 @@ def test_a_platform_counts_in_its_own_unit():
     assert size_in(Unit.BYTES)("aé") == 3
     assert size_in(Unit.CHARACTERS)("a👍") == 2
     assert all(size_in(Unit.UTF16)(piece) <= 10 for piece in cut("👍" * 40, 10, size_in(Unit.UTF16)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. See:\n   ```python\n" + "   line = 1\n" * 30 + "   ```\n2. Then",
+        "````markdown\n" + "# Doc\n```py\nprint(1)\n```\n" * 10 + "````\nAfter",
+        "~~~\n" + "```\ncode\n" * 20 + "~~~",
+        "```" + "words " * 9 + "\n" + "code\n" * 50 + "```",
+        "```py\n" + "code\n" * 18 + "```\nAfter",
+    ],
+)
+@pytest.mark.parametrize("longest", range(90, 110))
+def test_a_block_of_any_form_goes_on_as_what_it_is(text: str, longest: int):
+    pieces = cut(text, longest)
+
+    assert all(closed(piece) == piece and len(piece) <= longest for piece in pieces)
+    lines = [line for piece in pieces for each in read(piece) if isinstance(each, Block) for line in each.lines]
+    (whole,) = [each for each in read(text) if isinstance(each, Block)]
+    assert lines == list(whole.lines)
+
+
+def test_words_that_fill_a_piece_are_cut_all_the_same():
+    text = "```" + "x" * 300 + "\n" + "code\n" * 50 + "```"
+
+    assert "".join(cut(text, 100)).count("code") == 50
+
+
+CODE_LINES = st.sampled_from(
+    [
+        "def größe(): return '日本語のテキスト'",
+        f"    family = '{FAMILY}' * 3  # {WALES} 👍🏽🇩🇪",
+        "",
+        "```",
+        "~~~~",
+        "   ```python",
+        "https://example.org/a/very/long/path?query=1&more=2",
+        "see [the manual](https://example.org/manual)",
+        "x" * 400,
+        "\tif a < b && c > d: `e` * f _g_ ~~h~~ $i^2$ | j |",
+        "e\N{COMBINING ACUTE ACCENT}" * 50,
+    ]
+)
+FENCES = st.sampled_from(["`````", "`````python", "~~~~~ text", "  `````rust"])
+
+
+@pytest.mark.parametrize(
+    ("longest", "unit"), [(4096, Unit.UTF16), (2000, Unit.CHARACTERS), (3900, Unit.BYTES), (70, Unit.UTF16)]
+)
+@settings(max_examples=25)
+@given(st.lists(CODE_LINES, min_size=1, max_size=40), FENCES, st.integers(1, 25))
+def test_a_long_block_of_code_is_all_there(longest: int, unit: Unit, lines: list[str], fence: str, times: int):
+    size, marks = size_in(unit), fence.strip()[:5]
+    code = lines * times
+    text = f"Here is **all** of it:\n\n{fence}\n" + "\n".join(code) + f"\n{marks}\n\nDone, see {LINK}."
+
+    pieces = cut(text, longest, size)
+
+    assert all(size(piece) <= longest and closed(piece) == piece for piece in pieces)
+    there = [line for piece in pieces for each in read(piece) if isinstance(each, Block) for line in each.lines]
+    assert "".join(there) == "".join(code)
+    assert LINK in pieces[-1]
+    whole = (FAMILY, WALES, "👍🏽", "🇩🇪", "e\N{COMBINING ACUTE ACCENT}")
+    assert all(sum(piece.count(each) for piece in pieces) == text.count(each) for each in whole)
 
 
 @given(st.text(alphabet=st.sampled_from("ab `\n[](*x👍é~"), max_size=300), st.integers(20, 60))

@@ -1,10 +1,11 @@
 """Drafts show that a run works, at the platform's pace, and never instead of its reply."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.events import Outcome, RunEnded, RunStarted, Seen, ToolEnded, ToolStarted
+from hermes_agent.core.events import Answered, Asked, Outcome, RunEnded, RunStarted, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import TextDelta
@@ -22,15 +23,28 @@ def seen(event: object, session: str = "s", run: str = "r") -> Seen:
     return Seen(session=session, number=1, run=run, at=1.0, event=event)
 
 
-def begin(here: House, *, streams: bool = True) -> Drafts:
+def begin(here: House, *, streams: bool = True, to: Conversation = TO, run: str = "r") -> Drafts:
     drafts = here.gateway.drafts
-    drafts.know("s", Known(to=TO, line=here.gateway.known["fake"], streams=streams))
-    drafts.overhear(seen(RunStarted()))
+    drafts.know("s", Known(to=to, line=here.gateway.known["fake"], streams=streams))
+    drafts.overhear(seen(RunStarted(), run=run))
     return drafts
 
 
-def end(drafts: Drafts) -> None:
-    drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text="", turns=1)))
+def end(drafts: Drafts, text: str = "") -> None:
+    drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text=text, turns=1)))
+
+
+def tool(summary: str) -> Seen:
+    return seen(ToolStarted(turn=1, call_id="c", tool="t", effect=Effect.READS, summary=summary))
+
+
+def shows(here: House, text: str) -> bool:
+    return any(text in shown.text for shown in here.platform.chats.of("1"))
+
+
+async def sent(here: House, run: str) -> bool:
+    slot = await here.store.outbox.find(f"s:{run}")
+    return slot is not None and slot.state is SlotState.SENT
 
 
 async def test_words_and_what_the_run_does_are_one_message(tmp_path: Path):
@@ -105,6 +119,135 @@ async def test_a_draft_that_was_refused_is_tried_again(tmp_path: Path):
 
         await eventually(lambda: bool(here.platform.chats.messages))
         end(drafts)
+
+
+async def test_what_a_run_does_is_one_line_also_before_its_first_words(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        for summary in ("terminal: ls", "read_file: a"):
+            drafts.overhear(tool(summary))
+            await eventually(lambda summary=summary: shows(here, f"⚙ {summary}"))
+        end(drafts)
+
+        assert len(here.platform.chats.messages) == 1
+
+
+async def test_while_a_person_is_asked_nothing_is_shown(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        drafts.overhear(tool("terminal: rm"))
+        drafts.overhear(seen(Asked(question="q", text="May I?", choices=(), purpose="approval")))
+        await asyncio.sleep(0.8)
+        assert not here.platform.chats.messages
+        assert not here.platform.chats.typing
+
+        drafts.overhear(seen(Answered(question="q", answer="once", principal="fake:7")))
+        await eventually(lambda: shows(here, "⚙ terminal: rm"))
+        end(drafts)
+
+
+async def test_a_draft_of_a_run_that_says_nothing_in_the_end_is_taken_away(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        drafts.overhear(tool("terminal: ls"))
+        await eventually(lambda: bool(here.platform.chats.messages))
+        end(drafts, "[SILENT]")
+
+        await eventually(lambda: not here.platform.chats.messages)
+
+
+async def test_a_draft_that_a_person_deleted_is_not_changed_again(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Hello")))
+        await eventually(lambda: bool(here.platform.chats.messages))
+        here.platform.chats.messages.clear()
+        drafts.overhear(seen(TextDelta(text=" there")))
+        await eventually(lambda: here.platform.chats.calls["edit"] == 1)
+        drafts.overhear(seen(TextDelta(text=", Ann")))
+        await asyncio.sleep(0.5)
+        end(drafts)
+
+        assert here.platform.chats.calls["edit"] == 1
+
+
+async def test_a_busy_platform_is_let_alone_for_as_long_as_it_asks(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        here.platform.chats.retry_after = 30
+        here.platform.chats.order(Trouble.BUSY, "send")
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Hello")))
+        await eventually(lambda: here.platform.chats.calls["send"] == 1)
+        await asyncio.sleep(0.5)
+        end(drafts)
+
+        assert here.platform.chats.calls["send"] == 1
+        assert here.gateway.known["fake"].pacer.reserve(TO) > here.gateway.runtime.clock.monotonic() + 25
+
+
+DRAFTS = Abilities(longest_message=300, draft=30.0, edit=True)
+
+
+async def test_where_words_are_shown_without_a_message_the_reply_is_the_one_message(tmp_path: Path):
+    async with house(tmp_path, [], platform=FakePlatform(DRAFTS)) as here:
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await eventually(lambda: here.platform.chats.drafts.get("1") == ["Let me see."])
+        drafts.overhear(tool("terminal: ls"))
+        await eventually(lambda: "⚙ terminal: ls" in here.platform.chats.drafts["1"][-1])
+        await asyncio.sleep(0.5)
+        end(drafts)
+
+        assert here.platform.chats.calls["draft"] == 2  # The same words are not shown again before they fade.
+        assert not here.platform.chats.messages
+        assert await here.store.outbox.find("s:r") is None
+
+
+async def test_words_without_a_message_are_shown_again_before_they_fade(tmp_path: Path):
+    platform = FakePlatform(Abilities(longest_message=300, draft=0.5))
+    async with house(tmp_path, [], platform=platform) as here:
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await eventually(lambda: here.platform.chats.drafts.get("1") == ["Let me see."] * 3)
+        end(drafts)
+
+
+async def test_a_chat_that_takes_no_words_without_a_message_has_them_in_one_and_the_log_says_so_once(
+    tmp_path: Path,
+):
+    async with house(tmp_path, [], platform=FakePlatform(DRAFTS)) as here:
+        here.platform.chats.order(Trouble.GONE, "draft", 2)
+        for run, to in (("r", TO), ("r2", TO), ("r3", replace(TO, chat="2"))):
+            drafts = begin(here, to=to, run=run)
+            drafts.overhear(seen(TextDelta(text="Hello")))
+            await eventually(lambda run=run: sent(here, run))
+            end(drafts)
+            await drafts.settled(f"s:{run}")
+
+        assert here.platform.chats.calls["draft"] == 2
+        assert here.gateway.runtime.home.log_file.read_text().count("by changing their message") == 1
+
+
+async def test_in_a_group_words_are_shown_in_a_message(tmp_path: Path):
+    async with house(tmp_path, [], platform=FakePlatform(DRAFTS)) as here:
+        drafts = begin(here, to=replace(TO, chat_kind="group"))
+        drafts.overhear(seen(TextDelta(text="Hello")))
+        await eventually(lambda: bool(here.platform.chats.messages))
+        end(drafts)
+
+        assert here.platform.chats.calls["draft"] == 0
+
+
+async def test_a_run_that_has_said_nothing_types_where_words_are_shown_without_a_message(tmp_path: Path):
+    async with house(tmp_path, [], platform=FakePlatform(replace(DRAFTS, typing=5.0))) as here:
+        here.platform.chats.order(Trouble.BUSY, "draft")
+        drafts = begin(here)
+        await eventually(lambda: here.platform.chats.typing == ["1"])
+        drafts.overhear(seen(TextDelta(text="Hello")))
+        await eventually(lambda: here.platform.chats.drafts.get("1") == ["Hello"])
+        end(drafts)
+
+        assert here.gateway.known["fake"].pacer.spare(TO)  # Only the signs were held back.
 
 
 async def test_a_session_that_nobody_told_of_has_no_draft():

@@ -41,9 +41,17 @@ def test_files_follow_the_words_where_they_can():
     assert line().parts(content, slot=1, to=DM)[1].text == "(The file a.txt cannot be sent here.)"
 
 
+def test_code_blocks_are_marked_as_the_platform_knows_them():
+    text = Content(text="~~~py\nx\n~~~")
+
+    assert line().parts(text, slot=1, to=DM)[0].text == "```py\nx\n```"
+    assert line(fences=True).parts(text, slot=1, to=DM)[0].text == "~~~py\nx\n~~~"
+
+
 def test_a_draft_is_one_message():
     assert line().draft("Hello", "") == "Hello"
     assert line().draft("", "terminal: ls") == "⚙ terminal: ls"
     assert line().draft("Hello", "terminal: ls") == "Hello\n\n⚙ terminal: ls"
-    assert line().draft("word " * 30, "").endswith(" …")
+    assert line().draft("word " * 30, "").endswith("\n…")
+    assert line().draft("```py\nx = 1", "terminal: ls") == "```py\nx = 1\n```\n\n⚙ terminal: ls"
     assert len(line().draft("word " * 30, "x" * 10)) <= len(REPEAT) + 40

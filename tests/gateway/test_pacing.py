@@ -49,3 +49,14 @@ async def test_chats_whose_turn_has_come_are_forgotten():
     pacer.reserve(chat("one more"))
 
     assert len(pacer._chats) == 1
+
+
+async def test_a_sign_takes_a_turn_that_nobody_waits_for_and_none_of_the_chats():
+    clock = FakeClock()
+    pacer = Pacer(Pace(every=0.5, chat=2.0), clock)
+    assert [pacer.spare(chat()), pacer.spare(chat("2"))] == [True, False]
+    await clock.advance(0.5)
+    assert pacer.reserve(chat()) == 0.5
+    await clock.advance(1.0)
+
+    assert [pacer.spare(chat()), pacer.spare(chat("2"))] == [False, True]

@@ -59,16 +59,18 @@ class Abilities:
     """What a platform can do.
 
     `longest_message` is counted in `unit`. `typing` is how many seconds a sign of typing lasts (0: there is none),
-    `buttons` how many one message may have, `largest_file` the bytes of a file that goes out (0: none goes). `draft`:
-    unfinished words can be shown without a message. `keyed`: sending again under the same key sends nothing twice.
-    `read_back`: `find` can tell whether something was sent. `hears_edits`: people's edits are told.
+    `draft` how many seconds unfinished words stay that are shown without a message, in chats with one person (0: they
+    cannot be). `buttons` is how many one message may have, `largest_file` the bytes of a file that goes out (0: none
+    goes). `keyed`: sending again under the same key sends nothing twice. `read_back`: `find` can tell whether something
+    was sent. `hears_edits`: people's edits are told. `fences`: code blocks may be marked as Markdown has it (by more
+    than three backticks, by tildes, indented in lists); where not, they are given the plainest marks.
     """
 
     longest_message: int
     unit: Unit = Unit.CHARACTERS
     edit: bool = False
     delete: bool = False
-    draft: bool = False
+    draft: float = 0.0
     threads: bool = False
     buttons: int = 0
     reactions: bool = False
@@ -79,17 +81,19 @@ class Abilities:
     keyed: bool = False
     read_back: bool = False
     hears_edits: bool = False
+    fences: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How fast a platform lets one agent write, all in seconds between two: messages at all, to one person's chat, to
-    one group, changes of one message."""
+    one group, changes of one message, changes of words that are shown without a message."""
 
     every: float = 0.0
     chat: float = 0.0
     group: float = 0.0
     edit: float = 1.0
+    draft: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +131,9 @@ class Channel(Protocol):
       `MessageGone`, and nothing else; `OutcomeUnknown` only where bytes were sent and no answer came;
     - `find` returns the receipt of what `send` sent with this part and key after `since` (seconds since 1970), None
       where it is certainly not there; it is asked only where the abilities say `read_back`;
+    - `draft` shows unfinished words in the place of those that were shown under the same key, until they fade or a
+      message is sent there; no message comes of it, so a lost answer is no more than a failure. It is asked only where
+      the abilities say `draft`, and raises `NotNow`, `TokenRefused`, or `NeverHere` where that chat has none;
     - `typing` and `react` are signs only: they raise nothing but `ChannelError`, which nobody minds;
     - Markdown that the platform has no way to show becomes words that read well; nothing is lost, and what cannot be
       formatted is sent plain;
@@ -144,6 +151,8 @@ class Channel(Protocol):
     async def delete(self, to: Conversation, receipt: str) -> None: ...
 
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None: ...
+
+    async def draft(self, to: Conversation, text: str, key: str) -> None: ...
 
     async def typing(self, to: Conversation) -> None: ...
 

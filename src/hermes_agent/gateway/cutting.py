@@ -7,16 +7,17 @@ import unicodedata
 from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
+from hermes_agent.gateway.fences import open_at_end
 
 Size = Callable[[str], int]
 
-FENCE = re.compile(r"^(?P<marks>`{3,}|~{3,})(?P<words>[^\n`]*)$", re.MULTILINE)
+MARKS = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 # What must not be cut: links, addresses, code within a line, and emphasis.
 WHOLE = re.compile(r"!?\[[^\]\n]*\]\([^)\s]*\)|https?://\S+|``?[^`\n]+``?|\*\*[^*\n]+\*\*|__[^_\n]+__")
 LONGEST_CHARACTER = 64
 """Code points of one visible character that are kept together; more than that is somebody's joke."""
 JOINER, REGIONAL = "\N{ZERO WIDTH JOINER}", range(0x1F1E6, 0x1F200)
-SKIN, SELECTORS = range(0x1F3FB, 0x1F400), range(0xFE00, 0xFE10)
+SKIN, SELECTORS, TAGS = range(0x1F3FB, 0x1F400), range(0xFE00, 0xFE10), range(0xE0020, 0xE0080)
 
 
 def size_in(unit: Unit) -> Size:
@@ -47,21 +48,21 @@ def cut(text: str, longest: int, size: Size = len) -> list[str]:
 
 
 def _split(text: str, longest: int, size: Size) -> tuple[str, str]:
-    fence = _opening(text)
-    room = longest - size(f"\n{fence.partition(' ')[0]}") if FENCE.search(text) else longest
-    end = _fitting(text, max(1, room), size)
+    marks = max((len(found[0]) + 1 for found in MARKS.finditer(text, 0, longest)), default=0)
+    end = _fitting(text, max(1, longest - marks), size)
     at = _best(text, end)
-    head, rest = text[:at], text[at:]
-    if opened := _open_at(head):
-        marks = FENCE.match(opened)
-        assert marks is not None  # `_open_at` gives a line that is one.
-        return f"{head.rstrip(chr(10))}\n{marks['marks']}", f"{opened}\n{rest.removeprefix(chr(10))}"
-    return head.rstrip(), rest.lstrip("\n").lstrip(" ")
-
-
-def _opening(text: str) -> str:
-    """The longest marks of a code block that may have to be closed."""
-    return max((found["marks"] for found in FENCE.finditer(text)), key=len, default="")
+    if at > end and text[end] == " " and open_at_end(text[:at]):
+        at = _best(text, max(1, end - 1))  # A space of code is not left out at a cut.
+    head, rest = text[:at].rstrip("\n"), text[at:]
+    fence = open_at_end(head)
+    if fence is None:
+        return head.rstrip(), rest.lstrip("\n").lstrip(" ")
+    line, _, behind = rest.removeprefix("\n").partition("\n")
+    if fence.ends(line):
+        return f"{head}\n{fence.closing}", behind
+    again = f"{fence.again}\n{rest.removeprefix(chr(10))}"
+    # Words behind the marks that fill a whole piece are not said again in each.
+    return (f"{head}\n{fence.closing}", again) if len(again) < len(text) else (head, rest)
 
 
 def _fitting(text: str, room: int, size: Size) -> int:
@@ -101,18 +102,7 @@ def _may_cut(text: str, at: int, spans: list[tuple[int, int]]) -> bool:
 def _just_opened(text: str, at: int) -> bool:
     """Whether a cut here would leave a code block with nothing in it, or split its marks."""
     line = text[text.rfind("\n", 0, max(0, at - 1)) + 1 : at].rstrip("\n")
-    return bool(line[:3] in ("```", "~~~") and _open_at(text[:at]))
-
-
-def _open_at(head: str) -> str:
-    """The opening line of the code block that is open at the end of a text; empty where none is."""
-    opened = ""
-    for found in FENCE.finditer(head):
-        if not opened:
-            opened = found[0]
-        elif found["marks"].startswith(opened[:3]) and not found["words"].strip():
-            opened = ""
-    return opened
+    return line.lstrip()[:3] in ("```", "~~~") and open_at_end(text[:at].rstrip("\n")) is not None
 
 
 def _whole_character(text: str, at: int) -> int:
@@ -126,7 +116,14 @@ def _whole_character(text: str, at: int) -> int:
 def _joined(text: str, at: int) -> bool:
     sign, before = text[at], text[at - 1]
     code = ord(sign)
-    if sign == JOINER or before == JOINER or code in SELECTORS or code in SKIN or unicodedata.combining(sign):
+    if (
+        sign == JOINER
+        or before == JOINER
+        or code in SELECTORS
+        or code in SKIN
+        or code in TAGS
+        or unicodedata.combining(sign)
+    ):
         return True
     if unicodedata.category(sign) in ("Mn", "Me", "Mc"):
         return True

@@ -1,4 +1,4 @@
-"""Drafts: what a run says while it works, shown in the slot of its reply at the pace of the platform."""
+"""Drafts: what a run says while it works, at the pace of the platform: beside the chat, or in the slot of its reply."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from contextlib import suppress
 from dataclasses import field
 
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.posting import SILENT, reply_key
+from hermes_agent.app.service.posting import SILENT, reply_key, said_by
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import StoreError
-from hermes_agent.core.events import Replied, RunEnded, RunStarted, Seen, ToolEnded, ToolStarted
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Entry,
+    Event,
+    Replied,
+    RunEnded,
+    RunStarted,
+    Seen,
+    ToolEnded,
+    ToolStarted,
+)
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.model import TextDelta
 from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
 from hermes_agent.gateway.attempt import in_time
-from hermes_agent.gateway.channel import ChannelError, OutcomeUnknown, Part
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import Line
 from hermes_agent.host.tasks import spawn
 
@@ -25,13 +36,22 @@ log = logging.getLogger(__name__)
 
 FIRST_SIGN = 0.5
 """Seconds after which a run that has said nothing shows that it works."""
+QUICKEST = 0.2
+STAYS = 0.6
+"""How much of the time that words without a message stay is let pass before they are shown again."""
+PATIENCE = 5.0
+"""Seconds for words without a message: the reply waits for them."""
 KNOWN = 5000
 """Sessions whose place is remembered; the next message tells it again."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """What one run shows."""
+    """What one run shows: `text` and what it is `doing`; nothing while it `waits` for a person.
+
+    `shown` is there now, under `receipt` where it is a message. `signed` is when the next sign of typing is due,
+    `fades` when words without a message are to be shown again, `pause` for how long the platform wants no signs.
+    """
 
     session: str
     key: str
@@ -40,12 +60,31 @@ class Draft:
     streams: bool
     text: str = ""
     doing: str = ""
+    waits: bool = False
     shown: str = ""
     receipt: str = ""
     given_up: bool = False
     signed: float = 0.0
+    fades: float = 0.0
+    pause: float = 0.0
     timer: asyncio.TimerHandle | None = None
     task: asyncio.Task[None] | None = None
+
+    def keep_up(self, event: Event) -> None:
+        """Note what the run says and does."""
+        match event:
+            case TextDelta(text=text):
+                self.text += text
+            case ToolStarted(summary=summary):
+                self.doing = summary
+            case ToolEnded():
+                self.doing = ""
+            case Replied(message=message) if message.tool_calls:
+                self.text = f"{message.text}\n\n" if message.text else ""
+            case Asked() | Answered():
+                self.waits = isinstance(event, Asked)
+            case _:
+                pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +123,12 @@ class Drafts:
         draft = self._drafts.get(seen.session)
         if draft is None:
             return
-        match event:
-            case TextDelta(text=text):
-                draft.text += text
-            case ToolStarted(summary=summary):
-                draft.doing = summary
-            case ToolEnded():
-                draft.doing = ""
-            case Replied(message=message) if message.tool_calls:
-                draft.text = f"{message.text}\n\n" if message.text else ""
-            case RunEnded():
-                self._end(draft)
-            case _:
-                pass
+        if isinstance(event, RunEnded):
+            self._end(draft)
+            if said_by(seen.session, Entry(number=seen.number, run=seen.run, at=seen.at, event=event)) is None:
+                spawn(self._take_back(draft), name=f"take back {draft.key}")
+        else:
+            draft.keep_up(event)
 
     async def settled(self, key: str) -> None:
         """Return when no draft of that slot is on its way."""
@@ -112,7 +144,7 @@ class Drafts:
             key=reply_key(seen.session, seen.run),
             to=known.to.place,
             line=known.line,
-            streams=known.streams and known.line.kind.abilities.edit,
+            streams=known.streams,
         )
         self._drafts[seen.session] = draft
         self._later(draft, FIRST_SIGN)
@@ -126,6 +158,14 @@ class Drafts:
             self._ending[key] = draft.task
             draft.task.add_done_callback(lambda _: self._ending.pop(key, None))
 
+    async def _take_back(self, draft: Draft) -> None:
+        """Have the message of a run that turned out to say nothing deleted."""
+        await self.settled(draft.key)
+        if draft.receipt:
+            outbox = self.runtime.store.outbox
+            letter = Letter(key=draft.key, to=draft.to, content=Content(text=""), session=draft.session)
+            await self.runtime.store.write(lambda tx: outbox.put(tx, letter))
+
     def _later(self, draft: Draft, seconds: float) -> None:
         draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
 
@@ -134,24 +174,53 @@ class Drafts:
             draft.task = spawn(self._sign(draft), name=f"draft {draft.key}")
 
     async def _sign(self, draft: Draft) -> None:
-        """Show how far the run is."""
-        text = draft.line.draft(draft.text, draft.doing)
-        silent = any(word.startswith(draft.text.strip()) for word in SILENT)
+        """Show how far the run is, and come back."""
+        pace, name = draft.line.kind.pace, draft.line.kind.name
+        beside, draft.pause = draft.line.drafts(draft.to), 0.0
         try:
-            if draft.streams and not draft.given_up and text and not silent:
-                await self._show(draft, text)
-            elif not draft.receipt:
-                await self._type(draft)
-        except ChannelError as error:
-            log.info("draft on %s: %s", draft.line.kind.name, error)
+            await (self._beside(draft) if beside else self._in_slot(draft))
+        except NotNow as error:
+            log.info("draft on %s: %s", name, error)
+            draft.pause = error.retry_after or 0.0
+            if not beside:
+                draft.line.pacer.hold(draft.pause, draft.to)
+        except (ChannelError, TimeoutError) as error:
+            log.info("draft on %s: %s", name, str(error) or "no answer in time")
+            draft.given_up |= isinstance(error, MessageGone)
         except StoreError as error:
-            log.warning("draft on %s: %s", draft.line.kind.name, error)
+            log.warning("draft on %s: %s", name, error)
             draft.given_up = True
         finally:
             if self._drafts.get(draft.session) is draft:
-                self._later(draft, max(draft.line.kind.pace.edit, 0.2))
+                self._later(draft, max(pace.draft if beside else pace.edit, QUICKEST, draft.pause))
+
+    async def _beside(self, draft: Draft) -> None:
+        """Show the words without a message: nothing of it is in the outbox, and the reply is the one message."""
+        line, now = draft.line, self.runtime.clock.monotonic()
+        text = _words(draft)
+        if not text:
+            await self._type(draft)
+        if not text or (text == draft.shown and now < draft.fades) or not line.pacer.spare(draft.to):
+            return
+        try:
+            await in_time(line.channel.draft(draft.to, text, draft.key), PATIENCE)
+        except NeverHere as error:
+            line.drafts_no_more(draft.to, str(error))
+            draft.shown = ""
+            await self._in_slot(draft)
+        else:
+            draft.shown, draft.fades = text, now + STAYS * line.kind.abilities.draft
+
+    async def _in_slot(self, draft: Draft) -> None:
+        text = _words(draft)
+        if text and not draft.given_up and draft.line.kind.abilities.edit:
+            await self._show(draft, text)
+        elif not draft.receipt:
+            await self._type(draft)
 
     async def _type(self, draft: Draft) -> None:
+        if draft.waits:
+            return
         lasts, now = draft.line.kind.abilities.typing, self.runtime.clock.monotonic()
         if lasts and now >= draft.signed:
             draft.signed = now + lasts * 0.9
@@ -188,6 +257,15 @@ class Drafts:
             state, error, draft.given_up = SlotState.UNSURE, str(failed) or "no answer in time", True
         except ChannelError as failed:
             state, error = SlotState.PENDING, str(failed)
+            draft.given_up = not isinstance(failed, NotNow)
+            raise
         finally:
             self.held.discard(slot.id)
             await outbox.settle(slot, state, pieces, error=error)
+
+
+def _words(draft: Draft) -> str:
+    """What is to be shown of a run; nothing where it may yet be that it says nothing."""
+    begun = draft.text.strip()
+    silent = bool(begun) and any(word.startswith(begun) for word in SILENT)
+    return draft.line.draft(draft.text, draft.doing) if draft.streams and not silent and not draft.waits else ""

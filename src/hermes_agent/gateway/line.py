@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import field, replace
 
 from hermes_agent.core.clock import Clock
@@ -10,11 +11,18 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel import Channel, Kind, Part
 from hermes_agent.gateway.cutting import cut, size_in
+from hermes_agent.gateway.fences import closed, plainest
 from hermes_agent.gateway.pacing import Pacer
 from hermes_agent.gateway.readable import readable
 
+log = logging.getLogger(__name__)
+
 REPEAT = "(This may be a repeat: the connection broke when it was first sent.)\n\n"
 """Before what is sent again and may be there already."""
+MANY = 5000
+"""Chats that are remembered to take no words without a message."""
+MARKS = 20
+"""Characters that are kept for the end of a code block that is still being written."""
 TOOL_WIDTH = 100
 """Characters of the line that says what a run is doing."""
 
@@ -22,7 +30,7 @@ TOOL_WIDTH = 100
 @dataclass(slots=True, kw_only=True)
 class Line:
     """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
-    wrong."""
+    wrong, `undrafted` the chats that take no words without a message."""
 
     kind: Kind
     channel: Channel
@@ -31,6 +39,7 @@ class Line:
     since: float = 0.0
     ailment: str = ""
     heard: int = 0
+    undrafted: set[str] = field(default_factory=set)
 
     @property
     def longest(self) -> int:
@@ -38,10 +47,22 @@ class Line:
         abilities = self.kind.abilities
         return abilities.longest_message - size_in(abilities.unit)(REPEAT)
 
+    def drafts(self, to: Conversation) -> bool:
+        """Whether unfinished words are shown there without a message."""
+        return self.kind.abilities.draft > 0 and to.chat_kind == "dm" and to.chat not in self.undrafted
+
+    def drafts_no_more(self, to: Conversation, reason: str) -> None:
+        """The platform takes none there, which the log says once: words are shown in the message of the reply."""
+        if not self.undrafted:
+            log.warning("%s: replies are shown by changing their message: %s", self.kind.name, reason)
+        elif len(self.undrafted) >= MANY:
+            self.undrafted.clear()
+        self.undrafted.add(to.chat)
+
     def parts(self, content: Content, *, slot: int, to: Conversation, answers: str = "") -> list[Part]:
         """The platform messages that show a content, in order."""
         abilities = self.kind.abilities
-        texts = cut(readable(content.text), self.longest, size_in(abilities.unit))
+        texts = cut(self.words(content.text), self.longest, size_in(abilities.unit))
         reply = answers if to.chat_kind != "dm" else ""
         parts = [Part(text=text, slot=slot, answers="" if number else reply) for number, text in enumerate(texts)]
         if content.buttons and abilities.buttons and parts:
@@ -53,14 +74,19 @@ class Line:
                 parts.append(Part(text=f"(The file {file.name} cannot be sent here.)", slot=slot))
         return parts
 
+    def words(self, text: str) -> str:
+        """A text as the platform can show it."""
+        return readable(text) if self.kind.abilities.fences else plainest(readable(text))
+
     def draft(self, text: str, doing: str) -> str:
         """What is shown of a reply that is being written: as much as one message holds, and what the run is doing."""
         tool = f"⚙ {doing[:TOOL_WIDTH]}" if doing else ""
         size = size_in(self.kind.abilities.unit)
-        texts = cut(readable(text), self.longest - size(f"\n\n{tool}…"), size)
+        room = self.kind.abilities.longest_message
+        texts = cut(self.words(text), room - size(f"\n\n{tool}…") - MARKS, size)
         if len(texts) > 1:
-            return f"{texts[0]} …"
-        return "\n\n".join(filter(None, (*texts, tool)))
+            return f"{texts[0]}\n…"
+        return "\n\n".join(filter(None, (*map(closed, texts), tool)))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -40,6 +40,15 @@ class Pacer:
                 self._chats = {chat: until for chat, until in self._chats.items() if until > now}
         return at
 
+    def spare(self, to: Conversation) -> bool:
+        """Whether there is a turn now that nobody waits for, which is taken then: for signs, which may be left out. It
+        takes none of the chat's own turns."""
+        now = self._clock.monotonic()
+        if now < max(self._next, self._chats.get(to.chat, 0.0)):
+            return False
+        self._next = now + self._pace.every
+        return True
+
     def hold(self, seconds: float, to: Conversation | None = None) -> None:
         """Nobody's turn comes within that time, or nobody's of one chat."""
         until = self._clock.monotonic() + seconds

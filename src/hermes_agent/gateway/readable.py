@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from hermes_agent.gateway.fences import read
+
 ROW = re.compile(r"^\s*\|(.+)\|\s*$")
 RULE = re.compile(r"^\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
-FENCED = re.compile(r"^(?:```|~~~)")
 DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]", re.DOTALL)
 INLINE = re.compile(r"\\\((.+?)\\\)|(?<![\w$\\])\$(?=[^\s$])([^$\n]*?[\\^_{][^$\n]*?)(?<=[^\s$\\])\$(?![\w$])")
 CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
@@ -81,15 +82,12 @@ def readable(text: str) -> str:
     """Markdown without tables and formulas; code is left as it is."""
     lines: list[str] = []
     prose: list[str] = []
-    fenced = False
-    for line in text.split("\n"):
-        if FENCED.match(line):
-            lines += [*_prose(prose), line]
-            fenced, prose = not fenced, []
-        elif fenced:
-            lines.append(line)
+    for piece in read(text):
+        if isinstance(piece, str):
+            prose.append(piece)
         else:
-            prose.append(line)
+            lines += [*_prose(prose), piece.written]
+            prose = []
     return "\n".join([*lines, *_prose(prose)])
 
 

@@ -199,6 +199,11 @@ class FakeChannel:
                 return shown.id
         return None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:  # noqa: ARG002  the Protocol's shape
+        if self._trouble("draft"):
+            raise NotNow("The answer was lost.")
+        self.chats.draft(to.chat, text)
+
     async def typing(self, to: Conversation) -> None:
         self._trouble("typing")
         self.chats.typing.append(to.chat)
@@ -231,6 +236,6 @@ class FakeChannel:
 
 def raise_gone(call: str) -> NoReturn:
     """What a call raises where the chat, or the message, is not there."""
-    if call == "send":
+    if call in ("send", "draft"):
         raise NeverHere("The chat is gone.")
     raise MessageGone("The message is gone.")

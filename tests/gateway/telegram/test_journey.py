@@ -5,16 +5,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from hermes_agent.core.messages import Image
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import Gateway
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble, telegram
+from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from hermes_agent.testing.scripted import Script
 from tests.app.place import settle_home
 from tests.gateway.house import eventually
+
+SLOW = KeepAlives(reply=Answer(pieces=(Say("One, two, three."),)), every=0.4, count=3)
 
 
 @asynccontextmanager
@@ -42,6 +47,33 @@ async def test_a_reply_is_formatted_and_told_once(tmp_path: Path):
         await eventually(lambda: double.told() == 2)
 
         assert [shown.text for shown in double.chats.of("7")] == ["Hello, Ann! 1. It works."]
+
+
+async def test_a_reply_is_drafted_and_then_sent_as_one_message(tmp_path: Path):
+    async with at_work(tmp_path, [SLOW]) as (double, _, gateway):
+        await double.say("Count", chat="7", user="7", thread="4")
+        await eventually(lambda: "7" in double.chats.drafts)
+        drafts = double.chats.drafts["7"]
+        await eventually(lambda: bool(double.chats.of("7")))
+        await gateway.delivery.idle()
+
+        assert "One, two, three.".startswith(drafts[0])
+        (shown,) = double.chats.of("7")
+        assert (shown.text, shown.thread, shown.edits) == ("One, two, three.", "4", 0)
+        assert double.chats.calls["send"] == 1
+        assert "7" not in double.chats.drafts
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_where_a_bot_may_not_draft_the_reply_is_one_message_that_changes(tmp_path: Path, known: bool):
+    async with at_work(tmp_path, [SLOW]) as (double, _, gateway):
+        double.undrafted, double.drafts = known, known
+        await double.say("Count", chat="7", user="7")
+        await eventually(lambda: double.chats.calls["edit"] == 1)
+        await gateway.delivery.idle()
+
+        assert [shown.text for shown in double.chats.of("7")] == ["One, two, three."]
+        assert (double.chats.calls["draft"], double.chats.calls["send"]) == (1, 1)
 
 
 async def test_a_question_is_answered_with_a_button_in_a_topic(tmp_path: Path):

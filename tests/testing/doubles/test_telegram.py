@@ -61,6 +61,24 @@ async def test_a_file_is_sent_and_fetched(double: TelegramDouble, bot: Bot):
     assert bytes(await file.download_as_bytearray()) == b"content"
 
 
+async def test_a_draft_is_no_message_and_only_for_private_chats(double: TelegramDouble, bot: Bot):
+    assert await bot.send_message_draft(1, 5, r"*It works*\.", parse_mode=ParseMode.MARKDOWN_V2)
+    assert (double.chats.drafts, double.chats.of("1")) == ({"1": ["It works."]}, [])
+
+    for chat, id_, text, refusal in (
+        (-9, 5, "Hi", "PEER_INVALID"),
+        (1, 0, "Hi", "RANDOM_ID"),
+        (1, 5, " ", "non-empty"),
+    ):
+        with pytest.raises(BadRequest, match=f"(?i){refusal}"):
+            await bot.send_message_draft(chat, id_, text)
+    await bot.send_message(1, "It works.")
+    assert not double.chats.drafts
+    double.drafts = False
+    with pytest.raises(InvalidToken, match="Not Found"):
+        await bot.send_message_draft(1, 5, "Hi")
+
+
 @pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
 async def test_it_refuses_what_the_bot_api_refuses(double: TelegramDouble, bot: Bot):
     with pytest.raises(BadRequest, match="t parse entities"):

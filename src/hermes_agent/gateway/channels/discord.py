@@ -119,6 +119,9 @@ class DiscordChannel:
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
         return None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
     async def typing(self, to: Conversation) -> None:
         await self._rest.call("POST", f"channels/{to.thread or to.chat}/typing", reads=True)
 

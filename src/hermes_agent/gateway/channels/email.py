@@ -128,6 +128,9 @@ class EmailChannel:
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
         return None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
     async def typing(self, to: Conversation) -> None:
         """Nobody sees somebody write a mail."""
 
@@ -270,7 +273,7 @@ OPTIONS = {
 CHANNEL = Kind(
     name=PLATFORM,
     title="Email",
-    abilities=Abilities(longest_message=100_000, threads=True, largest_file=18_000_000),
+    abilities=Abilities(longest_message=100_000, threads=True, largest_file=18_000_000, fences=True),
     pace=Pace(every=0.5, chat=5.0, group=5.0),
     secrets=("EMAIL_PASSWORD",),
     setup=(

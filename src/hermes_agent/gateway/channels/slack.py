@@ -26,6 +26,7 @@ from hermes_agent.gateway.channel import (
     Part,
     TokenRefused,
 )
+from hermes_agent.gateway.cutting import cut
 from hermes_agent.gateway.heard import Hear, Pressed
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader
@@ -185,6 +186,9 @@ class SlackChannel:
         payload = (message.get("metadata") or {}).get("event_payload") or {}
         return str(message["ts"]) if payload.get("key") == key else None
 
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
     async def typing(self, to: Conversation) -> None:
         """Slack shows no typing of apps."""
 
@@ -235,11 +239,10 @@ def _service(needs: Needs, secret: str) -> Service:
 def _blocks(part: Part) -> list[dict[str, Any]]:
     """Blocks only where there are buttons or much to escape: the text is shown then nowhere but in notifications. An
     empty list takes buttons away."""
-    text = mrkdwn(part.text)
-    if not part.buttons and len(text) <= TEXT:
+    if not part.buttons and len(mrkdwn(part.text)) <= TEXT:
         return []
     sections: list[dict[str, Any]] = [
-        {"type": "section", "text": {"type": "mrkdwn", "text": piece}} for piece in _sections(text)
+        {"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn(piece)}} for piece in _sections(part.text)
     ]
     buttons = [
         {
@@ -254,15 +257,8 @@ def _blocks(part: Part) -> list[dict[str, Any]]:
 
 
 def _sections(text: str) -> list[str]:
-    """A text in pieces for section blocks: at ends of lines where there are any, and never within an `&amp;`."""
-    pieces = []
-    while len(text) > SECTION:
-        cut = text.rfind("\n", 1, SECTION) + 1 or SECTION
-        if "&" in (end := text[max(0, cut - 5) : cut]) and ";" not in end[end.rfind("&") :]:
-            cut -= len(end) - end.rfind("&")
-        pieces.append(text[:cut])
-        text = text[cut:]
-    return [*pieces, text] if text else pieces
+    """A text in pieces for section blocks, each of which fits when it is escaped."""
+    return cut(text, SECTION, lambda piece: len(piece) + 4 * piece.count("&") + 3 * sum(map(piece.count, "<>|")))
 
 
 def make(needs: Needs) -> Channel:

@@ -75,7 +75,7 @@ def subject_of(answered: str, text: str, name: str) -> str:
     line = " ".join(answered.split())
     if line:
         return line if line.lower().startswith("re:") else f"Re: {line}"
-    first = next((each.strip("#*_> `") for each in text.split("\n") if each.strip("#*_> `")), "")
+    first = next((each.replace("**", "").strip("#*_> `") for each in text.split("\n") if each.strip("#*_> `")), "")
     return " ".join(first.split())[:70] or f"A message from {name}"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from hermes_agent.gateway.fences import Block, read
+
 RESERVED = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
 IN_CODE = re.compile(r"([`\\])")
 IN_LINK = re.compile(r"([)\\])")
-FENCE = re.compile(r"^(?:`{3,}|~{3,})\s*([\w+#.-]*)[^`]*$")
 INLINE = re.compile(
     r"(?P<ticks>`+)(?P<code>(?:(?!(?P=ticks)).)+?)(?P=ticks)(?!`)"
     r"|\[(?P<words>[^\[\]\n]+)\]\((?P<address>[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)"
@@ -29,23 +30,7 @@ UNMEANT = "@\N{WORD JOINER}"
 
 def formatted(text: str) -> str:
     """The text for `parse_mode=MarkdownV2`: names of people do not become mentions."""
-    lines: list[str] = []
-    code: list[str] | None = None
-    language = ""
-    for line in text.split("\n"):
-        found = FENCE.match(line)
-        if code is not None and found and not found[1]:
-            lines.append(_block(language, code))
-            code = None
-        elif code is not None:
-            code.append(line)
-        elif found:
-            code, language = [], found[1]
-        else:
-            lines.append(_line(line))
-    if code is not None:
-        lines.append(_block(language, code))
-    return "\n".join(lines)
+    return "\n".join(_block(piece) if isinstance(piece, Block) else _line(piece) for piece in read(text))
 
 
 def escaped(text: str) -> str:
@@ -53,8 +38,9 @@ def escaped(text: str) -> str:
     return RESERVED.sub(r"\\\1", NAME.sub(UNMEANT, text))
 
 
-def _block(language: str, lines: list[str]) -> str:
-    inside = IN_CODE.sub(r"\\\1", "\n".join(lines))
+def _block(block: Block) -> str:
+    inside = IN_CODE.sub(r"\\\1", "\n".join(block.bare))
+    language = re.sub(r"[^\w+#.-]", "", block.fence.language)
     return f"```{language}\n{inside}\n```"
 
 

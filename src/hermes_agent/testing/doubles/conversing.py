@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 LOOPBACK = "127.0.0.1"
+LARGEST = 50_000_000
+"""Bytes of one mail, with its files as text."""
 Converse = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -22,7 +24,7 @@ async def conversing(converse: Converse) -> AsyncIterator[int]:
         writers.discard(writer)
         writer.close()
 
-    server = await asyncio.start_server(connected, LOOPBACK, 0)
+    server = await asyncio.start_server(connected, LOOPBACK, 0, limit=LARGEST)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

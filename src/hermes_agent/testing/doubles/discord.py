@@ -23,6 +23,7 @@ EPOCH = 1_420_070_400.0
 BEAT_MILLISECONDS = 200
 """Short, so that it is known soon how far the agent has come. Discord's is about 41 seconds."""
 SYNC = zlib.Z_SYNC_FLUSH
+LONGEST = 2000
 
 Values = dict[str, Any]
 

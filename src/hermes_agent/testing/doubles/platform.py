@@ -46,7 +46,9 @@ class Shown:
 class Chats:
     """What the agent wrote on one platform, in order, and what is to go wrong.
 
-    `retry_after` is what a busy platform answers. `calls` counts what was asked by name, including what was refused.
+    `retry_after` is what a busy platform answers. `drafts` are the unfinished words that each chat shows without a
+    message, in the states that were seen; a message ends them. `calls` counts what was asked
+    by name, including what was refused.
     """
 
     retry_after: int = 1
@@ -56,6 +58,7 @@ class Chats:
     reactions: list[tuple[str, str]] = field(default_factory=list)
     typing: list[str] = field(default_factory=list)
     keys: dict[str, str] = field(default_factory=dict)
+    drafts: dict[str, list[str]] = field(default_factory=dict)
     _last: int = 1000
 
     def next_id(self) -> str:
@@ -81,6 +84,7 @@ class Chats:
         if message.key and message.key in self.keys:
             return self.messages[self.keys[message.key]]
         self.messages[message.id] = message
+        self.drafts.pop(message.chat, None)
         if message.key:
             self.keys[message.key] = message.id
         return message
@@ -92,6 +96,10 @@ class Chats:
         old = self.messages[id_]
         self.messages[id_] = replace(old, text=text, buttons=buttons, written=written, edits=old.edits + 1)
         return True
+
+    def draft(self, chat: str, text: str) -> None:
+        """Show unfinished words."""
+        self.drafts.setdefault(chat, []).append(text)
 
     def of(self, chat: str) -> list[Shown]:
         """What is to be seen of the agent in a chat, oldest first."""

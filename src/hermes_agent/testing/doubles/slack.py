@@ -35,6 +35,7 @@ FORM_ONLY = frozenset(
 STRUCTURED = frozenset({"blocks", "metadata", "files"})
 """Arguments that are JSON within a form."""
 MISSING = {"send": "channel_not_found", "edit": "message_not_found", "delete": "message_not_found"}
+LONGEST_POSTED, LONGEST_CHANGED, LONGEST_SECTION, MOST_BLOCKS = 40_000, 4_000, 3_000, 50
 
 Values = dict[str, Any]
 
@@ -194,9 +195,11 @@ class SlackPlatform:
         return {"user": {"id": values["user"], "real_name": name, "profile": {"display_name": name}}}
 
     def _post(self, values: Values) -> Values:
+        if refusal := _refusal(values, LONGEST_POSTED):
+            return {"error": refusal}
         stamp = self.stamp()
         self.stamps[stamp] = values
-        self._show(stamp, values, values.get("text", ""))
+        self._show(stamp, values, _seen(values))
         return {"ts": stamp, "channel": values["channel"]}
 
     def _show(self, id_: str, values: Values, text: str, file: str = "") -> None:
@@ -215,7 +218,9 @@ class SlackPlatform:
         )
 
     def _update(self, values: Values) -> Values:
-        if not self.chats.change(values["ts"], values["text"], _labels(values), values["text"]):
+        if refusal := _refusal(values, LONGEST_CHANGED):
+            return {"error": refusal}
+        if not self.chats.change(values["ts"], _seen(values), _labels(values), values["text"]):
             return {"error": "message_not_found"}
         self.stamps[values["ts"]] = {**self.stamps[values["ts"]], **values}
         return {"ts": values["ts"]}
@@ -259,6 +264,24 @@ class SlackPlatform:
         if content is None or not request.headers.get("Authorization", "").startswith("Bearer "):
             return web.Response(text="<html>log in</html>", content_type="text/html")
         return web.Response(body=content)
+
+
+def _seen(values: Values) -> str:
+    """What people see of a message: its sections, or its text where it has none."""
+    sections = [block["text"]["text"] for block in values.get("blocks") or () if block["type"] == "section"]
+    return "\n".join(sections) or str(values.get("text", ""))
+
+
+def _refusal(values: Values, longest: int) -> str:
+    """Why Slack does not take a message (docs.slack.dev, chat.postMessage, chat.update, section block)."""
+    blocks = values.get("blocks") or []
+    sections = [block["text"]["text"] for block in blocks if block["type"] == "section"]
+    if not (values.get("text") or blocks):
+        return "no_text"
+    if len(values.get("text", "")) > longest:
+        return "msg_too_long"
+    wrong = len(blocks) > MOST_BLOCKS or any(not 0 < len(text) <= LONGEST_SECTION for text in sections)
+    return "invalid_blocks" if wrong else ""
 
 
 async def _values(request: web.Request) -> Values:

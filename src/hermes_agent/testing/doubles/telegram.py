@@ -27,6 +27,7 @@ CALLS = {
     "sendPhoto": "send",
     "editMessageText": "edit",
     "deleteMessage": "delete",
+    "sendMessageDraft": "draft",
     "sendChatAction": "typing",
     "setMessageReaction": "react",
     "getUpdates": "listen",
@@ -43,6 +44,10 @@ class TelegramDouble:
         self.files: dict[str, bytes] = {}
         self.webhook: Arguments = {}
         self.moved: dict[str, int] = {}
+        self.drafts = True
+        """Whether this server knows `sendMessageDraft` (Bot API 9.3)."""
+        self.undrafted = False
+        """Whether this bot may show none (before Bot API 9.5: without topics in its private chats)."""
         self.server: Server | None = None
         self._updates: list[Arguments] = []
         self._confirmed = 0
@@ -173,6 +178,7 @@ class TelegramDouble:
             "editMessageText": self._edited,
             "deleteMessage": self._deleted,
             "answerCallbackQuery": self._acknowledged,
+            "sendMessageDraft": self._drafted,
             "sendChatAction": self._typed,
             "setMessageReaction": self._reacted,
             "getFile": lambda given: {**given, "file_unique_id": "u", "file_path": f"f/{given['file_id']}"},
@@ -200,6 +206,19 @@ class TelegramDouble:
 
     def _acknowledged(self, given: Arguments) -> bool:
         self.answered.append((given["callback_query_id"], given.get("text", "")))
+        return True
+
+    def _drafted(self, given: Arguments) -> bool:
+        if not self.drafts:
+            raise Refused(404, "Not Found")
+        if str(given["chat_id"]).startswith("-") or self.undrafted:
+            raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
+        if not int(given.get("draft_id") or 0):
+            raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
+        words = _understood(given, given.get("text", ""))
+        if not words.strip():
+            raise Refused(400, "Bad Request: text must be non-empty")
+        self.chats.draft(str(given["chat_id"]), words)
         return True
 
     def _typed(self, given: Arguments) -> bool:
