@@ -255,8 +255,8 @@ class Floor:
         for running in self._running.values():
             running.journal.mailbox.ring()
         for session, withdrawn in await self._store.lanes.stops():
-            if running := self._running.get(session):
-                running.told(withdrawn)
+            if (told := self._running.get(session)) is not None:
+                told.told(withdrawn)
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
