@@ -24,6 +24,7 @@ from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
 from hermes_agent.api.talk import Talk
 from hermes_agent.api.webhooks.incoming import webhooks
+from hermes_agent.api.wire import Connection
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -101,13 +102,15 @@ async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Li
 
 
 @asynccontextmanager
-async def listening(app: ASGIApp, host: str, port: int) -> AsyncIterator[Listening]:
+async def listening(
+    app: ASGIApp, host: str, port: int, connection: type[Connection] = Connection
+) -> AsyncIterator[Listening]:
     """Serve an application until the block ends; then answers under way are waited for a little. Raises
     `ConfigError`."""
     bound = _bound(host, port)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=connection,
         ws="none",
         lifespan="off",
         log_config=None,
