@@ -17,7 +17,7 @@ from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.broken_store import no_room, read_only, room, writable
+from tests.gateway.chats.broken_store import no_room, read_only, room, writable
 from tests.gateway.house import eventually, house
 
 HOME = "owners: ['7']\nhome: '7'\n"
