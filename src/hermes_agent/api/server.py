@@ -61,10 +61,9 @@ def described() -> bytes:
 def application(house: House) -> ASGIApp:
     """The endpoints behind the gate."""
     routes = [Route(each.path, endpoint=Door(house, each), methods=[each.method]) for each in ENDPOINTS]
-    settings = house.settings
     return Gate(
         Router(routes=routes, redirect_slashes=False),
-        (settings.host, *settings.allowed_hosts),
+        lambda: (house.settings.host, *house.settings.allowed_hosts),
         perf_counter,
         house.figures.answered,
     )
@@ -87,8 +86,7 @@ class Listening:
 async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.api
-    talk = Talk(runtime, workspace=settings.workspace or str(runtime.home.root), most=settings.max_waiting)
-    house = House(runtime=runtime, settings=settings, keys=keys, talk=talk, figures=figures)
+    house = House(runtime=runtime, keys=keys, talk=Talk(runtime), figures=figures)
     async with listening(application(house), settings.host, settings.port) as place:
         yield place
 

@@ -60,18 +60,16 @@ class Begun:
 
 
 class Talk:
-    """Says what people want said, for one server. `workspace` is where runs work unless they say otherwise."""
+    """Says what people want said, for one server."""
 
-    def __init__(self, runtime: Runtime, *, workspace: str, most: int) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._workspace = workspace
-        self._most = most
         self._matched: set[str] = set()
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
         """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
-        if self.waiting >= self._most:
+        if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
         model = self.model_of(wish)
         if wish.once and (mail := await self._runtime.store.inbox.find(PLATFORM, _source(wish))):
@@ -91,6 +89,11 @@ class Talk:
         workspace = wish.workspace or self._workspace
         submitted = await self._runtime.hermes.begin(inbound, workspace=workspace, model=model)
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
+
+    @property
+    def _workspace(self) -> str:
+        """Where runs work unless they say otherwise."""
+        return self._runtime.settings.api.workspace or str(self._runtime.home.root)
 
     async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
         """The events of the run, each folded into `story` first, until it rests."""
