@@ -30,7 +30,7 @@ TOOL_WIDTH = 100
 @dataclass(slots=True, kw_only=True)
 class Line:
     """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
-    wrong, `undrafted` the chats that take no words without a message."""
+    wrong, `note` what its owner may want to know, `undrafted` the chats that take no words without a message."""
 
     kind: Kind
     channel: Channel
@@ -38,6 +38,7 @@ class Line:
     state: str = "starting"
     since: float = 0.0
     ailment: str = ""
+    note: str = ""
     heard: int = 0
     undrafted: set[str] = field(default_factory=set)
 

@@ -11,7 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.account import Sum, together
+from hermes_agent.learning.account import Brought, Sum, together
 from hermes_agent.learning.evidence import evidence_of
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
 from hermes_agent.learning.undoing import Undoing
@@ -103,20 +103,28 @@ class Learned:
             lines.append(f"{line_of(found[0])} (loaded)" if found else f"skill {name}, which nothing here changed")
         return lines or ["Nothing that was learned: no notes in its prompt, and no skill was loaded."]
 
-    async def stats(self, since: float = 0.0) -> list[str]:
-        """What learning used and brought, by kind of work."""
+    async def brought(self, since: float = 0.0) -> Brought:
+        """What learning used and brought."""
         jobs = await self.store.learning.list(since=since, limit=10_000)
-        kinds = {kind: [job for job in jobs if job.kind is kind] for kind in JobKind}
-        lines = [
-            f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if any(each.ended for each in mine)
-        ]
-        lines += [
-            f"  {_job(job)}" for job in [job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10]
-        ]
-        if every := await self.store.lessons.live():
-            bounded = sum(each.sort is not Sort.PREFER for each in every)
-            lines.append(f"in force: {bounded} lessons with an end, {len(every) - bounded} rules of what not to do")
-        lines += [f"in line: {sum(job.ended is None for job in jobs)}"] if jobs else []
+        kinds = {kind.value: [job for job in jobs if job.kind is kind] for kind in JobKind}
+        every = await self.store.lessons.live()
+        bounded = sum(each.sort is not Sort.PREFER for each in every)
+        return Brought(
+            kinds={kind: together(mine) for kind, mine in kinds.items() if any(each.ended for each in mine)},
+            latest=[job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10],
+            bounded=bounded,
+            rules=len(every) - bounded,
+            in_line=sum(job.ended is None for job in jobs),
+        )
+
+    async def stats(self, since: float = 0.0) -> list[str]:
+        """The same in lines."""
+        found = await self.brought(since)
+        lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
+        lines += [f"  {_job(job)}" for job in found.latest]
+        if found.bounded or found.rules:
+            lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
+        lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
         return lines or ["No conversation was reviewed yet."]
 
     async def _at(self, kind: Kind, item: str, at: float) -> list[Version]:
