@@ -48,14 +48,15 @@ class Learned:
 
     async def log(self, limit: int = 20) -> list[str]:
         """What waits, then the newest changes, a line each."""
-        waits = [title_of(proposal) for proposal in await self.waiting()]
+        waiting = await self.waiting()
+        waits = [title_of(each, together_with(each, waiting)) for each in waiting]
         changes = [line_of(version) for version in await self.versions(limit)]
         return [*waits, *changes] or ["Nothing was learned yet."]
 
     async def show(self, name: str) -> str:
         """One change or proposal whole: who, from what, what it cost, and the words."""
         if proposal := await self._proposal(name):
-            return _proposed(proposal)
+            return _proposed(proposal, together_with(proposal, await self.waiting()))
         return _changed(await self._version(name))
 
     async def diff(self, name: str) -> str:
@@ -75,17 +76,24 @@ class Learned:
         return f"Version {version.id} of {version.change.item} is taken back ({done})."
 
     async def approve(self, name: str) -> str:
-        """Apply what waits. Raises `HermesError` where it does not fit any more."""
-        proposal = await self._waits(name)
-        version = await self.proposing.apply(proposal, ProposalState.APPROVED)
-        done = f"version {version.id}; undo: learn undo {version.id}" if version else "nothing had to change"
-        return f"{proposal.name} is live ({done})."
+        """Apply what waits, with what it is a part of. Raises `HermesError` where it does not fit any more: that, and
+        what comes after it, waits on."""
+        lines: list[str] = []
+        for part in await self._parts(name):
+            try:
+                version = await self.proposing.apply(part, ProposalState.APPROVED)
+            except HermesError as error:
+                raise HermesError(" ".join([*lines, f"{part.name} waits on: {error}"])) from error
+            done = f"version {version.id}; undo: learn undo {version.id}" if version else "nothing had to change"
+            lines.append(f"{part.name} is live ({done}).")
+        return "\n".join(lines)
 
     async def reject(self, name: str) -> str:
-        """Put away what waits."""
-        proposal = await self._waits(name)
-        await self.proposing.end(proposal.id, ProposalState.REJECTED)
-        return f"{proposal.name} is rejected."
+        """Put away what waits, with what it is a part of."""
+        parts = await self._parts(name)
+        for part in parts:
+            await self.proposing.end(part.id, ProposalState.REJECTED)
+        return "\n".join(f"{part.name} is rejected." for part in parts)
 
     async def why(self, session: str, turn: int) -> list[str]:
         """What that was learned a turn of a conversation went by: the notes of its prompt, and the skills loaded so
@@ -147,6 +155,11 @@ class Learned:
             raise HermesError(f"Nothing waits, or waited, as {name}: see `learn log`.")
         return proposal
 
+    async def _parts(self, name: str) -> list[Proposal]:
+        """What waits under that name and all that belongs to it, in the order in which it was thought of."""
+        proposal = await self._waits(name)
+        return [each for each in await self.store.proposals.waiting() if each.whole == proposal.whole]
+
     async def _waits(self, name: str) -> Proposal:
         proposal = await self._proposal(name)
         if proposal is None:
@@ -154,6 +167,11 @@ class Learned:
         if proposal.ended is not None:
             raise HermesError(f"{proposal.name} does not wait any more: it is {proposal.state.value}.")
         return proposal
+
+
+def together_with(proposal: Proposal, waiting: Sequence[Proposal]) -> str:
+    """The names of what waits and is a part of the same."""
+    return ", ".join(each.name for each in waiting if each.whole == proposal.whole and each.id != proposal.id)
 
 
 def line_of(version: Version) -> str:
@@ -183,10 +201,10 @@ def _changed(version: Version) -> str:
     return "\n".join([*lines, "", diff_of(change.item, change.before, change.after)])
 
 
-def _proposed(proposal: Proposal) -> str:
+def _proposed(proposal: Proposal, others: str) -> str:
     cited = ", ".join(f"#{number}" for number in evidence_of(proposal.evidence).messages) or "none in particular"
     lines = [
-        title_of(proposal),
+        title_of(proposal, others),
         f"Conversation {proposal.session}, review {proposal.job}; messages: {cited}.",
         f"It expires {_moment(proposal.expires)}." if proposal.ended is None else "",
         "",
