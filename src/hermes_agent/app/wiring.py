@@ -88,6 +88,7 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             store=lambda: store,
             standing=people.otherwise(options.standing),
             http=http,
+            delivers=lambda surface: surface in people.channels,
         )
         toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
         store = await open_store(
