@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from email import policy
 from email.parser import BytesParser
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -21,10 +22,22 @@ TOKEN = "123456:" + "test-token"
 ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
 LONGEST = 4096
 LONGEST_DATA = 64
+LONGEST_CAPTION = 1024
+MB = 1_000_000
+ANY = ((0, b""),)
+MP4 = ((4, b"ftyp"),)
+FILES = {
+    "sendDocument": ("document", ANY, 50 * MB, ""),
+    "sendPhoto": ("photo", ((0, b"\x89PNG"), (0, b"\xff\xd8\xff")), 10 * MB, "IMAGE_PROCESS_FAILED"),
+    "sendAnimation": ("animation", ((0, b"GIF8"), *MP4), 50 * MB, "ANIMATION_CONTENT_INVALID"),
+    "sendVideo": ("video", MP4, 50 * MB, "VIDEO_CONTENT_TYPE_INVALID"),
+    "sendAudio": ("audio", ((0, b"ID3"), (0, b"\xff\xfb"), *MP4), 50 * MB, "AUDIO_CONTENT_INVALID"),
+    "sendVoice": ("voice", ((0, b"OggS"), (0, b"ID3")), 50 * MB, "VOICE_CONTENT_INVALID"),
+}
+"""Methods that send a file: the argument, how the file begins and how large it may be, and what else is answered."""
 CALLS = {
     "sendMessage": "send",
-    "sendDocument": "send",
-    "sendPhoto": "send",
+    **dict.fromkeys(FILES, "send"),
     "editMessageText": "edit",
     "deleteMessage": "delete",
     "sendMessageDraft": "draft",
@@ -42,6 +55,8 @@ class TelegramDouble:
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
+        self.sent_files: list[tuple[str, str, bytes]] = []
+        """Methods by which files were sent, with their names and bytes."""
         self.webhook: Arguments = {}
         self.moved: dict[str, int] = {}
         self.drafts = True
@@ -173,8 +188,7 @@ class TelegramDouble:
         does: dict[str, Callable[[Arguments], object]] = {
             "getMe": lambda _: ME,
             "sendMessage": lambda given: self._sent(given, given.get("text", "")),
-            "sendDocument": lambda given: self._sent(given, given.get("caption", ""), str(given["document"])),
-            "sendPhoto": lambda given: self._sent(given, given.get("caption", ""), str(given["photo"])),
+            **{method: partial(self._filed, method) for method in FILES},
             "editMessageText": self._edited,
             "deleteMessage": self._deleted,
             "answerCallbackQuery": self._acknowledged,
@@ -261,6 +275,18 @@ class TelegramDouble:
         )
         return _message(shown)
 
+    def _filed(self, method: str, given: Arguments) -> Arguments:
+        field, begins, largest, refusal = FILES[method]
+        name, content = given[field]
+        if len(content) > largest:
+            raise Refused(413, "Request Entity Too Large")
+        if not any(content[at : at + len(sign)] == sign for at, sign in begins):
+            raise Refused(400, f"Bad Request: {refusal}")
+        if len(given.get("caption", "").encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_CAPTION:
+            raise Refused(400, "Bad Request: message caption is too long")
+        self.sent_files.append((method, name, content))
+        return self._sent({**given, field: name}, given.get("caption", ""), name)
+
     def _edited(self, given: Arguments) -> Arguments:
         id_, words = str(given["message_id"]), _understood(given, given.get("text", ""))
         shown = self.chats.messages.get(id_)
@@ -345,7 +371,7 @@ def _parts(kind: str, body: bytes) -> Arguments:
         name = str(part.get_param("name", header="content-disposition"))
         content = part.get_payload(decode=True)
         assert isinstance(content, bytes)
-        given[name] = part.get_filename() or _plain(content.decode())
+        given[name] = (part.get_filename(), content) if part.get_filename() else _plain(content.decode())
     return given
 
 
