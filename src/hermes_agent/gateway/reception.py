@@ -47,7 +47,7 @@ class Reception:
         self._doors = doors
         self._orders = orders
         self._drafts = drafts
-        self._workspace = workspace
+        self.workspace = workspace
         self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
         self._topics: OrderedDict[str, str] = OrderedDict()
         self._paces: dict[str, tuple[float, int]] = {}
@@ -131,7 +131,7 @@ class Reception:
         record = await hermes.open_session(
             inbound.conversation,
             inbound.principal,
-            workspace=str(self._workspace),
+            workspace=str(self.workspace),
             model=self._doors.people.model(said.where),
         )
         parts = await self._parts(said, inbound, chat)
@@ -153,7 +153,7 @@ class Reception:
         origin = ORIGINS[inbound.principal.standing]
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = "(I changed an earlier message. It now says:) " if said.edited else ""
-        folder = self._workspace / "received"
+        folder = self.workspace / "received"
         files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
         notes = (Text(text=f"({chat.hint})", origin=Origin.RUNTIME),) if chat.hint else ()
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
