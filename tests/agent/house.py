@@ -113,7 +113,8 @@ class House:
     def __post_init__(self) -> None:
         self.doors.set()
 
-    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
+    @asynccontextmanager
+    async def agent(self, record: SessionRecord, journal: Journal) -> AsyncIterator[Agent]:
         """No run begins while the doors are closed."""
         await self.doors.wait()
 
@@ -121,7 +122,7 @@ class House:
             return self.surroundings
 
         schemas = tuple(tool.schema for tool in self.tools)
-        return Agent(
+        yield Agent(
             model=Booked(self.model, journal),
             tools=Box(*self.tools),
             prompt=SessionPrompt(self.store, schemas, surroundings),

@@ -9,8 +9,9 @@ import pytest
 
 from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.figures import Figures
+from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
-from hermes_agent.api.serve import keys_of, serve, servers, standing_by
+from hermes_agent.api.serve import Servers, keys_of, serve, standing_by
 from hermes_agent.api.server import ENDPOINTS, Listening, listening
 from hermes_agent.app.serving.settings import ApiKeySettings, ApiSettings, WebhookSettings
 from hermes_agent.app.settings import Settings
@@ -100,8 +101,11 @@ async def test_the_process_says_where_it_answers_and_ends_when_told(tmp_path):
 
 async def test_without_keys_and_webhooks_nothing_listens(tmp_path):
     said: list[str] = []
-    async with served(tmp_path, counting) as server, servers(server.runtime, None, said.append):
+    async with served(tmp_path, counting) as server:
+        servers = Servers(server.runtime, said.append, Keys())
+        await servers.follow(server.runtime.settings)
         assert said == []
+        assert servers.url == ""
 
 
 async def test_a_broken_config_is_told_of_and_the_last_good_one_served(tmp_path):

@@ -7,8 +7,10 @@ import pytest
 from hermes_agent.core.events import MessageTaken, Pinned
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang, Status
-from tests.api.served import MEMBER_KEY, lines, served
+from tests.api.served import MEMBER_KEY, lines, served, until
 from tests.app.place import counting
+
+ASK = Call("clarify", {"question": "Which one?", "choices": ["a", "b"]})
 
 
 async def test_a_reply_is_whole_and_says_its_run_and_tokens(tmp_path):
@@ -120,6 +122,20 @@ async def test_a_repeated_request_with_its_key_counts_once(tmp_path):
 
         assert first["id"] == second["id"] != other["id"]
         assert len(server.model.exchanges) == 2
+
+
+async def test_a_repeated_request_whose_question_was_answered_gets_the_reply(tmp_path):
+    async with served(tmp_path, [ASK, Say("Thanks.")]) as server:
+        headers = {"idempotency-key": "order-8"}
+        first = (await server.chat("Hi", headers=headers)).json()
+        asked = (await server.chat("Hi", headers=headers)).json()
+        run = first["hermes"]["id"]
+        await server.ask("POST", f"/v1/runs/{run}/answer", {"answer": "a"})
+        await until(server, run, "answered")
+        again = (await server.chat("Hi", headers=headers)).json()
+
+    assert asked["hermes"]["status"] == "waiting"
+    assert again["choices"][0]["message"]["content"] == "Thanks."
 
 
 async def test_images_and_files_reach_the_log(tmp_path):

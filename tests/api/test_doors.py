@@ -79,8 +79,8 @@ async def test_what_follows_an_answer_that_is_not_whole_is_refused(tmp_path):
 
 async def test_without_room_nothing_is_taken_in(tmp_path):
     async with place(tmp_path, counting) as here:
-        talk = Talk(here.runtime, workspace=str(tmp_path), most=1)
-        talk.waiting = 1
+        talk = Talk(here.runtime)
+        talk.waiting = here.runtime.settings.api.max_waiting
         wish = Wish(who=here.runtime.owner, parts=(Text(text="Hi", origin=Origin.OWNER),), words="Hi")
         with pytest.raises(Problem) as full:
             await talk.say(wish)

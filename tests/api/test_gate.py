@@ -148,7 +148,7 @@ async def test_a_failure_of_ours_is_an_apology_and_is_counted():
     async def send(message):
         sent.append(message)
 
-    gate = Gate(broken, ("127.0.0.1",), lambda: 1.0, lambda *facts: seen.append(facts))
+    gate = Gate(broken, lambda: ("127.0.0.1",), lambda: 1.0, lambda *facts: seen.append(facts))
     scope = {"type": "http", "method": "GET", "headers": [(b"host", b"localhost")]}
     await gate(scope, None, send)
     await gate({"type": "websocket"}, None, send)
@@ -168,7 +168,7 @@ async def test_a_failure_after_the_head_leaves_the_answer_cut():
     async def send(message):
         sent.append(message)
 
-    await Gate(broken, (), lambda: 1.0, lambda *facts: None)(
+    await Gate(broken, tuple, lambda: 1.0, lambda *facts: None)(
         {"type": "http", "method": "GET", "headers": [(b"host", b"localhost")]}, None, send
     )
     assert [message["type"] for message in sent] == ["http.response.start"]

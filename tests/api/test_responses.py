@@ -28,6 +28,9 @@ async def test_what_was_said_before_may_be_told(tmp_path):
     "body",
     [
         {"input": "Hi", "tools": [{"type": "web_search"}]},
+        {"input": "Hi", "text": {"format": {"type": "json_schema", "name": "x", "schema": {}}}},
+        {"input": "Hi", "conversation": "conv_1"},
+        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,abc"}]}]},
         {"input": [{"type": "function_call_output"}]},
         {"input": [{"role": "assistant", "content": "Hi"}]},
         {"input": []},
@@ -82,3 +85,18 @@ async def test_a_response_under_way_is_cancelled(tmp_path):
         again = (await server.ask("POST", f"/v1/responses/{begun['id']}/cancel")).json()
 
         assert (begun["status"], stopped["status"], again["status"]) == ("queued", "cancelled", "cancelled")
+
+
+async def test_an_answer_is_told_again_as_events_from_its_beginning(tmp_path):
+    async with served(tmp_path, [ASK, Say("Thanks.")]) as server:
+        first = (await server.ask("POST", "/v1/responses", {"input": "Hi"})).json()
+        await server.ask("POST", f"/v1/runs/{first['hermes']['id']}/answer", {"answer": "a"})
+        await until(server, first["hermes"]["id"], "answered")
+        told = lines((await server.ask("GET", f"/v1/responses/{first['id']}?stream=true")).text)
+        whole = (await server.ask("GET", f"/v1/responses/{first['id']}")).json()
+        later = await server.ask("GET", f"/v1/responses/{first['id']}?stream=true&starting_after=3")
+
+    assert (told[0]["type"], told[-1]["type"]) == ("response.created", "response.completed")
+    assert told[-1]["response"]["output"][0]["content"][0]["text"] == "Thanks."
+    assert abs(whole["created_at"] - first["created_at"]) <= 2
+    assert (later.status_code, later.json()["error"]["param"]) == (400, "starting_after")

@@ -72,6 +72,33 @@ async def test_a_stop_ends_a_run_at_once_and_another_finds_nothing(tmp_path):
         assert (await server.ask("POST", f"/v1/runs/{run}/stop")).json() == {"done": False}
 
 
+async def test_a_run_that_is_stopped_before_it_began_does_nothing(tmp_path):
+    async with served(tmp_path, lambda heard: Hang()) as server:
+        begun = [(await server.ask("POST", "/v1/runs", {"input": f"Number {n}"})).json()["id"] for n in range(8)]
+        answers = [(await server.ask("POST", f"/v1/runs/{run}/stop")).json() for run in begun]
+        ends = [(await until(server, run, "stopped"))["status"] for run in begun]
+
+    assert answers == [{"done": True}] * 8
+    assert ends == ["stopped"] * 8
+
+
+async def test_stopping_what_waits_behind_a_run_leaves_that_run_alone(tmp_path):
+    slow = Answer(pieces=(Say("The first."),), pace=Pace(first=1.5))
+    async with served(tmp_path, [slow, Hang()]) as server:
+        wish = {"key": "mine", "busy": "queue"}
+        first, second = [
+            (await server.ask("POST", "/v1/runs", {"input": words, **wish})).json() for words in ("One", "Two")
+        ]
+        stopped = await server.ask("POST", f"/v1/runs/{second['id']}/stop")
+        before = (await server.ask("GET", f"/v1/runs/{second['id']}")).json()["status"]
+        ends = [(await until(server, each["id"], "answered", "stopped")) for each in (first, second)]
+
+    assert (stopped.json(), before) == ({"done": True}, "queued")
+    assert first["session"] == second["session"]
+    assert [each["status"] for each in ends] == ["answered", "stopped"]
+    assert ends[0]["text"] == "The first."
+
+
 async def test_a_message_for_a_run_under_way_is_part_of_it(tmp_path):
     async with served(tmp_path, [ASK, Say("Both.")]) as server:
         first = (await server.ask("POST", "/v1/runs", {"input": "One", "key": "mine"})).json()
@@ -100,7 +127,9 @@ async def test_only_the_owner_chooses_the_folder_and_a_message_says_something(tm
         chosen = await server.ask("POST", "/v1/runs", {"input": "Hi", "workspace": str(tmp_path)})
         refused = await server.ask("POST", "/v1/runs", {"input": "Hi", "workspace": "/"}, key=MEMBER_KEY)
         empty = await server.ask("POST", "/v1/runs", {"input": []})
+        odd = [await server.ask("POST", "/v1/runs", {"input": "Hi", "workspace": name}) for name in ("../x", "/a\0b")]
         session = (await server.ask("GET", f"/v1/sessions/{chosen.json()['session']}")).json()
 
         assert session["workspace"] == str(tmp_path)
         assert (refused.status_code, empty.status_code) == (403, 400)
+        assert [each.status_code for each in odd] == [400, 400]

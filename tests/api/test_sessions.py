@@ -2,10 +2,11 @@
 
 import pytest
 
-from hermes_agent.core.inbound import Conversation, Principal, Standing
+from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import Origin, Text
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
-from tests.api.served import GUEST_KEY, MEMBER_KEY, OTHER_KEY, OWNER_KEY, served, until
+from tests.api.served import GUEST_KEY, MEMBER_KEY, OTHER_KEY, OWNER_KEY, Server, served, until
 from tests.app.place import counting
 
 
@@ -103,22 +104,55 @@ async def test_nobody_reaches_another_person_s_session_but_the_owner(tmp_path, r
 
 
 @pytest.mark.parametrize("name", KEYS)
-async def test_what_two_people_of_one_group_say_is_theirs_also_over_the_api(tmp_path, name):
-    async with served(tmp_path, counting) as server:
-        hermes, made = server.runtime.hermes, []
+async def test_what_two_people_of_one_group_say_and_are_asked_is_theirs_also_over_the_api(tmp_path, name):
+    """Each has a private session and one in the group, and is asked something there."""
+    ask = Call("clarify", {"question": "May I?", "choices": ["yes", "no"]})
+    async with served(tmp_path, lambda heard: ask) as server:
+        key, made = KEYS[name], {}
         for user in ("anna", "bert"):
-            where = Conversation(platform="telegram", chat_kind="group", chat="-7", participant=user)
-            who = Principal(platform="telegram", user=user, standing=Standing.MEMBER)
-            record = await hermes.open_session(where, who, workspace=str(tmp_path))
-            made.append(record.id)
-        found = [
-            (await server.ask("GET", f"/v1/sessions/{session}{path}", key=KEYS[name])).status_code
-            for session in made
-            for path in ("", "/messages", "/events")
-        ]
+            for kind, chat in (("group", "-7"), ("dm", user)):
+                made[user, kind] = await told_in(server, kind, chat, user, str(tmp_path))
+        asked = {
+            ("GET", "/v1/sessions/{session}"): None,
+            ("GET", "/v1/sessions/{session}/messages"): None,
+            ("GET", "/v1/sessions/{session}/events"): None,
+            ("GET", "/v1/runs/{run}"): None,
+            ("GET", "/v1/responses/resp{rest}"): None,
+            ("POST", "/v1/runs/{run}/answer"): {"answer": "yes"},
+            ("POST", "/v1/sessions/{session}/branch"): {},
+            ("POST", "/v1/runs/{run}/stop"): None,
+        }
+        found = set()
+        for session, run in made.values():
+            for (method, path), body in asked.items():
+                place = path.format(session=session, run=run, rest=run.removeprefix("run"))
+                found.add((await server.ask(method, place, body, key=key)).status_code < 400)
+        listed = {each["id"] for each in (await server.ask("GET", "/v1/sessions", key=key)).json()["data"]}
+        hits = {each["session"] for each in (await server.ask("GET", "/v1/search?q=plum", key=key)).json()["data"]}
+        theirs = {session for session, _ in made.values()}
 
-        assert len(set(made)) == 2
-        assert set(found) == {200 if name == "owner" else 404}
+    assert len(theirs) == 4
+    assert found == {name == "owner"}
+    assert listed >= theirs if name == "owner" else not listed & theirs
+    assert hits >= theirs if name == "owner" else not hits
+
+
+async def told_in(server: Server, kind: str, chat: str, user: str, workspace: str) -> tuple[str, str]:
+    """The session and the run of a message that somebody wrote on a chat platform, once the run asks them."""
+    group = {"participant": user} if kind == "group" else {}
+    who = Principal(platform="telegram", user=user, standing=Standing.MEMBER)
+    said = Inbound(
+        source="telegram",
+        source_id=f"{kind}{user}",
+        principal=who,
+        conversation=Conversation(platform="telegram", chat_kind=kind, chat=chat, **group),
+        parts=(Text(text=f"The plum of {user} is {kind}", origin=Origin.MEMBER),),
+        received=server.runtime.clock.now(),
+    )
+    begun = await server.runtime.hermes.begin(said, workspace=workspace)
+    run = f"run_{begun.session}_{begun.inbox}"
+    await until(server, run, "waiting")
+    return begun.session, run
 
 
 async def test_a_guest_has_fewer_tools_and_sees_no_skills(tmp_path):

@@ -19,7 +19,7 @@ from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
 from hermes_agent.testing.doubles.discord import discord_platform
 from hermes_agent.testing.doubles.email import mail_platform
-from hermes_agent.testing.doubles.matrix import matrix_platform
+from hermes_agent.testing.doubles.homeserver import matrix_platform
 from hermes_agent.testing.doubles.platform import Double
 from hermes_agent.testing.doubles.slack import slack_platform
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram

@@ -9,7 +9,7 @@ from hermes_agent.agent.inbox import WHO
 from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.outbound import SlotState
 from hermes_agent.gateway.channel import NotNow
-from hermes_agent.gateway.heard import Invited, Media, Pressed, Removed, Sender, Withdrawn
+from hermes_agent.gateway.heard import STRANGER, Invited, Media, Pressed, Removed, Sender, Withdrawn
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from tests.gateway.house import House, eventually, house
@@ -265,3 +265,18 @@ async def test_invitations_of_people_it_knows_are_taken(tmp_path: Path):
 
         assert here.platform.words == ["owner", "member", "guest", ""]
         assert not here.platform.chats.messages
+
+
+async def test_it_goes_to_meet_a_few_strangers_who_may_ask_for_a_code(tmp_path: Path):
+    async with house(tmp_path, [], GROUP) as here:
+        for user in ("50", "51", "50", "52", "53"):
+            await here.platform.tell(Invited(where=here.platform.where(user), sender=Sender(user=user)))
+        await here.rest()
+        assert here.platform.words == [STRANGER] * 4 + [""]
+
+
+async def test_it_meets_no_strangers_where_nobody_can_be_let_in(tmp_path: Path):
+    async with house(tmp_path, [], f"{GROUP}pairing: false\n") as here:
+        await here.platform.tell(Invited(where=here.platform.where("50"), sender=Sender(user="50")))
+        await here.rest()
+        assert here.platform.words == [""]

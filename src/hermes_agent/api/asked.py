@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from typing import Annotated, Literal
 
@@ -142,6 +144,10 @@ def _data(url: str, field: str) -> tuple[str, str]:
     found = DATA_URL.fullmatch(url)
     if found is None:
         raise bad(f"`{field}` holds no address that can be read: `data:TYPE;base64,...` is needed.", field)
+    try:
+        base64.b64decode(found["data"])
+    except binascii.Error as error:
+        raise bad(f"`{field}` holds no base64 ({error}).", field) from error
     return found["type"], found["data"]
 
 

@@ -34,14 +34,13 @@ class Door:
         self._house = house
         self._endpoint = endpoint
         self._body = msgspec.json.Decoder(endpoint.body)
-        self._most = int(house.settings.max_body_mb * MEGABYTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises what becomes an error's answer."""
         endpoint, headers = self._endpoint, Headers(scope=scope)
         scope["hermes_path"] = endpoint.path
         who = NOBODY if endpoint.is_open else self._who(headers)
-        body = await read(receive, headers, self._most)
+        body = await read(receive, headers, int(self._house.settings.max_body_mb * MEGABYTE))
         call: Call[Any, Any] = Call(
             who=who,
             path=scope.get("path_params", {}),

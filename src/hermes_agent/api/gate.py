@@ -37,10 +37,10 @@ class Gate:
     """
 
     def __init__(
-        self, inside: ASGIApp, names: Iterable[str] | None, now: Callable[[], float], answered: Answered
+        self, inside: ASGIApp, names: Callable[[], Iterable[str]] | None, now: Callable[[], float], answered: Answered
     ) -> None:
         self._inside = inside
-        self._names = None if names is None else LOCAL | {name.lower().strip("[]") for name in names}
+        self._names = names
         self._now = now
         self._answered = answered
 
@@ -92,7 +92,7 @@ class Gate:
             name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         except ValueError:
             return False
-        if name in (self._names or ()):
+        if name in LOCAL or any(name == each.lower().strip("[]") for each in (self._names() if self._names else ())):
             return True
         try:
             ipaddress.ip_address(name)

@@ -17,10 +17,14 @@ class House:
     """One server's parts."""
 
     runtime: Runtime
-    settings: ApiSettings
     keys: Keys
     talk: Talk
     figures: Figures
+
+    @property
+    def settings(self) -> ApiSettings:
+        """The settings in force."""
+        return self.runtime.settings.api
 
     def visit(self, who: Principal) -> Visit:
         """What this person may do with sessions."""

@@ -17,11 +17,11 @@ PLATFORM = "api"
 OWNER = "owner"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Keys:
-    """The keys of a server, kept as their hashes."""
+    """The keys of a server, kept as their hashes; they change with the settings."""
 
-    hashes: tuple[tuple[bytes, Principal], ...]
+    hashes: tuple[tuple[bytes, Principal], ...] = ()
 
     def whose(self, presented: str) -> Principal | None:
         """Whom a key lets in. Takes as long for a wrong one as for a right one."""

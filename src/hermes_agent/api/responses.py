@@ -10,16 +10,18 @@ import msgspec
 
 from hermes_agent.api.answered import Incomplete, OutputMessage, OutputWords, Response, ResponseError
 from hermes_agent.api.asked import SYSTEM, InputItem, Said, parts_of, text_of
-from hermes_agent.api.chat import TOOLS, finish, placed, told
+from hermes_agent.api.chat import TOOLS, Format, finish, placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
 from hermes_agent.api.problems import FAILURES, PROVIDER, bad
+from hermes_agent.api.runs import Number
 from hermes_agent.api.story import RESPONSE, Story, ref_of
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 
+UNSUPPORTED = "unsupported_parameter"
 STATUS = {
     "queued": "queued",
     "running": "in_progress",
@@ -29,6 +31,12 @@ STATUS = {
     "limit": "incomplete",
     "failed": "failed",
 }
+
+
+class TextOptions(msgspec.Struct, kw_only=True):
+    """How the answer is to be written: only as text."""
+
+    format: Format | None = None
 
 
 class ResponseRequest(msgspec.Struct, kw_only=True):
@@ -42,15 +50,28 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
     background: bool | None = None
     tools: list[Any] | None = None
     metadata: dict[str, str] | None = None
+    text: TextOptions | None = None
+    conversation: Any = None
+
+
+class KeptQuery(msgspec.Struct, kw_only=True):
+    """How an answer is to be told again: whole, or as a `stream` from its first event on."""
+
+    stream: bool = False
+    starting_after: Number | None = None
 
 
 def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
     """What a request means. Raises `Problem`."""
     if request.tools:
-        raise bad(TOOLS, "tools", "unsupported_parameter")
+        raise bad(TOOLS, "tools", UNSUPPORTED)
+    if request.text is not None and request.text.format is not None and request.text.format.type != "text":
+        raise bad("Answers are text: leave `text.format` out.", "text", UNSUPPORTED)
+    if request.conversation is not None:
+        raise bad("Go on with `previous_response_id`, or name a session in a header.", "conversation", UNSUPPORTED)
     items = [InputItem(content=request.input)] if isinstance(request.input, str) else request.input
     if any(item.type != "message" or item.role in ("tool", "function") for item in items):
-        raise bad("An input item has to be a message: tools run inside the agent.", "input", "unsupported_parameter")
+        raise bad("An input item has to be a message: tools run inside the agent.", "input", UNSUPPORTED)
     said = [Said(role=item.role, content=item.content) for item in items]
     *before, last = [each for each in said if each.role not in SYSTEM] or [Said(role="system")]
     parts = parts_of(last.content, call.who) if last.role == "user" else ()
@@ -84,20 +105,29 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
     return Told(body=page.whole(), headers=headers)
 
 
-async def response(house: House, call: Call[Nothing, Nothing]) -> Answer:
+async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
     """An answer as the log has it."""
     story = await house.talk.look(call.who, ref_of(call.path["id"]))
-    return Page(story, ResponseRequest(input="", model=story.model or SELF), 0).whole()
+    if call.query.starting_after is not None:
+        words = "A response's stream begins at its beginning; `/v1/runs/{id}/events` goes on from any event."
+        raise bad(words, "starting_after", UNSUPPORTED)
+    if not call.query.stream:
+        return _kept(house, story).whole()
+    begun, story = Begun(ref=story.ref, after=0), Story(ref=story.ref)
+    return Streamed(events=with_pauses(_kept(house, story).of(house, begun)))
+
+
+def _kept(house: House, story: Story) -> Page:
+    """A response that was begun before; who asks for it again need not know what it was asked with."""
+    request = ResponseRequest(input="", model=story.model or SELF)
+    return Page(story, request, int(story.at or house.runtime.clock.now()))
 
 
 async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Stop the run of an answer that is not whole yet."""
     ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
-    if not story.is_over:
-        await house.runtime.hermes.stop(ref.session)
-        story = await house.talk.look(call.who, ref)
-    return Page(story, ResponseRequest(input="", model=story.model or SELF), 0).whole()
+    await house.talk.stop(call.who, ref)
+    return _kept(house, await house.talk.look(call.who, ref)).whole()
 
 
 class Page:
@@ -205,7 +235,13 @@ ENDPOINTS = (
         streams=True,
     ),
     Endpoint(
-        method="GET", path="/v1/responses/{id}", act=response, summary="An answer, as the log has it.", answer=Response
+        method="GET",
+        path="/v1/responses/{id}",
+        act=response,
+        summary="An answer, as the log has it, whole or as events.",
+        query=KeptQuery,
+        answer=Response,
+        streams=True,
     ),
     Endpoint(
         method="POST",

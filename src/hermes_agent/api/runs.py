@@ -20,7 +20,7 @@ from hermes_agent.api.problems import FINAL, Problem, bad
 from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.api.talk import SELF, Wish
 from hermes_agent.core.events import Seen
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Standing
+from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
 
 LAST = "last-event-id"
@@ -59,8 +59,8 @@ async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
     parts = parts_of(request.input, call.who)
     if not parts:
         raise bad("`input` says nothing.", "input")
-    if request.workspace and call.who.standing is not Standing.OWNER:
-        raise Problem(403, "Only the owner may choose the folder.", code="workspace_not_allowed")
+    if request.workspace:
+        check_folder(request.workspace, call.who)
     wish = Wish(
         who=call.who,
         parts=parts,
@@ -74,6 +74,14 @@ async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
     wish = replace(wish, session=request.session or wish.session, name=request.key or wish.name)
     begun = await house.talk.say(wish)
     return Told(body=Story(ref=begun.ref).facts(), headers=told(begun))
+
+
+def check_folder(folder: str, who: Principal) -> None:
+    """Raise `Problem` for a folder that this person may not choose, or that is none on any machine."""
+    if who.standing is not Standing.OWNER:
+        raise Problem(403, "Only the owner may choose the folder.", code="workspace_not_allowed")
+    if not folder.startswith("/") or "\0" in folder:
+        raise bad("`workspace` is the whole path of a folder, from `/`.", "workspace")
 
 
 async def look(house: House, call: Call[Nothing, Nothing]) -> Answer:
@@ -136,9 +144,7 @@ async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
 
 async def stop(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """End the run at once."""
-    ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
-    return Done(done=not story.is_over and await house.runtime.hermes.stop(ref.session))
+    return Done(done=await house.talk.stop(call.who, ref_of(call.path["id"])))
 
 
 ENDPOINTS = (

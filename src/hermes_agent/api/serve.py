@@ -1,23 +1,28 @@
-"""The API server as a process of its own: a system at work, and the server in front of it."""
+"""The API and webhooks on their sockets: beside a gateway, or as a process of their own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import field
 
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys, open_keys
-from hermes_agent.api.server import api_server, webhook_server
+from hermes_agent.api.server import Listening, api_server, webhook_server
+from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.app.options import Tape
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
 from hermes_agent.host.secrets import Secrets
 
+Say = Callable[[str], None]
 NO_API = "The API is not served: it has no key. `hermes api key` makes one."
 
 
@@ -25,25 +30,112 @@ async def serve(
     home: Home,
     loaded: Loaded[Settings],
     secrets: Secrets,
-    say: Callable[[str], None],
+    say: Say,
     *,
     until_told: Callable[[], Awaitable[object]],
     tape: Tape | None = None,
 ) -> None:
     """Serve the API of this home, and its webhooks, until told to end; `tape` as in `Options`. Raises
     `ConfigError`."""
-    keys = keys_of(loaded.value, secrets.get)
-    standing = Options().standing if keys is None else standing_by(keys, Options().standing)
+    keys = keys_of(loaded.value, secrets.get) or Keys()
+    standing = standing_by(keys, Options().standing)
     options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True, tape=tape)
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
-        async with servers(runtime, keys, say) as url:
-            if keys is None:
+        servers = Servers(runtime, say, keys, alone=True)
+        try:
+            await servers.follow(runtime.settings)
+            if not servers.url:
                 say(NO_API)
             if runtime.hooks is not None:
-                await runtime.hooks.fire("gateway:start", {"url": url})
-            await until_told()
+                await runtime.hooks.fire("gateway:start", {"url": servers.url})
+            async with Reloading(runtime, [servers], lambda: None).following():
+                await until_told()
+        finally:
+            await servers.close()
+
+
+@dataclass(slots=True, kw_only=True)
+class Post:
+    """One server: how it is opened, and the address and port that it has been told to listen on (None: none)."""
+
+    open: Callable[[], AbstractAsyncContextManager[Listening]]
+    words: str
+    place: tuple[str, int] | None = None
+    url: str = ""
+    closing: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def settle(self, wanted: tuple[str, int] | None, say: Say) -> None:
+        """Listen there. Raises `ConfigError` where nobody can, and goes on where it was, unless that has its port."""
+        if wanted == self.place:
+            return
+        if wanted is None or (self.place is not None and wanted[1] == self.place[1]):
+            await self.close()
+        if wanted is None:
+            return
+        fresh = AsyncExitStack()
+        listening = await fresh.enter_async_context(self.open())
+        await self.close()
+        self.closing, self.place, self.url = fresh, wanted, listening.url
+        say(self.words.format(url=self.url))
+
+    async def close(self) -> None:
+        """Listen no more; answers under way are waited for a little."""
+        self.place, self.url = None, ""
+        await self.closing.aclose()
+
+
+class Servers:
+    """The API of a system for whoever has one of the `keys`, and its webhooks, listening where the settings want them
+    to; `alone`, the API always does. Its runs and their hooks are the system's."""
+
+    def __init__(self, runtime: Runtime, say: Say, keys: Keys, *, alone: bool = False) -> None:
+        self.keys = keys
+        self._runtime, self._say, self._alone, self._closed = runtime, say, alone, False
+        figures = Figures()
+        self._api = Post(open=lambda: api_server(runtime, keys, figures), words="The API answers at {url}/v1")
+        self._webhooks = Post(
+            open=lambda: webhook_server(runtime, figures), words="Webhooks are taken at {url}/webhooks"
+        )
+
+    @property
+    def url(self) -> str:
+        """Where the API is; empty: nowhere."""
+        return self._api.url
+
+    def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+        """Raise `ConfigError` for keys and routes that cannot be."""
+        check(settings, secret, alone=self._alone)
+
+    async def follow(self, settings: Settings) -> None:
+        """Listen where these settings say, let in who has a key of theirs. Raises `ConfigError`."""
+        api, webhooks = settings.api, settings.webhooks
+        if self._closed:
+            return
+        keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
+        self.keys.hashes = () if keys is None else keys.hashes
+        await self._api.settle(None if keys is None else (api.host, api.port), self._say)
+        await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        self._closed = True
+        await self._webhooks.close()
+        await self._api.close()
+
+
+def check(settings: Settings, secret: Callable[[str], str], *, alone: bool = False) -> None:
+    """Raise `ConfigError` for keys and routes that cannot be."""
+    wanted_keys(settings, secret, alone=alone)
+    check_webhooks(settings.webhooks)
+
+
+def wanted_keys(settings: Settings, secret: Callable[[str], str], *, alone: bool) -> Keys | None:
+    """The keys of the API that is to be served; None where none is. Raises `ConfigError`."""
+    if alone:
+        return keys_of(settings, secret)
+    return open_keys(settings.api, secret) if settings.api.enabled else None
 
 
 def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
@@ -52,22 +144,6 @@ def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
     if settings.webhooks.enabled and not settings.api.keys and not secret(API_KEY):
         return None
     return open_keys(settings.api, secret)
-
-
-@asynccontextmanager
-async def servers(runtime: Runtime, keys: Keys | None, say: Callable[[str], None]) -> AsyncIterator[str]:
-    """The API of a system for whoever has one of the keys (None: no API), and its webhooks where they are enabled,
-    until the block ends; where the API is (empty: nowhere). Raises `ConfigError`."""
-    figures, url = Figures(), ""
-    async with AsyncExitStack() as closing:
-        if keys is not None:
-            place = await closing.enter_async_context(api_server(runtime, keys, figures))
-            url = place.url
-            say(f"The API answers at {url}/v1")
-        if runtime.settings.webhooks.enabled:
-            place = await closing.enter_async_context(webhook_server(runtime, figures))
-            say(f"Webhooks are taken at {place.url}/webhooks")
-        yield url
 
 
 def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:

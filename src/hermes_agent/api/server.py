@@ -24,6 +24,7 @@ from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
 from hermes_agent.api.talk import Talk
 from hermes_agent.api.webhooks.incoming import webhooks
+from hermes_agent.api.wire import Connection
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
@@ -60,10 +61,9 @@ def described() -> bytes:
 def application(house: House) -> ASGIApp:
     """The endpoints behind the gate."""
     routes = [Route(each.path, endpoint=Door(house, each), methods=[each.method]) for each in ENDPOINTS]
-    settings = house.settings
     return Gate(
         Router(routes=routes, redirect_slashes=False),
-        (settings.host, *settings.allowed_hosts),
+        lambda: (house.settings.host, *house.settings.allowed_hosts),
         perf_counter,
         house.figures.answered,
     )
@@ -86,8 +86,7 @@ class Listening:
 async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIterator[Listening]:
     """The API of this system, as its settings say, until the block ends. Raises `ConfigError`."""
     settings = runtime.settings.api
-    talk = Talk(runtime, workspace=settings.workspace or str(runtime.home.root), most=settings.max_waiting)
-    house = House(runtime=runtime, settings=settings, keys=keys, talk=talk, figures=figures)
+    house = House(runtime=runtime, keys=keys, talk=Talk(runtime), figures=figures)
     async with listening(application(house), settings.host, settings.port) as place:
         yield place
 
@@ -101,13 +100,15 @@ async def webhook_server(runtime: Runtime, figures: Figures) -> AsyncIterator[Li
 
 
 @asynccontextmanager
-async def listening(app: ASGIApp, host: str, port: int) -> AsyncIterator[Listening]:
+async def listening(
+    app: ASGIApp, host: str, port: int, connection: type[Connection] = Connection
+) -> AsyncIterator[Listening]:
     """Serve an application until the block ends; then answers under way are waited for a little. Raises
     `ConfigError`."""
     bound = _bound(host, port)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=connection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -55,7 +55,8 @@ def ref_of(name: str) -> Ref:
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """What is known so far of the run that took one message. `spoken` are the texts of its turns, in order."""
+    """What is known so far of the run that took one message. `spoken` are the texts of its turns, in order; `at` is
+    when it took it, in seconds since 1970."""
 
     ref: Ref
     run: str = ""
@@ -68,6 +69,7 @@ class Story:
     usage: Usage = field(default_factory=Usage)
     spoken: list[str] = field(default_factory=list)
     began: int = 0
+    at: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -83,7 +85,7 @@ class Story:
         """Fold one event in; False where it is of another run."""
         event = seen.event
         if not self.run and isinstance(event, MessageTaken) and event.inbox == self.ref.row:
-            self.run, self.status, self.began = seen.run, "running", seen.number
+            self.run, self.status, self.began, self.at = seen.run, "running", seen.number, seen.at
             return True
         if not self.run or seen.run != self.run or self.is_over:
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -17,10 +18,15 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.host.tasks import spawn
 
 SELF = "hermes"
 """The name of the model that is the agent itself, with the model that is configured."""
 OURS = frozenset({"", SELF, "hermes-agent"})
+REFUSED = "refused"
+"""The state of a message that no run will take."""
+BEGIN_SECONDS = 1.0
+"""How long an order to stop waits for its run to begin before it is acknowledged; it holds also after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +60,16 @@ class Begun:
 
 
 class Talk:
-    """Says what people want said, for one server. `workspace` is where runs work unless they say otherwise."""
+    """Says what people want said, for one server."""
 
-    def __init__(self, runtime: Runtime, *, workspace: str, most: int) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._workspace = workspace
-        self._most = most
         self._matched: set[str] = set()
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
         """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
-        if self.waiting >= self._most:
+        if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
         model = self.model_of(wish)
         if wish.once and (mail := await self._runtime.store.inbox.find(PLATFORM, _source(wish))):
@@ -86,14 +90,24 @@ class Talk:
         submitted = await self._runtime.hermes.begin(inbound, workspace=workspace, model=model)
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
 
+    @property
+    def _workspace(self) -> str:
+        """Where runs work unless they say otherwise."""
+        return self._runtime.settings.api.workspace or str(self._runtime.home.root)
+
     async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
         """The events of the run, each folded into `story` first, until it rests."""
         async with self._waited_for(begun), aclosing(self._watch(begun)) as events:
             async for seen in events:
                 if story.take(seen):
                     yield seen
-                if story.rests:
+                if story.is_over or (story.question is not None and await self._asks(begun.ref, story.question.id)):
                     return
+
+    async def _asks(self, ref: Ref, question: str) -> bool:
+        """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
+        now = (await self._story(ref)).question
+        return now is not None and now.id == question
 
     def _watch(self, begun: Begun) -> AsyncGenerator[Seen, None]:
         return self._runtime.hermes.watch(begun.ref.session, begun.after)
@@ -110,14 +124,43 @@ class Talk:
     async def look(self, who: Principal, ref: Ref) -> Story:
         """A run as the log has it. Raises `UnknownSession`, `Problem`."""
         visit = Visit(runtime=self._runtime, who=who)
-        story = Story(ref=ref)
-        for entry in await visit.entries(ref.session):
-            story.take(entry)
+        await visit.session(ref.session)
+        story = await self._story(ref)
         if not story.run:
             mail = await visit.mail(ref.row)
             if mail is None or mail.session != ref.session:
                 raise missing(f"There is no run {ref.id()}.")
+            if mail.state == REFUSED:
+                story.status, story.text, story.error = "failed", mail.reason, "HermesError"
         return story
+
+    async def _story(self, ref: Ref) -> Story:
+        story = Story(ref=ref)
+        for entry in await self._runtime.store.history.entries(ref.session):
+            story.take(entry)
+        return story
+
+    async def stop(self, who: Principal, ref: Ref) -> bool:
+        """End a run at once; one that has not begun ends when it begins, and what runs before it goes on. False where
+        it is over. Raises `UnknownSession`, `Problem`."""
+        story = await self.look(who, ref)
+        if story.is_over:
+            return False
+        if story.run:
+            return await self._runtime.hermes.stop(ref.session)
+        stopping = spawn(self._stop_begun(ref), name=f"stop of {ref.id()}")
+        await asyncio.wait((stopping,), timeout=BEGIN_SECONDS)
+        return True
+
+    async def _stop_begun(self, ref: Ref) -> None:
+        story = Story(ref=ref)
+        async with aclosing(self._runtime.hermes.watch(ref.session)) as events:
+            async for seen in events:
+                story.take(seen)
+                if story.run:
+                    break
+        if not (await self._story(ref)).is_over:
+            await self._runtime.hermes.stop(ref.session)
 
     def model_of(self, wish: Wish) -> str:
         """The model that a request names, as a session keeps it; empty for the configured one. Raises `Problem`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,8 @@ KEPT_VIEWS = 4
 """Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
 log; all others are rows alone."""
 
-BuildAgent = Callable[[SessionRecord, Journal], Awaitable[Agent]]
+BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
+"""The agent of a run, as long as a block."""
 Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
 """Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
 
@@ -353,7 +354,8 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
     try:
         if running.lease.poison:
             raise HermesError(running.lease.poison)
-        return await run(await build(record, journal), view, journal, running.switch)
+        async with build(record, journal) as agent:
+            return await run(agent, view, journal, running.switch)
     except StoreError:
         raise
     except Exception as error:

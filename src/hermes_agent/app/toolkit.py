@@ -78,8 +78,8 @@ class Means:
     """What guards and tools ask of the rest, when they need it: `secret` for the value of a secret, empty where there
     is none, `redact` for a text without any known secret, `mask` for one of the same
     length; `notes` for those of the home, `standing` what a principal,
-    by their key, is to this agent. `http` is what the web is reached by. `store` gives the log. `delivers` tells
-    surfaces that are chats."""
+    by their key, is to this agent. `http` is what the web is reached by. `store` gives the log. `unasked` is what
+    people said about questions. `delivers` tells surfaces that are chats."""
 
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
@@ -89,6 +89,7 @@ class Means:
     standing: StandingOf = standing_here
     http: Http = field(default_factory=Http)
     delivers: Callable[[str], bool] = lambda _: False
+    unasked: Unasked = field(default_factory=Unasked)
 
     def is_owner(self, principal: str) -> bool:
         """Whether it is the one whose home this is."""
@@ -115,7 +116,7 @@ class Toolkit:
             check_toolset(name, TOOLSETS)
         self._home, self._settings, self._clock = home, settings, clock
         self._means = means = means or Means()
-        self.unasked = Unasked()
+        self.unasked = means.unasked
         self._place = self._chosen()
         self._todos = Todos(home.cache / "todo")
         self._skills_place = self._place if settings.terminal.place != "local" else self._chosen(SKILLS_PLACE)

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import field, replace
-from functools import cached_property, partial
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hermes_agent.agent.agent import Agent
-from hermes_agent.agent.compaction.compactor import Compactor, Shortens
-from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.prompt import SessionPrompt, Surroundings
-from hermes_agent.agent.tail import Now, Tail, TailSource
-from hermes_agent.app.auxiliary.beside import Beside
-from hermes_agent.app.auxiliary.models import Auxiliaries
+from hermes_agent.app.building import Builder
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.ledger import Book, RunLedger
-from hermes_agent.app.models.answering import Answerer, Answering
-from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.generations import Generation, Generations
+from hermes_agent.app.ledger import Book
 from hermes_agent.app.options import Options as Options
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.people import People, keep_met
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Means, Toolkit
-from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Rules
 from hermes_agent.host.config import Loaded, load
 from hermes_agent.host.http import Http
@@ -44,13 +29,10 @@ from hermes_agent.host.logs import open_log
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.secrets import Secrets, open_secrets
 from hermes_agent.memory.notes import Notes
-from hermes_agent.memory.whose import person_of
-from hermes_agent.providers.broker import Ledger
-from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.workers import Timings
-from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
+from hermes_agent.tools.permission.unasked import Unasked
+from hermes_agent.tools.surfaces import StandingOf
 
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
@@ -58,11 +40,8 @@ if TYPE_CHECKING:
 
 HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
 OUTSIDE = "hermes_agent.app.outside:Outside"
-UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
 PROCESS = "hermes_agent.providers.cassette.lines:Process"
-SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
-SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
 @asynccontextmanager
@@ -76,110 +55,160 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
     async with AsyncExitStack() as closing:
         loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
         closing.callback(open_log(home.log_file, lambda text: options.veil(secrets.redact(text))).close)
-        clock, ids, http = SystemClock(), RandomIds(), Http()
+        clock, http = SystemClock(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
-        deck = inserted.deck
         people = options.people or People(loaded.value.gateway.channels)
-        means = Means(
-            secret=secrets.get,
-            redact=secrets.redact,
-            mask=secrets.mask,
-            notes=lambda: notes,
-            store=lambda: store,
-            standing=people.otherwise(options.standing),
-            http=http,
-            delivers=lambda surface: surface in people.channels,
-        )
-        toolkit = Toolkit(home, loaded.value, clock, options.toolsets, options.extra_tools, means)
+        closing.push_async_callback(http.close)
         store = await open_store(
             inserted.database or loaded.value.store.url or str(home.database),
             clock=clock,
             ids=inserted.store_ids,
             timings=Timings(lasting=not inserted.database),
         )
-        notes = Notes(home=home, store=store, clock=clock, ids=ids, settings=loaded.value.memory)
-        outside: Outside | None = None
-        if loaded.value.memory.provider != "none":
-            outside = late(OUTSIDE)(
-                home=home,
-                settings=loaded.value.memory,
-                http=http,
-                secret=secrets.get,
-                clock=clock,
-                is_owner=means.is_owner,
-                store=store,
-            )
-        hooks: Hooks | None = None
-        if loaded.value.hooks and options.tape is None:  # What a recording holds is not stopped or changed again.
-            hooks = late(HOOKS)(loaded.value.hooks, home.root, environment())
-            closing.push_async_callback(hooks.close)
-        builder = Builder(
+        lasting = Lasting(
             home=home,
-            loaded=loaded,
             secrets=secrets,
             store=store,
             options=options,
-            toolkit=toolkit,
             http=http,
             clock=clock,
-            deck=deck,
-            closing=closing,
-            outside=outside,
-            watched=hooks,
-            book=Book(store=store, clock=clock, rules=inserted.rules or loaded.value.rules),
-            standing=means.standing,
+            inserted=inserted,
             people=people,
+            book=Book(store=store, clock=clock),
+            standing=people.otherwise(options.standing),
+            unasked=Unasked(),
         )
-        beside = builder.beside
-        learner = builder.learner = builder.learns(notes, ids)
-        afterwards = learner.also(beside.afterwards)
-        hermes = learner.hermes = Hermes(
+        async with closing_unless_open(store):
+            generations = Generations(await lasting.generation(loaded), lasting.generation, secrets)
+        closing.push_async_callback(generations.close)
+        hermes = Hermes(
             store=store,
-            build=builder.agent,
-            deck=deck,
+            build=generations.agent,
+            deck=inserted.deck,
             queue=options.queue,
             own_only=options.own_only,
-            service=options.service(store, people, afterwards if hooks is None else hooks.also(afterwards)),
+            service=options.service(store, people, generations.afterwards),
         )
-        if hooks is not None and hooks.waits_for("message:received"):
-            hermes.receive = hooks.received
-        await keep_met(people, store, None if options.own_only else hermes.floor.heed)
-
-        async def settled() -> None:
-            await hermes.idle()
-            await beside.settled()
-
-        closing.push_async_callback(http.close)
-        closing.push_async_callback(toolkit.close)
-        if outside is not None:
-            toolkit.offer(outside.tools())
-            closing.push_async_callback(outside.close)
+        hermes.receive = generations.receive
+        generations.serve(hermes)
         closing.push_async_callback(hermes.close)
-        closing.push_async_callback(beside.close)
-        closing.push_async_callback(learner.close)
+        closing.push_async_callback(generations.quiet)
+        await keep_met(people, store, None if options.own_only else hermes.floor.heed)
         yield Runtime(
             home=home,
-            loaded=loaded,
             secrets=secrets,
             store=store,
             hermes=hermes,
-            toolbox=toolkit.toolbox(CLI),
-            quarantined=toolkit.quarantined,
-            unasked=toolkit.unasked,
-            skills=toolkit.skills,
-            clock=deck.clock,
-            ids=deck.ids,
+            generations=generations,
+            unasked=lasting.unasked,
+            clock=inserted.deck.clock,
+            ids=inserted.deck.ids,
             owner=local_owner(),
-            build=builder.apart,
-            notes=notes,
-            is_owner=means.is_owner,
-            auxiliary=beside.model,
-            settled=settled,
-            learner=learner,
-            hooks=hooks,
             model=options.model,
+            taped=options.tape is not None,
             restart=options.restart,
         )
+
+
+@asynccontextmanager
+async def closing_unless_open(store: Store) -> AsyncIterator[None]:
+    """Close the store where the block fails."""
+    try:
+        yield
+    except BaseException:
+        await store.close()
+        raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """What is the same whatever the settings become, and makes of them what is not."""
+
+    home: Home
+    secrets: Secrets
+    store: Store
+    options: Options
+    http: Http
+    clock: Clock
+    inserted: Inserted
+    people: People
+    book: Book
+    standing: StandingOf
+    unasked: Unasked
+
+    async def generation(self, loaded: Loaded[Settings]) -> Generation:
+        """What these settings make. Raises `HermesError` where they name what there is not."""
+        settings, options = loaded.value, self.options
+        async with AsyncExitStack() as closing:
+            notes = Notes(home=self.home, store=self.store, clock=self.clock, ids=RandomIds(), settings=settings.memory)
+            means = Means(
+                secret=self.secrets.get,
+                redact=self.secrets.redact,
+                mask=self.secrets.mask,
+                notes=lambda: notes,
+                store=lambda: self.store,
+                standing=self.standing,
+                http=self.http,
+                unasked=self.unasked,
+                delivers=lambda surface: surface in self.people.channels,
+            )
+            toolkit = Toolkit(self.home, settings, self.clock, options.toolsets, options.extra_tools, means)
+            closing.push_async_callback(toolkit.close)
+            if (outside := self._outside(settings, means)) is not None:
+                closing.push_async_callback(outside.close)
+                toolkit.offer(outside.tools())
+            if (hooks := self._hooks(settings)) is not None:
+                closing.push_async_callback(hooks.close)
+            toolkit.toolbox(CLI)
+            builder = Builder(
+                home=self.home,
+                loaded=loaded,
+                secrets=self.secrets,
+                store=self.store,
+                options=options,
+                toolkit=toolkit,
+                http=self.http,
+                clock=self.clock,
+                deck=self.inserted.deck,
+                closing=closing,
+                outside=outside,
+                watched=hooks,
+                book=replace(self.book, rules=self.inserted.rules or settings.rules),
+                standing=self.standing,
+                people=self.people,
+            )
+            learner = builder.learner = builder.learns(notes, RandomIds())
+            afterwards = learner.also(builder.beside.afterwards)
+            builder.closing = closing.pop_all()
+            return Generation(
+                loaded=loaded,
+                toolkit=toolkit,
+                notes=notes,
+                builder=builder,
+                learner=learner,
+                afterwards=afterwards if hooks is None else hooks.also(afterwards),
+                closing=builder.closing,
+            )
+
+    def _outside(self, settings: Settings, means: Means) -> Outside | None:
+        if settings.memory.provider == "none":
+            return None
+        made: Outside = late(OUTSIDE)(
+            home=self.home,
+            settings=settings.memory,
+            http=self.http,
+            secret=self.secrets.get,
+            clock=self.clock,
+            is_owner=means.is_owner,
+            store=self.store,
+        )
+        return made
+
+    def _hooks(self, settings: Settings) -> Hooks | None:
+        if not settings.hooks or self.options.tape is not None:  # What a recording holds is not changed again.
+            return None
+        made: Hooks = late(HOOKS)(settings.hooks, self.home.root, environment())
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,179 +235,3 @@ async def inserted_tape(
     )
     with late(TAPES)(options.tape, secrets.redact, clock, process) as (deck, database, store_ids, rules):
         yield Inserted(deck=deck, database=database, store_ids=store_ids, rules=rules)
-
-
-@dataclass(kw_only=True)
-class Builder:
-    """Makes the agent of each run out of the parts of this process."""
-
-    home: Home
-    loaded: Loaded[Settings]
-    secrets: Secrets
-    store: Store
-    options: Options
-    toolkit: Toolkit
-    http: Http
-    clock: Clock
-    deck: Deck
-    closing: AsyncExitStack
-    book: Book
-    standing: StandingOf
-    people: People
-    outside: Outside | None = None
-    learner: Learner | None = None
-    watched: Hooks | None = None
-    started: dict[str, str] = field(default_factory=dict)
-
-    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
-        """The agent for a run of this session. Raises `NoModel`."""
-        agent = await self._agent(record, journal, self.deck)
-        if self.watched is None:
-            return agent
-        self.watched.begun(record.id)
-        finishing = self.watched.reply if self.watched.waits_for("reply:before") else None
-        return replace(agent, hooks=(*agent.hooks, *self.watched.around_calls()), finishing=finishing)
-
-    async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
-        """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
-        return await self._agent(record, journal, Playing(self.clock, RandomIds()))
-
-    async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
-        settings, own = self.loaded.value, deck.own(record.id)
-        attended = self.options.attended and record.surface not in UNATTENDED
-        surface = rules_of(record.surface, self.standing(record.principal))
-        await deck.begin(record, self.store)
-        ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
-        try:
-            model = await deck.model(record.id, "", ledger, partial(self._answering, record))
-        except HermesError as error:
-            deck.refused(record.id, error)
-            raise
-        narrowed = self.people.toolsets(record.conversation)
-        toolbox = self.toolkit.toolbox(surface, model.window, narrowed)
-        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
-
-        async def look_around() -> Surroundings:
-            skills = await offer.index()
-            around = await asyncio.to_thread(
-                surroundings,
-                soul=self.home.soul_file,
-                workspace=Path(record.workspace),
-                channel=self.options.channel,
-                now=self.clock.now(),
-                notes=self._notes(record),
-                window=model.window,
-            )
-            return replace(around, skills=skills)
-
-        limits = self._limits(own.clock)
-        recall = self.outside.recall(record) if self.outside else None
-        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *offer.tail, *([recall] if recall else [])]
-        tail = Tail(deck.tail(record.id, sources), own.ids)
-
-        beside = self.beside.of_run(record, ledger, deck, journal.session, limits.deadline)
-
-        def shortener() -> Shortens:
-            made: Shortens = late(SHORTENER)(
-                seconds=settings.compaction.seconds,
-                writers=lambda: beside.writers(model),
-                tail=tail,
-                deadline=limits.deadline,
-                ids=own.ids,
-                redact=self.secrets.redact,
-                **({"leaving": recall.leaving} if recall else {}),
-            )
-            return made
-
-        agent = Agent(
-            model=late(UNFENCED)(model, recall.answered) if recall else model,
-            tools=toolbox,
-            prompt=SessionPrompt(
-                self.store, deck.offered(record.id, toolbox.offered), lambda: deck.look(record.id, look_around)
-            ),
-            budget=Budget(limits=limits),
-            clock=own.clock,
-            ids=own.ids,
-            hooks=self.toolkit.hooks(
-                self.options.capabilities,
-                attended=attended,
-                session=record.id,
-                surface=surface,
-                judge=beside.judge,
-            ),
-            effort=settings.model.reasoning_effort,
-            max_parallel=settings.agent.max_parallel,
-            attended=attended,
-            redact=self.secrets.redact,
-            tail=tail,
-            compactor=Compactor(settings=settings.compaction, shortener=shortener),
-            closing=self.learner.closing(record, toolbox.names) if self.learner else None,
-        )
-        return deck.outfit(record.id, agent)
-
-    def learns(self, notes: Notes, ids: Ids) -> Learner:
-        """What this process learns, and with whose hands."""
-        return Learner(
-            store=self.store,
-            clock=self.clock,
-            ids=ids,
-            settings=self.loaded.value,
-            skills=self.toolkit.skills,
-            notes=notes,
-            standing=self.standing,
-            auxiliary=self.beside.model,
-            book=self.book,
-            works=self.options.reviews,
-            taped=self.options.tape is not None,
-            tools=lambda: self.toolkit.toolbox(CLI).names,
-        )
-
-    @cached_property
-    def beside(self) -> Beside:
-        """What auxiliary models do in this process."""
-        auxiliaries = Auxiliaries(settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book)
-        return Beside(
-            auxiliaries,
-            deck=self.deck,
-            store=self.store,
-            cache=self.home.cache,
-            redact=self.secrets.redact,
-            titles=self.options.titles,
-        )
-
-    async def _answering(self, record: SessionRecord, ledger: Ledger) -> Model:
-        """The model that answers in this session. Raises `NoModel`."""
-        model = await self._broker(record.model, ledger)
-        return self.beside.with_eyes(model, record, ledger, sees=model.sees)
-
-    async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
-        """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
-        `NoModel`."""
-        cool_downs = StoredCoolDowns(self.store, self.clock)
-        answering = Answering(
-            loaded=self.loaded,
-            secrets=self.secrets,
-            cool_downs=cool_downs,
-            reachable=self._reachable,
-            http=self.http,
-            clock=self.clock,
-        )
-        return await answering.model(main or self.options.model, ledger, first, alone=alone)
-
-    def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
-        person = person_of(record.principal, self.toolkit.is_owner, record.conversation)
-        return lambda: late(SNAPSHOT)(self.home, self.loaded.value.memory, person)
-
-    async def _reachable(self, route: Route) -> Route:
-        """The route with its address; a vendor that lives in this process is started when it is first asked."""
-        if route.base_url:
-            return route
-        vendor = route.vendor
-        if vendor.name not in self.started:
-            self.started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
-        return replace(route, base_url=self.started[vendor.name])
-
-    def _limits(self, clock: Clock) -> Limits:
-        agent = self.loaded.value.agent
-        deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
-        return Limits(turns=agent.max_turns, deadline=deadline)

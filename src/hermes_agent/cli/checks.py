@@ -11,9 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.models.routes import refused_by
 from hermes_agent.app.outside import Outside
 from hermes_agent.app.places import try_place
-from hermes_agent.app.runtime import refused_by
 from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.cli.asking import ask_once
 from hermes_agent.cli.models.auxiliary import single

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.app.runtime import route_of
+from hermes_agent.app.models.routes import route_of
 from hermes_agent.cli.surface import Surface
 from hermes_agent.providers.route import Route
 from hermes_agent.providers.vendor import Vendor

@@ -13,17 +13,30 @@ from hermes_agent.gateway.heard import Sender
 
 
 class Doors:
-    """The rules of the channels that are switched on; `hashes` says whose ids the model and the logs do not see."""
+    """The rules of the channels that are switched on. The model and the logs do not see the ids of those whose platform
+    `hashes` them, or of all or none where the person says so (`hidden`)."""
 
     def __init__(
-        self, settings: Mapping[str, ChannelSettings], hashes: Callable[[str], bool] = lambda _: False
+        self,
+        settings: Mapping[str, ChannelSettings],
+        hashes: Callable[[str], bool] = lambda _: False,
+        hidden: bool | None = None,
     ) -> None:
         self.people = People(settings)
         self.veil = Veil()
-        self._hashes = hashes
+        self._by_platform = hashes
+        self.follow(settings, hidden)
+
+    def follow(self, settings: Mapping[str, ChannelSettings], hidden: bool | None) -> None:
+        """Have these rules hold from now on; whose ids were hidden stay so."""
+        self.people.channels = settings
+        self._hidden = hidden
         for name, channel in settings.items():
-            if hashes(name):
+            if self._hashes(name):
                 self.veil.know(*channel.owners, *channel.members, *channel.guests, *channel.groups, *channel.chats)
+
+    def _hashes(self, channel: str) -> bool:
+        return self._by_platform(channel) if self._hidden is None else self._hidden
 
     def access(self, channel: str) -> Access:
         """The rules of one channel."""

@@ -85,12 +85,14 @@ class Removed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invited:
     """Somebody asks this agent into a chat. It goes there where `hear` gives a word, and stays away where it gives
-    none."""
+    none. `STRANGER` is the word for somebody it does not know, who may ask for a code in a chat of two: it stays only
+    while nobody else is in there."""
 
     where: Conversation
     sender: Sender
 
 
+STRANGER = "stranger"
 Heard = Said | Pressed | Withdrawn | Removed | Invited
 Hear = Callable[[Heard], Awaitable[str]]
 """Takes in what was heard; durable when it returns. What it gives is a short word for whoever pressed a button or

@@ -70,8 +70,7 @@ async def open_gateway(
     loaded = load(home.ensure(), Settings).value
     settings = loaded.gateway
     channels = Channels(kinds=dict(kinds_of(settings) if kinds is None else kinds))
-    hidden = loaded.privacy.hash_ids
-    doors = Doors(settings.channels, lambda name: is_hidden(channels.kinds.get(name)) if hidden is None else hidden)
+    doors = Doors(settings.channels, lambda name: is_hidden(channels.kinds.get(name)), loaded.privacy.hash_ids)
     options = Options(
         queue=SERVED,
         own_only=False,

@@ -18,7 +18,7 @@ from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access import Access, Refusal, harmless
 from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts, Known
-from hermes_agent.gateway.heard import Heard, Invited, Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.heard import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.line import Line
 from hermes_agent.gateway.media import taken_in
 
@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 
 ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
 TOPICS_KNOWN = 2000
-MINUTE = 60.0
+MINUTE, HOUR = 60.0, 3600.0
+STRANGERS = 3
+"""Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
 TOPIC = "topic"
 
 
@@ -45,10 +47,11 @@ class Reception:
         self._doors = doors
         self._orders = orders
         self._drafts = drafts
-        self._workspace = workspace
+        self.workspace = workspace
         self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
         self._topics: OrderedDict[str, str] = OrderedDict()
         self._paces: dict[str, tuple[float, int]] = {}
+        self._strangers: dict[str, float] = {}
 
     async def hear(self, line: Line, heard: Heard) -> str:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
@@ -128,7 +131,7 @@ class Reception:
         record = await hermes.open_session(
             inbound.conversation,
             inbound.principal,
-            workspace=str(self._workspace),
+            workspace=str(self.workspace),
             model=self._doors.people.model(said.where),
         )
         parts = await self._parts(said, inbound, chat)
@@ -150,18 +153,29 @@ class Reception:
         origin = ORIGINS[inbound.principal.standing]
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = "(I changed an earlier message. It now says:) " if said.edited else ""
-        folder = self._workspace / "received"
+        folder = self.workspace / "received"
         files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
         notes = (Text(text=f"({chat.hint})", origin=Origin.RUNTIME),) if chat.hint else ()
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
         return (*notes, *files, *words)
 
     async def _invited(self, line: Line, invited: Invited) -> str:
-        """A word where whoever invites may speak here; strangers get no sign."""
+        """A word where whoever invites may speak here, or may ask for a code; other strangers get no sign."""
         await self._doors.people.meet(self._runtime.store)
-        known = self._doors.access(line.kind.name).standing(invited.sender.user, invited.sender.groups)
-        log.info("%s: %s by %s", line.kind.name, "invited" if known else "invited in vain", invited.sender.user)
-        return known.value if known else ""
+        access = self._doors.access(line.kind.name)
+        known = access.standing(invited.sender.user, invited.sender.groups)
+        may_ask = access.settings.pairing and invited.where.chat_kind == "dm"
+        word = known.value if known else STRANGER if may_ask and self._knocks(line, invited) else ""
+        log.info("%s: invited %sby %s", line.kind.name, "" if word else "in vain ", invited.sender.user)
+        return word
+
+    def _knocks(self, line: Line, invited: Invited) -> bool:
+        """Whether a stranger is one of the few whom the agent meets in an hour."""
+        now, who = self._runtime.clock.monotonic(), f"{line.kind.name}:{invited.sender.user}"
+        self._strangers = {key: at for key, at in self._strangers.items() if now - at < HOUR}
+        if len(self._strangers) < STRANGERS:
+            self._strangers.setdefault(who, now)
+        return who in self._strangers
 
     async def _pressed(self, line: Line, access: Access, pressed: Pressed) -> str:
         """The answer that a button gives, from somebody who may give it."""

@@ -7,11 +7,14 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.app.orders.orders import Orders
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import GatewaySettings
+from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError, HermesError, LostLease, StoreError
 from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused
 from hermes_agent.gateway.delivery import Delivery
@@ -20,7 +23,6 @@ from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.heard import Heard
 from hermes_agent.gateway.line import Channels, Line, made
 from hermes_agent.gateway.reception import Reception
-from hermes_agent.gateway.reloading import Kinds, Reloading
 from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.http import Http
 from hermes_agent.host.tasks import spawn
@@ -31,6 +33,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a channel that broke is tried again, doubling."""
 TAKEN_PAUSE = 5.0
 """Seconds between two looks whether another process still listens with the same token."""
+Kinds = Callable[[GatewaySettings], Mapping[str, Kind]]
+"""The channels that are switched on. Raises `ConfigError`."""
 
 
 class Gateway:
@@ -50,8 +54,7 @@ class Gateway:
         self.doors = doors
         self.lines = channels.lines
         self.known: dict[str, Line] = {}
-        workspace = Path(settings.workspace) if settings.workspace else runtime.home.root / "workspace"
-        workspace.mkdir(parents=True, exist_ok=True)
+        workspace = self._workspace()
         self.drafts = Drafts(runtime=runtime)
         self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
@@ -65,7 +68,9 @@ class Gateway:
         self._delivering: asyncio.Task[None] | None = None
         self._serving: dict[str, asyncio.Task[None]] = {}
         self.unmade: dict[str, str] = {}
-        self.reloading = Reloading(runtime.home, runtime.loaded, switched_on, self.apply, changed)
+        self._switched_on = switched_on
+        self._asked: dict[str, dict[str, str]] = {}
+        self.reloading = Reloading(runtime, [self], changed)
 
     async def start(self) -> None:
         """Begin to listen and to deliver."""
@@ -78,18 +83,27 @@ class Gateway:
         for kind in self._kinds.values():
             self._begin(kind)
 
-    async def apply(self, settings: GatewaySettings, kinds: Mapping[str, Kind]) -> None:
+    def check(self, settings: Settings, secret: Callable[[str], str]) -> None:  # noqa: ARG002  as `Follower`
+        """Raise `ConfigError` for a channel that there is not."""
+        self._switched_on(settings.gateway)
+
+    async def follow(self, settings: Settings) -> None:
         """Have these settings hold from now on: rules for what is heard next, and channels that are new, gone, set
-        otherwise or stopped begin and end."""
-        before, self.settings = self.settings, settings
-        self.reception.settings = settings
-        self.doors.people.channels = settings.channels
-        for name in [*self.known, *self.unmade]:
-            same = name in kinds and options_of(before, name) == options_of(settings, name)
-            if not same or name in self.unmade or self._serving[name].done():
-                await self._end(name)
+        otherwise, stopped, or with other secrets begin and end."""
+        before, self.settings, kinds = self.settings, settings.gateway, self._switched_on(settings.gateway)
         self._kinds.clear()
         self._kinds.update(kinds)
+        self.doors.follow(self.settings.channels, settings.privacy.hash_ids)
+        self.reception.settings = self.settings
+        self.reception.workspace = workspace = self._workspace()
+        self.orders.workspace = str(workspace)
+        floor = self.runtime.hermes.floor
+        floor.service = replace(floor.service, most=self.settings.max_runs)
+        floor.look()
+        for name in [*self.known, *self.unmade]:
+            same = name in kinds and options_of(before, name) == options_of(self.settings, name)
+            if not same or name in self.unmade or self._serving[name].done() or self._has_other_secrets(name):
+                await self._end(name)
         for kind in kinds.values():
             if kind.name not in self._serving:
                 self._begin(kind)
@@ -184,7 +198,7 @@ class Gateway:
         given = options_of(self.settings, kind.name)
         needs = Needs(
             options={name: given.get(name, option.default) for name, option in kind.options.items()},
-            secret=self.runtime.secrets.get,
+            secret=self._secret_for(kind.name),
             http=self._http,
             clock=self.runtime.clock,
             folder=self.runtime.home.root / "channels" / kind.name,
@@ -205,6 +219,28 @@ class Gateway:
             return None
         self.known[kind.name] = line
         return line
+
+    def _secret_for(self, channel: str) -> Callable[[str], str]:
+        """The secrets by name for one channel; what it was given is remembered."""
+        asked = self._asked[channel] = {}
+
+        def get(name: str) -> str:
+            asked[name] = self.runtime.secrets.get(name)
+            return asked[name]
+
+        return get
+
+    def _has_other_secrets(self, channel: str) -> bool:
+        """Whether a channel was made with a secret that is another one now."""
+        given = self._asked.get(channel, {})
+        return any(self.runtime.secrets.get(name) != value for name, value in given.items())
+
+    def _workspace(self) -> Path:
+        """The folder in which sessions work, made where it is not there."""
+        chosen = self.settings.workspace
+        workspace = Path(chosen) if chosen else self.runtime.home.root / "workspace"
+        workspace.mkdir(parents=True, exist_ok=True)
+        return workspace
 
     def _mark(self, kind: Kind) -> str:
         token = self.runtime.secrets.get(kind.secrets[0]) if kind.secrets else ""

@@ -28,6 +28,9 @@ SHAPES = (
 )
 """What keys of well-known services look like: a hint on top of the known values, never the only guard."""
 
+FORMER = 64
+"""Values that are no longer in `.env` and still hidden: what was said before may be said again."""
+
 MARKS = (
     *("sk-", "xox", "AIza", "AKIA", "ASIA", "eyJ"),
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
@@ -51,6 +54,23 @@ class Secrets:
     _kept: dict[str, str] = field(default_factory=dict, repr=False)
     _asked: set[str] = field(default_factory=set, repr=False)
     _redaction: Redaction | None = field(default=None, repr=False)
+    _former: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def become(self, other: Secrets) -> None:
+        """Have the values that another reading of the same home found; the last ones of before stay hidden."""
+        for name, value in self._kept.items():
+            if value and other._kept.get(name) != value:
+                self._former.pop(value, None)
+                self._former[value] = name
+        while len(self._former) > FORMER:
+            del self._former[next(iter(self._former))]
+        self._kept, self.warnings = dict(other._kept), other.warnings
+        self._redaction = None
+
+    def differs(self, other: Secrets) -> tuple[str, ...]:
+        """The names in `.env` whose values are others there."""
+        names = self._kept.keys() | other._kept.keys()
+        return tuple(sorted(name for name in names if self._kept.get(name, "") != other._kept.get(name, "")))
 
     def get(self, name: str) -> str:
         """The value under this name, empty where there is none."""
@@ -111,7 +131,8 @@ class Secrets:
 
     def _values(self) -> dict[str, str]:
         outside = [name for name in self.variables if name in self._asked or TELLING.search(name)]
-        return {self._kept.get(name) or self.variables.get(name, ""): name for name in (*outside, *self.kept)}
+        now = {self._kept.get(name) or self.variables.get(name, ""): name for name in (*outside, *self.kept)}
+        return {**self._former, **now}
 
     def _rewrite(self, name: str, line: str) -> None:
         self.home.ensure()

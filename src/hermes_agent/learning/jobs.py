@@ -34,7 +34,7 @@ class Jobs:
     def __init__(self, store: Store, does: Mapping[JobKind, Does], tells: Tells) -> None:
         self._store, self._does, self._tells = store, does, tells
         self._task: asyncio.Task[int] | None = None
-        self._again = False
+        self._again = self._leaving = False
 
     def ring(self) -> None:
         """There is work: begin, unless it is being done."""
@@ -48,6 +48,12 @@ class Jobs:
         assert self._task is not None
         return await asyncio.shield(self._task)
 
+    async def finish(self) -> None:
+        """Begin no other job, and return when the one under way is done."""
+        self._leaving = True
+        if self._task is not None and not self._task.done():
+            await asyncio.wait((self._task,))
+
     async def close(self) -> None:
         """Stop: what is under way is given back to whoever comes next."""
         if self._task is not None and not self._task.done():
@@ -58,11 +64,14 @@ class Jobs:
         done = 0
         while self._again:
             self._again = False
-            while (claim := await self._store.learning.claim(list(self._does))) is not None:
+            while (claim := await self._claim()) is not None:
                 await self._do(claim)
                 done += 1
             await self._tell()
         return done
+
+    async def _claim(self) -> Claim | None:
+        return None if self._leaving else await self._store.learning.claim(list(self._does))
 
     async def _do(self, claim: Claim) -> None:
         # Boundary: one job.

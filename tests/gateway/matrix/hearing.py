@@ -8,24 +8,26 @@ from pathlib import Path
 from hermes_agent.gateway.channel import Channel, Needs, NotNow
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import Heard, Invited
-from hermes_agent.testing.doubles.matrix import MatrixPlatform, matrix_platform
+from hermes_agent.testing.doubles.homeserver import matrix_platform
+from hermes_agent.testing.doubles.matrix import MatrixPlatform
 from tests.contracts.channels import needs
 
 ROOM, GROUP, ANN = "!1:hermes.test", "!9:hermes.test", "@ann:hermes.test"
 
 
 class Hearing:
-    """Listens while `listening`; takes invitations of Ann."""
+    """Listens while `listening`; takes invitations of Ann, and of whom `words` names."""
 
     def __init__(self, platform: MatrixPlatform, given: Needs) -> None:
         self.platform = platform
         self.needs = given
         self.channel: Channel = CHANNEL.make(given)
         self.heard: list[Heard] = []
+        self.words = {ANN: "member"}
 
     async def __call__(self, heard: Heard) -> str:
         self.heard.append(heard)
-        return "welcome" if isinstance(heard, Invited) and heard.sender.user == ANN else ""
+        return self.words.get(heard.sender.user, "") if isinstance(heard, Invited) else ""
 
     def of(self, kind: type) -> list:
         return [heard for heard in self.heard if isinstance(heard, kind)]

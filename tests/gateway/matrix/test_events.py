@@ -3,16 +3,10 @@
 import pytest
 
 from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
-from hermes_agent.gateway.matrix.events import Reader, thread_of
 from hermes_agent.testing.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing, until
 
 REPLY = {"m.in_reply_to": {"event_id": "$x"}}
-
-
-def test_a_relation_of_another_kind_is_no_thread():
-    assert thread_of({"rel_type": "m.replace", "event_id": "$1"}) == ""
-    assert Reader.__slots__
 
 
 @pytest.mark.parametrize(
@@ -121,11 +115,11 @@ async def test_a_message_that_was_taken_back_and_a_room_that_was_replaced(tmp_pa
     async with hearing(tmp_path) as at, at.listening():
         first = await at.platform.say("One")
         at.platform.happens(ROOM, "m.room.redaction", {"redacts": first}, ANN)
-        at.platform.happens(ROOM, "m.room.tombstone", {"replacement_room": "!2:hermes.test"}, ANN)
+        at.platform.happens(ROOM, "m.room.tombstone", {"replacement_room": "!2:hermes.test"}, ANN, state_key="")
         (removed,) = await at.until(Removed)
 
     assert [each.source_id for each in at.of(Withdrawn)] == [first]
-    assert removed.reason == "The room was replaced by !2:hermes.test."
+    assert removed.reason == "the room was replaced by !2:hermes.test; invite me there."
 
 
 async def test_files_and_spoken_words(tmp_path):

@@ -2,7 +2,7 @@ import pytest
 
 from hermes_agent.gateway.channel import NeverHere
 from hermes_agent.gateway.heard import Pressed, Said
-from hermes_agent.gateway.matrix.rooms import Known, Rooms
+from hermes_agent.gateway.matrix.rooms import PEOPLE_KNOWN, Known, Rooms, thread_of
 from hermes_agent.testing.doubles.matrix import OWN, Room
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing
 
@@ -73,3 +73,19 @@ async def test_a_room_of_which_nobody_says_whether_it_is_encrypted_is_not_taken_
         at.platform.refusal, at.platform.rooms[ROOM] = None, Room(encrypted=True)
 
         assert await rooms.encrypted(ROOM)
+
+
+async def test_a_crowd_of_rooms_is_not_kept(tmp_path):
+    async with hearing(tmp_path) as at:
+        rooms: Rooms = at.channel._rooms
+        for number in range(3):
+            crowd = {f"@{each}:x": "" for each in range(PEOPLE_KNOWN // 2)}
+            at.platform.room(f"!{number}:x", crowd)
+            await rooms.people(f"!{number}:x")
+
+        assert len(rooms._people) == 1
+
+
+def test_a_relation_of_another_kind_is_no_thread():
+    assert thread_of({"rel_type": "m.replace", "event_id": "$1"}) == ""
+    assert thread_of({"rel_type": "m.thread", "event_id": 5}) == ""

@@ -1,60 +1,11 @@
 import time
 
-from hermes_agent.gateway.heard import Invited, Removed, Said
+import pytest
+
+from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.heard import Removed, Said
 from hermes_agent.gateway.matrix.crypto import SHUT
-from hermes_agent.gateway.matrix.sync import INVITATIONS, Place
 from tests.gateway.matrix.hearing import ANN, ROOM, hearing, until
-
-STRANGER = "@mallory:hermes.test"
-
-
-def test_a_place_is_read_as_it_was_written():
-    place = Place(since="s1", invitations={"!1": "@x"}, told=["!2"])
-
-    assert Place.read(place.written()) == place
-    assert Place.read("") == Place.read("[]") == Place.read('{"since": 1}') == Place()
-
-
-async def test_an_invitation_of_somebody_known_is_taken(tmp_path):
-    async with hearing(tmp_path) as at, at.listening():
-        at.platform.invite(ROOM, ANN)
-        (invited,) = await at.until(Invited)
-        await at.settled()
-        await at.platform.say("hello")
-        await at.until(Said)
-
-    assert (invited.where.chat_kind, invited.sender.user) == ("dm", ANN)
-    assert at.platform.joins == [ROOM]
-
-
-async def test_an_invitation_of_a_stranger_waits_and_is_looked_at_again_later(tmp_path):
-    async with hearing(tmp_path) as at:
-        async with at.listening():
-            at.platform.invite(ROOM, STRANGER)
-            at.platform.invite("!gone:hermes.test", ANN)
-            del at.platform.rooms["!gone:hermes.test"]
-            await at.until(Invited, 2)
-            await at.settled()
-        assert at.platform.joins == []
-        at.platform.stream[0] = ("invite", ROOM, at.platform.member("invite", STRANGER))
-        async with at.listening():
-            await at.until(Invited, 3)
-
-    assert [invited.sender.user for invited in at.of(Invited)] == [STRANGER, ANN, STRANGER]
-
-
-async def test_of_many_invitations_of_strangers_the_newest_are_kept(tmp_path):
-    async with hearing(tmp_path) as at, at.listening():
-        await at.platform.say("one")
-        for number in range(INVITATIONS + 5):
-            at.platform.invite(f"!{number}:far.test", STRANGER)
-        await at.until(Invited, INVITATIONS + 5)
-        await at.settled()
-        await until(lambda: f"!{INVITATIONS + 4}:far.test" in str(at.needs.kept.texts))
-
-    kept = str(at.needs.kept.texts)
-    assert kept.count(STRANGER) == INVITATIONS
-    assert "!4:far.test" not in kept
 
 
 async def test_a_new_process_goes_on_behind_what_the_last_one_took_in(tmp_path):
@@ -156,3 +107,99 @@ async def test_a_farewell_is_told_with_its_reason(tmp_path):
         (removed,) = await at.until(Removed)
 
     assert removed.reason == f"{ANN} removed the agent from the room: enough"
+
+
+async def test_people_see_that_what_they_wrote_arrived(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one")
+        last = await at.platform.say("two")
+        other = await at.platform.say("three", chat="!2:hermes.test")
+        await until(lambda: {(ROOM, last), ("!2:hermes.test", other)} <= set(at.platform.receipts))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"rooms": []},
+        {"rooms": {"join": [], "invite": "x", "leave": 5}},
+        {"rooms": {"join": {ROOM: []}, "invite": {ROOM: {"invite_state": []}}, "leave": {ROOM: "x"}}},
+        {"rooms": {"join": {ROOM: {"timeline": {"events": {}, "limited": True, "prev_batch": 5}}}}},
+        {"rooms": {"join": {ROOM: {"state": {"events": ["x", 5, None, {}]}, "timeline": {"events": ["x", {}]}}}}},
+        {"rooms": {"join": {ROOM: {"timeline": {"events": [{"type": ["m.room.message"], "content": 5}]}}}}},
+        {
+            "rooms": {
+                "join": {
+                    ROOM: {
+                        "timeline": {
+                            "events": [
+                                {"type": "m.room.message", "origin_server_ts": "x", "sender": 5, "content": {}},
+                                {"type": "m.room.message", "content": {"msgtype": "m.text", "body": ["x"]}},
+                                {"type": "m.room.member", "state_key": ["x"], "content": {"membership": {}}},
+                                {"type": "m.room.redaction", "redacts": {}},
+                                {"type": "m.room.tombstone", "content": {"replacement_room": 5}},
+                            ]
+                        }
+                    }
+                }
+            }
+        },
+        {"to_device": [], "device_lists": "x", "device_one_time_keys_count": []},
+    ],
+)
+async def test_an_answer_that_is_odd_keeps_nobody_from_being_heard(tmp_path, odd):
+    async with hearing(tmp_path) as at:
+        await at.platform.say("before")
+        async with at.listening():
+            await at.until(Said)
+            await at.settled()
+            at.platform.odd.append({"next_batch": f"s{len(at.platform.stream)}", **odd})
+            at.platform.odd.append({"next_batch": f"s{len(at.platform.stream)}", **odd})
+            at.platform.more.set()
+            await at.platform.say("words")
+            await until(lambda: any(said.text == "words" for said in at.of(Said)))
+
+
+@pytest.mark.parametrize("odd", [[], {}, {"next_batch": 5}, {"next_batch": ""}, "x"])
+async def test_an_answer_without_a_place_takes_the_place_not_back(tmp_path, odd):
+    async with hearing(tmp_path) as at:
+        async with at.listening():
+            await at.platform.say("one")
+            await at.until(Said)
+            await at.settled()
+        at.platform.odd.append(odd)
+        async with at.listening():
+            await at.platform.say("two")
+            await at.until(Said, 2)
+            await at.settled()
+
+    assert [said.text for said in at.of(Said)] == ["one", "two"]
+
+
+async def test_a_room_of_ten_thousand_and_an_answer_with_a_thousand_rooms(tmp_path):
+    async with hearing(tmp_path) as at:
+        crowd = {f"@{number}:far.test": f"Person {number}" for number in range(10_000)}
+        at.platform.room("!crowd:hermes.test", crowd)
+        await at.platform.say("Hermes: hello", chat="!crowd:hermes.test", user="@5:far.test", name="Person 5")
+        for number in range(1000):
+            await at.platform.say(f"{number}", chat=f"!{number}:far.test")
+        async with at.listening():
+            said = await at.until(Said, 1001)
+            await at.channel.send(said[0].where, Part(text="Hello"), "k")
+
+    assert (said[0].where.chat_kind, said[0].sender.name, said[0].text) == ("group", "Person 5", "hello")
+    assert len(at.platform.chats.of("!crowd:hermes.test")) == 1
+
+
+async def test_a_large_answer_is_taken_in(tmp_path):
+    async with hearing(tmp_path) as at:
+        async with at.listening():
+            await at.platform.say("one")
+            await at.until(Said)
+            await at.settled()
+        at.platform.limit = 2000
+        for _ in range(200):
+            await at.platform.say("x" * 60_000)
+        async with at.listening():
+            said = await at.until(Said, 201)
+
+    assert sum(len(each.text) for each in said[1:]) == 12_000_000

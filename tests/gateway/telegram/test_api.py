@@ -11,8 +11,8 @@ from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL, Telegram
 from hermes_agent.gateway.heard import Heard
+from hermes_agent.gateway.moves import Moves
 from hermes_agent.gateway.telegram.api import BotApi
-from hermes_agent.gateway.telegram.moves import Moves
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import FakeKept
 from hermes_agent.testing.doubles.platform import Trouble

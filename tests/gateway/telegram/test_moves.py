@@ -9,8 +9,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import MessageGone, Part
 from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.heard import Heard, Said
-from hermes_agent.gateway.telegram.moves import Moves
-from hermes_agent.testing.channel import FakeKept
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
 
@@ -82,16 +80,3 @@ async def test_a_move_that_nobody_told_is_found_when_something_is_sent(double, g
     assert [shown.text for shown in double.chats.of(NEW)] == ["after"]
     with pytest.raises(MessageGone):
         await channel.edit(GROUP, old, Part(text="changed"))
-
-
-async def test_a_group_may_move_twice_and_what_is_kept_may_be_anything():
-    kept = FakeKept()
-    moves = Moves(kept, "1")
-    await moves.moved("-1", "-2")
-    await moves.moved("-2", "-3")
-    await moves.moved("-1", "-3")
-
-    fresh = Moves(kept, "1")
-    assert (await fresh.now("-1"), await fresh.first("-3"), await fresh.now("-7")) == ("-3", "-1", "-7")
-    await kept.set("channel:telegram:1", "moved", "[]")
-    assert await Moves(kept, "1").now("-1") == "-1"

@@ -66,13 +66,17 @@ class Pace:
 class Incoming:
     """The webhook routes of a system as an ASGI application."""
 
-    def __init__(self, runtime: Runtime, settings: WebhookSettings, figures: Figures, *, workspace: str) -> None:
+    def __init__(self, runtime: Runtime, figures: Figures, *, workspace: str) -> None:
         self._runtime = runtime
-        self._settings = settings
         self._figures = figures
         self._workspace = workspace
         self._paces: dict[str, Pace] = {}
         self._deliveries = Deliveries(runtime)
+
+    @property
+    def _settings(self) -> WebhookSettings:
+        """The settings in force."""
+        return self._runtime.settings.webhooks
 
     async def take_up(self) -> None:
         """Deliver the replies that a process before this one left."""
@@ -116,6 +120,7 @@ class Incoming:
     def _paced(self, name: str, route: WebhookRoute) -> None:
         now = self._runtime.clock.monotonic()
         pace = self._paces.setdefault(name, Pace(route.per_minute, route.per_minute, now))
+        pace.per_minute = route.per_minute
         if not pace.takes(now):
             words = f"More than {route.per_minute} requests a minute (`webhooks.routes.{name}.per_minute`)."
             raise Problem(429, words, code="too_many_requests", headers={"retry-after": "5"})
@@ -170,11 +175,10 @@ def check(settings: WebhookSettings) -> None:
 async def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
     """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
     themselves: no Host is asked for. Raises `ConfigError`."""
-    settings = runtime.settings.webhooks
-    check(settings)
+    check(runtime.settings.webhooks)
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)
-    incoming = Incoming(runtime, settings, figures, workspace=str(folder))
+    incoming = Incoming(runtime, figures, workspace=str(folder))
     await incoming.take_up()
     routes = [
         Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),

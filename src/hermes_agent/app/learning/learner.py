@@ -142,6 +142,21 @@ class Learner:
         """Do all that is in line now; how many jobs that were."""
         return await self.jobs.run()
 
+    def leave(self) -> None:
+        """Begin nothing more; `finished` returns when what is under way is done."""
+        self.works = False
+        if self._resting is not None:
+            self._resting.cancel()
+
+    async def finished(self) -> bool:
+        """Return when nothing is under way, after `leave`; whether somebody else is to look for work now."""
+        if self._looking is not None and not self._looking.done():
+            await asyncio.wait((self._looking,))
+        if "jobs" not in self.__dict__:
+            return self._rung
+        await self.jobs.finish()
+        return True
+
     async def close(self) -> None:
         """Give back what is under way."""
         if self._resting is not None:

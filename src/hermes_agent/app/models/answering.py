@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.models.chains import Reachable, chain_alone, chain_before, chain_of
-from hermes_agent.app.runtime import aggregator_of, route_of
+from hermes_agent.app.models.routes import aggregator_of, route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass

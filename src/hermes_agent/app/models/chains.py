@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from hermes_agent.app.runtime import route_of
+from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config import Loaded

@@ -65,7 +65,7 @@ class Orders:
         self._runtime = runtime
         self._store = runtime.store
         self._keeping = runtime.hermes.floor.keeping
-        self._workspace = workspace
+        self.workspace = workspace
         self._answered = answered
         self._tasks: dict[str | None, asyncio.Task[None]] = {}
 
@@ -181,7 +181,7 @@ class Orders:
         return await self._runtime.hermes.open_session(
             inbound.conversation,
             inbound.principal,
-            workspace=self._workspace,
+            workspace=self.workspace,
             model=self._model_of(inbound.conversation),
         )
 

@@ -87,7 +87,7 @@ def restart(surface: Surface) -> None:
 @gateway.command()
 @pass_surface
 def reload(surface: Surface) -> None:
-    """Have it read config.yaml again; it does so by itself where the system tells that the file was written."""
+    """Have it read config.yaml and .env again; it does so by itself where the system tells that they were written."""
     for state in starting.running(surface.home):
         os.kill(state.pid, RELOAD)
     remark("It was asked to; `hermes gateway logs` says what changed.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import announce, remark
@@ -29,4 +30,5 @@ async def _work(surface: Surface) -> None:
             if runtime.loaded.notice:
                 remark(runtime.loaded.notice)
             announce(f"Working on {SERVED}.")
-            await told.wait()
+            async with Reloading(runtime, [], lambda: None).following():
+                await told.wait()

@@ -8,6 +8,7 @@ import sys
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
+from hermes_agent.cli.gateway.beside import Beside
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.surface import Surface
 from hermes_agent.cli.taped import tape_of
@@ -16,7 +17,6 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.state import Phase, forget_state, write_state
-from hermes_agent.host.late import late
 from hermes_agent.host.loops import heeding
 from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
@@ -26,10 +26,6 @@ from hermes_agent.host.tasks import spawn
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway
 
-SERVERS = "hermes_agent.api.serve:servers"
-KEYS = "hermes_agent.api.keys:open_keys"
-STANDING = "hermes_agent.api.serve:standing_by"
-OPTIONS = "hermes_agent.app.wiring:Options"
 RESTART, RELOAD = signal.SIGUSR1, signal.SIGUSR2
 """The signals by which `hermes gateway` asks a running one to begin again, and to read its settings again."""
 
@@ -67,7 +63,7 @@ class Sign:
         if (gateway := self.gateway) is None:
             lines, unmade, notice = {}, {}, ""
         else:
-            lines, unmade, notice = gateway.known, gateway.unmade, gateway.reloading.notice
+            lines, unmade, notice = gateway.known, gateway.unmade, gateway.reloading.told
         with suppress(HomeError, OSError):
             write_state(self.home, self.started, lines, unmade, self.phase, notice)
 
@@ -108,18 +104,17 @@ async def serve(surface: Surface) -> bool:
         sign.write()
         alive = spawn(sign.supervisor.reassure(), name="signs of life")
         closing.callback(alive.cancel)
-        standing, keys = None, None
-        if settings.api.enabled:
-            keys = late(KEYS)(settings.api, surface.secrets.get)
-            standing = late(STANDING)(keys, late(OPTIONS)().standing)
+        beside = Beside()
+        beside.check(settings, surface.secrets.get)
         tape = tape_of(surface.invocation)
-        opening = open_gateway(home, changed=sign.write, standing=standing, restart=told.restart, tape=tape)
+        opening = open_gateway(home, changed=sign.write, standing=beside.standing, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
-        runtime, url = sign.gateway.runtime, ""
-        if keys is not None or settings.webhooks.enabled:
-            url = await closing.enter_async_context(late(SERVERS)(runtime, keys, announce))
+        beside.runtime = runtime = sign.gateway.runtime
+        closing.push_async_callback(beside.close)
+        sign.gateway.reloading.followers.append(beside)
+        await beside.follow(runtime.settings)
         if runtime.hooks is not None:
-            await runtime.hooks.fire("gateway:start", {"url": url})
+            await runtime.hooks.fire("gateway:start", {"url": beside.url})
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
         names = ", ".join(sorted(sign.gateway.known)) or "no channel: section `gateway.channels` of config.yaml"
         announce(f"The gateway listens on {names}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from hermes_agent.app.runtime import sign_ins
+from hermes_agent.app.models.routes import sign_ins
 from hermes_agent.cli.routes import key_name
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.dataclass import dataclass

@@ -26,9 +26,11 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.heard import Hear
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
-from hermes_agent.gateway.matrix.events import PLATFORM, Event, Reader
+from hermes_agent.gateway.matrix.entering import Entering
+from hermes_agent.gateway.matrix.events import PLATFORM, Reader
 from hermes_agent.gateway.matrix.opened import Opened
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
+from hermes_agent.gateway.matrix.shapes import Event, table, text
 from hermes_agent.gateway.matrix.sync import Sync
 from hermes_agent.gateway.matrix.writing import (
     SIGNS,
@@ -41,6 +43,7 @@ from hermes_agent.gateway.matrix.writing import (
     transaction,
     words,
 )
+from hermes_agent.gateway.moves import Moves
 from hermes_agent.gateway.service import Service
 
 TYPING_SECONDS = 10.0
@@ -56,22 +59,29 @@ class MatrixChannel:
         self._threads = threads
         self._needs = needs
         self._rooms = Rooms(self._client)
+        self._moves = Moves(needs.kept, f"channel:{PLATFORM}")
         self._crypto: Crypto = Opened(self._client, needs.folder, self._rooms.people) if encryption else Shut()
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()
 
     async def listen(self, hear: Hear) -> None:
         me = await self._client.call("GET", "account/whoami", reads=True)
-        own = self._rooms.own = str(me.get("user_id", ""))
-        await self._crypto.begin(own, str(me.get("device_id", "")))
+        own = self._rooms.own = text(me.get("user_id"))
+        await self._crypto.begin(own, text(me.get("device_id")))
         reader = Reader(
-            own=own, name=await self._name(own), rooms=self._rooms, fetch=self._fetch, threads=self._threads
+            own=own,
+            name=await self._name(own),
+            rooms=self._rooms,
+            moves=self._moves,
+            fetch=self._fetch,
+            threads=self._threads,
         )
         sync = Sync(
             client=self._client,
             rooms=self._rooms,
             crypto=self._crypto,
             reader=reader,
+            entering=Entering(client=self._client, rooms=self._rooms, moves=self._moves, now=self._needs.clock.now),
             kept=self._needs.kept,
             now=self._needs.clock.now,
             excuse=self._excuse,
@@ -79,16 +89,17 @@ class MatrixChannel:
         await sync.follow(hear)
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
-        content = words(part) if part.file is None else await self._uploaded(to.chat, part)
+        room = await self._moves.now(to.chat)
+        content = words(part) if part.file is None else await self._uploaded(room, part)
         try:
-            receipt = await self._put(to.chat, MESSAGE, placed(content, to, part.answers), transaction(key))
+            receipt = await self._put(room, MESSAGE, placed(content, to, part.answers), transaction(key))
             self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
-            await self._sign(to.chat, receipt, part, key)
+            await self._sign(room, receipt, part, key)
         except MessageGone as error:
             raise NeverHere(str(error)) from error
-        if to.chat in self._typing:
+        if room in self._typing:
             with suppress(ChannelError):
-                await self._say_typing(to.chat, typing=False)
+                await self._say_typing(room, typing=False)
         return receipt
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
@@ -96,19 +107,19 @@ class MatrixChannel:
             raise MessageGone("Somebody took the message away.")
         if part.file is not None:
             return  # A file's words stay what they were.
-        content, _ = words(part), await self._own()
-        await self._put(to.chat, MESSAGE, changed(content, receipt), once())
+        room, content, _ = await self._moves.now(to.chat), words(part), await self._own()
+        await self._put(room, MESSAGE, changed(content, receipt), once())
         self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
         with suppress(NeverHere, MessageGone):
             if not part.buttons:
-                for sign in await self._rooms.signs(to.chat, receipt):
-                    await self._redact(to.chat, sign)
+                for sign in await self._rooms.signs(room, receipt):
+                    await self._redact(room, sign)
                 self._rooms.signed(receipt, ())
             else:
-                await self._sign(to.chat, receipt, part, f"{receipt}:{part.slot}")
+                await self._sign(room, receipt, part, f"{receipt}:{part.slot}")
 
     async def delete(self, to: Conversation, receipt: str) -> None:
-        await self._redact(to.chat, receipt)
+        await self._redact(await self._moves.now(to.chat), receipt)
 
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
         return None
@@ -117,10 +128,11 @@ class MatrixChannel:
         """Never asked: there are no words without a message."""
 
     async def typing(self, to: Conversation) -> None:
-        await self._say_typing(to.chat, typing=True)
+        await self._say_typing(await self._moves.now(to.chat), typing=True)
 
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        await self._put(to.chat, REACTION, reaction(source_id, sign), transaction(f"{source_id}:{sign}"))
+        room = await self._moves.now(to.chat)
+        await self._put(room, REACTION, reaction(source_id, sign), transaction(f"{source_id}:{sign}"))
 
     async def health(self) -> str:
         try:
@@ -166,17 +178,21 @@ class MatrixChannel:
 
     async def _fetch(self, content: Event) -> bytes:
         """The bytes of a file that came."""
-        keys = content.get("file")
-        if not isinstance(keys, dict):
-            return await self._client.download(str(content.get("url", "")))
-        locked = await self._client.download(str(keys.get("url", "")))
+        keys = table(content.get("file"))
+        if not keys:
+            return await self._client.download(text(content.get("url")))
+        locked = await self._client.download(text(keys.get("url")))
         return await asyncio.to_thread(self._crypto.unlock, locked, keys)
 
-    async def _excuse(self, room: str) -> None:
-        """Say in a room, in the clear, that nothing is read there."""
+    async def _excuse(self, room: str, id_: str) -> None:
+        """Say under a message that it was not read; in the clear where nothing can be encrypted."""
         said = {**words(Part(text=self._crypto.excuse)), "msgtype": "m.notice"}
-        path = joined("rooms", room, "send", MESSAGE, transaction(f"{room}: not read"))
-        await self._client.call("PUT", path, said)
+        said["m.relates_to"] = {"m.in_reply_to": {"event_id": id_}}
+        mark = transaction(f"{id_}: not read")
+        try:
+            await self._put(room, MESSAGE, said, mark)
+        except NeverHere:
+            await self._client.call("PUT", joined("rooms", room, "send", MESSAGE, mark), said)
 
     async def _say_typing(self, room: str, *, typing: bool) -> None:
         (self._typing.add if typing else self._typing.discard)(room)
@@ -188,7 +204,7 @@ class MatrixChannel:
     async def _own(self) -> str:
         if not self._rooms.own:
             me = await self._client.call("GET", "account/whoami", reads=True)
-            self._rooms.own = str(me.get("user_id", ""))
+            self._rooms.own = text(me.get("user_id"))
         return self._rooms.own
 
     async def _name(self, own: str) -> str:
@@ -196,7 +212,7 @@ class MatrixChannel:
             found = await self._client.call("GET", joined("profile", own, "displayname"), reads=True)
         except (NeverHere, MessageGone):
             return ""
-        return str(found.get("displayname") or "")
+        return text(found.get("displayname"))
 
 
 def make(needs: Needs) -> Channel:

@@ -33,10 +33,10 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.moves import Moves
 from hermes_agent.gateway.telegram.api import BotApi, Moved, Unchanged, Unfit, Unparsed
 from hermes_agent.gateway.telegram.files import Way, ways_of
 from hermes_agent.gateway.telegram.markdown import formatted, unmeant
-from hermes_agent.gateway.telegram.moves import Moves
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
 from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, secret_of, told
 from hermes_agent.host.serve import serve
@@ -321,7 +321,7 @@ def make(needs: Needs) -> Channel:
         raise ConfigError("Telegram needs TELEGRAM_BOT_TOKEN: @BotFather gives one, `hermes secrets set` keeps it.")
     url = needs.options.get("api_url") or "https://api.telegram.org"
     api = BotApi(url=url.rstrip("/"), token=token, http=needs.http)
-    return Telegram(api, Moves(needs.kept, token.partition(":")[0]), _webhook(needs, token))
+    return Telegram(api, Moves(needs.kept, f"channel:telegram:{token.partition(':')[0]}"), _webhook(needs, token))
 
 
 def _webhook(needs: Needs, token: str) -> Webhook | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.service import Answer, Service
 
 CLIENT, MEDIA = "_matrix/client", "_matrix/media/v3"
@@ -37,7 +37,13 @@ class Client:
         """Call what is under `/_matrix/client/VERSION`. Raises `ChannelError`; `MessageGone` where what is named is
         not there."""
         url = f"{self._base}/{CLIENT}/{version}/{path}{_question(query)}"
-        return _good(await self._service.call(method, url, content=content, reads=reads)).values()
+        answer = _good(await self._service.call(method, url, content=content, reads=reads))
+        try:
+            return answer.values()
+        except OutcomeUnknown as error:
+            if reads:
+                raise NotNow(f"The homeserver answers what is no answer: {error}") from error
+            raise
 
     async def upload(self, name: str, media_type: str, content: bytes) -> str:
         """Keep a file on the homeserver; its `mxc:` address. Nobody sees it yet."""

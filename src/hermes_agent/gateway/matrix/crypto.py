@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from hermes_agent.gateway.channel import NeverHere
+from hermes_agent.gateway.matrix.shapes import Event
 
-Event = Mapping[str, Any]
 SHUT = (
     "This room is encrypted, and I cannot read what is written here: use a room without encryption, or let my owner "
     "install `hermes-runtime[matrix-e2ee]` and set `gateway.channels.matrix.options.encryption` to `yes`."
@@ -17,7 +16,8 @@ SHUT = (
 class Crypto(Protocol):
     """Reads and writes encrypted events.
 
-    - `excuse` is what a room is told, once, whose messages cannot be read;
+    - `excuse` is what a room is told, once, whose messages cannot be read, `patience` how many seconds a message's key
+      may come after it;
     - `begin` is called before the first sync, `synced` with each answer of a sync before its rooms are looked at;
     - `read` gives the event that an encrypted one holds, None where it cannot be read;
     - `write` gives type and content under which a content goes out in an encrypted room, `lock` the bytes under which a
@@ -26,6 +26,7 @@ class Crypto(Protocol):
     """
 
     excuse: str
+    patience: float
 
     async def begin(self, user: str, device: str) -> None: ...
 
@@ -46,6 +47,7 @@ class Shut:
     """A `Crypto` without any: encrypted rooms stay shut, and nothing goes into them in the clear."""
 
     excuse = SHUT
+    patience = 0.0
 
     async def begin(self, user: str, device: str) -> None:
         """There is nothing to prepare."""

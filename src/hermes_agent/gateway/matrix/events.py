@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
-from hermes_agent.gateway.matrix.rooms import Rooms, table
+from hermes_agent.gateway.matrix.rooms import Rooms, thread_of
+from hermes_agent.gateway.matrix.shapes import Event, count, inside, number, table, text
 from hermes_agent.gateway.matrix.writing import SIGNS, SLOT
+from hermes_agent.gateway.moves import Moves
 
 PLATFORM = "matrix"
 FILES = frozenset({"m.image", "m.file", "m.audio", "m.video"})
@@ -20,7 +22,6 @@ QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
 PLAIN_SIGNS = tuple(sign.replace("\ufe0f", "") for sign in SIGNS)
 VOICE = ("m.voice", "org.matrix.msc3245.voice")
 
-Event = Mapping[str, Any]
 Fetch = Callable[[Event], Awaitable[bytes]]
 
 
@@ -32,6 +33,7 @@ class Reader:
     own: str
     name: str
     rooms: Rooms
+    moves: Moves
     fetch: Fetch
     threads: bool
 
@@ -46,33 +48,33 @@ class Reader:
             case "m.reaction":
                 return await self._pressed(room, event, content)
             case "m.room.redaction":
-                id_ = str(event.get("redacts") or content.get("redacts") or "")
+                id_ = text(event.get("redacts")) or text(content.get("redacts"))
                 self.rooms.redacted(id_)
                 return Withdrawn(source_id=id_, where=await self.where(room, ""))
             case "m.room.tombstone":
-                reason = f"The room was replaced by {content.get('replacement_room', 'another')}."
+                reason = f"the room was replaced by {text(content.get('replacement_room'))}; invite me there."
                 return Removed(where=await self.where(room, ""), reason=reason)
         return None
 
     async def where(self, room: str, thread: str) -> Conversation:
-        """A room, and a thread in it."""
+        """A room, by the first one of those that it replaces, and a thread in it."""
         kind = "dm" if await self.rooms.alone(room) else "group"
-        return Conversation(platform=PLATFORM, chat_kind=kind, chat=room, thread=thread)
+        return Conversation(platform=PLATFORM, chat_kind=kind, chat=await self.moves.first(room), thread=thread)
 
     async def _said(self, room: str, event: Event, content: Event) -> Said | None:
         relation = table(content.get("m.relates_to"))
-        id_, replaces = str(event.get("event_id", "")), relation.get("rel_type") == "m.replace"
+        id_, replaces = text(event.get("event_id")), relation.get("rel_type") == "m.replace"
         if replaces:
-            id_ = str(relation.get("event_id", ""))
+            id_ = text(relation.get("event_id"))
             content = table(content.get("m.new_content"))
-        kind = str(content.get("msgtype"))
+        kind = text(content.get("msgtype"))
         if kind not in SPOKEN:
             return None  # A redacted message has no content left.
-        user, addressed = str(event.get("sender", "")), await self._addressed(room, content, relation)
+        user, addressed = text(event.get("sender")), await self._addressed(room, content, relation)
         thread = (await self.rooms.message(room, id_)).thread if replaces else thread_of(relation)
         where = await self.where(room, thread)
         if self.threads and addressed and not thread and where.chat_kind == "group":
-            where = Conversation(platform=PLATFORM, chat_kind="group", chat=room, thread=id_)
+            where = replace(where, thread=id_)
         return Said(
             source_id=id_,
             where=where,
@@ -82,7 +84,7 @@ class Reader:
                 bot=kind == "m.notice" or SLOT in content,
             ),
             text=self._words(content, replied="m.in_reply_to" in relation, addressed=addressed),
-            at=float(event.get("origin_server_ts") or 0) / 1000,
+            at=number(event.get("origin_server_ts")) / 1000,
             media=(self._media(content),) if kind in FILES else (),
             addressed=addressed,
             edited=replaces,
@@ -92,19 +94,19 @@ class Reader:
         mentioned = table(content.get("m.mentions")).get("user_ids")
         if isinstance(mentioned, list) and self.own in mentioned:
             return True
-        body = str(content.get("body", ""))
+        body = text(content.get("body"))
         if self.own in body or (
             self.name and body.lower().startswith((f"{self.name.lower()}:", f"@{self.name.lower()}"))
         ):
             return True
-        answered = str(table(relation.get("m.in_reply_to")).get("event_id", ""))
+        answered = text(inside(relation, "m.in_reply_to").get("event_id"))
         if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back", False):
-            answered = str(relation.get("event_id", ""))
+            answered = text(relation.get("event_id"))
         return bool(answered) and (await self.rooms.message(room, answered)).mine
 
     def _words(self, content: Event, *, replied: bool, addressed: bool) -> str:
         """What a person wrote, without the agent's name before it and without what they answer."""
-        body = str(content.get("body", ""))
+        body = text(content.get("body"))
         if content.get("msgtype") in FILES and content.get("filename", body) == body:
             return ""  # The name of a file that has no words beside it.
         if replied:
@@ -114,40 +116,34 @@ class Reader:
                 re.escape(name) for name in (self.own[1:], self.name, self.own[1:].partition(":")[0]) if name
             )
             body = re.sub(rf"\A\s*@?(?:{names})(?:[:,]\s*|\s+|\Z)", "", body, count=1, flags=re.IGNORECASE)
-        if place := content.get("geo_uri"):
+        if place := text(content.get("geo_uri")):
             body = f"{body} ({place})"
         return body.strip()
 
     def _media(self, content: Event) -> Media:
         info = table(content.get("info"))
-        size = info.get("size")
         return Media(
-            name=str(content.get("filename") or content.get("body") or "file"),
-            media_type=str(info.get("mimetype") or "application/octet-stream").split(";")[0],
-            size=size if isinstance(size, int) else 0,
+            name=text(content.get("filename")) or text(content.get("body")) or "file",
+            media_type=(text(info.get("mimetype")) or "application/octet-stream").split(";")[0],
+            size=count(info.get("size")),
             fetch=lambda: self.fetch(content),
             voice=any(mark in content for mark in VOICE),
         )
 
     async def _pressed(self, room: str, event: Event, content: Event) -> Pressed | None:
         relation = table(content.get("m.relates_to"))
-        sign = str(relation.get("key", "")).replace("\ufe0f", "")
+        sign = text(relation.get("key")).replace("\ufe0f", "")
         if sign not in PLAIN_SIGNS:
             return None
-        under = await self.rooms.message(room, str(relation.get("event_id", "")))
+        under = await self.rooms.message(room, text(relation.get("event_id")))
         if not under.mine or not under.slot:
             return None
-        user = str(event.get("sender", ""))
+        user = text(event.get("sender"))
         return Pressed(
-            source_id=str(event.get("event_id", "")),
+            source_id=text(event.get("event_id")),
             where=await self.where(room, under.thread),
             sender=Sender(user=user, name=(await self.rooms.people(room)).get(user, "")),
             slot=under.slot,
             choice=PLAIN_SIGNS.index(sign),
-            at=float(event.get("origin_server_ts") or 0) / 1000,
+            at=number(event.get("origin_server_ts")) / 1000,
         )
-
-
-def thread_of(relation: Event) -> str:
-    """The root of the thread that a message belongs to."""
-    return str(relation.get("event_id", "")) if relation.get("rel_type") == "m.thread" else ""

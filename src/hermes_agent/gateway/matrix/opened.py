@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.matrix.client import Client, joined
-from hermes_agent.gateway.matrix.crypto import Event
+from hermes_agent.gateway.matrix.shapes import Event, count, inside, tables, text
 from hermes_agent.gateway.matrix.writing import once
 from hermes_agent.host.late import late
 
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
+KEY_SECONDS = 20.0
+"""How long a message's key may come after it; it is asked for meanwhile."""
 ENCRYPTED = "m.room.encrypted"
 SIGNED = "signed_curve25519"
 SEEN = 1000
@@ -40,6 +42,7 @@ class Opened:
     """
 
     excuse = KEYLESS
+    patience = KEY_SECONDS
 
     def __init__(self, client: Client, folder: Path, people: Callable[[str], Awaitable[Iterable[str]]]) -> None:
         self._client = client
@@ -116,17 +119,18 @@ class Opened:
 
     def _learn(self, found: Event) -> None:
         """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
-        for event in (found.get("to_device") or {}).get("events") or ():
+        for event in tables(inside(found, "to_device").get("events")):
             mark = json.dumps(event, sort_keys=True)
             if mark not in self._seen:
                 self._hear(event)
             self._seen[mark] = None
         while len(self._seen) > SEEN:
             self._seen.popitem(last=False)
-        changed = set((found.get("device_lists") or {}).get("changed") or ())
-        self._olm.add_changed_users(changed & self._olm.tracked_users)
-        if (counts := found.get("device_one_time_keys_count")) is not None:
-            self._olm.uploaded_key_count = int(counts.get(SIGNED, 0))
+        changed = inside(found, "device_lists").get("changed")
+        if isinstance(changed, list):
+            self._olm.add_changed_users({text(user) for user in changed} & self._olm.tracked_users)
+        if "device_one_time_keys_count" in found:
+            self._olm.uploaded_key_count = count(inside(found, "device_one_time_keys_count").get(SIGNED))
         self._olm.collect_key_requests()
 
     def _hear(self, event: Event) -> None:

@@ -10,9 +10,11 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import MessageGone, NeverHere
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto, Shut
+from hermes_agent.gateway.matrix.shapes import Event, count, inside, table, tables, text
 from hermes_agent.gateway.matrix.writing import SLOT
 
-ROOMS_KNOWN = 500
+PEOPLE_KNOWN = 50_000
+"""Of so many people in rooms the names are kept; of the rooms that were asked for last at any rate."""
 MESSAGES_KNOWN = 5000
 ALONE = 2
 """People in a room that is a chat with one person: that one and the agent."""
@@ -48,9 +50,11 @@ class Rooms:
                 found = await self._client.call("GET", f"{joined('rooms', room)}/joined_members", reads=True)
             except (NeverHere, MessageGone):
                 found = {}
-            members = found.get("joined") or {}
-            self._people[room] = {user: str(each.get("display_name") or "") for user, each in members.items()}
-            _bound(self._people, ROOMS_KNOWN)
+            members = table(found.get("joined"))
+            self._people[room] = {user: text(table(each).get("display_name")) for user, each in members.items()}
+            known = sum(map(len, self._people.values()))
+            while known > PEOPLE_KNOWN and len(self._people) > 1:
+                known -= len(self._people.popitem(last=False)[1])
         return self._people[room]
 
     async def alone(self, room: str) -> bool:
@@ -68,16 +72,16 @@ class Rooms:
                 self._encrypted[room] = False
         return self._encrypted[room]
 
-    def changed(self, room: str, event: Mapping[str, Any]) -> None:
+    def changed(self, room: str, event: Event) -> None:
         """A room's state changed."""
         content = table(event.get("content"))
         if event.get("type") == "m.room.encryption":
             self._encrypted[room] = True
         elif event.get("type") == "m.room.member" and room in self._people:
             if content.get("membership") == "join":
-                self._people[room][str(event.get("state_key"))] = str(content.get("displayname") or "")
+                self._people[room][text(event.get("state_key"))] = text(content.get("displayname"))
             else:
-                self._people[room].pop(str(event.get("state_key")), None)
+                self._people[room].pop(text(event.get("state_key")), None)
 
     def forget(self, room: str) -> None:
         """What is known of a room may hold no longer."""
@@ -91,7 +95,7 @@ class Rooms:
             except (NeverHere, MessageGone):
                 found = {}
             if found.get("type") == "m.room.encrypted":
-                found = {**found, **(await self.crypto.read(room, found) or {})}
+                found = {**found, **table(await self.crypto.read(room, found))}
             self.know(id_, self._read(found))
         return self._messages[id_]
 
@@ -109,8 +113,8 @@ class Rooms:
         """The agent's own reactions under a message of it, for its choices."""
         if id_ not in self._signs:
             path = joined("rooms", room, "relations", id_, "m.annotation")
-            found = (await self._client.call("GET", path, reads=True, version="v1")).get("chunk") or ()
-            self.signed(id_, tuple(str(each["event_id"]) for each in found if each.get("sender") == self.own))
+            found = tables((await self._client.call("GET", path, reads=True, version="v1")).get("chunk"))
+            self.signed(id_, tuple(text(each.get("event_id")) for each in found if each.get("sender") == self.own))
         return self._signs[id_]
 
     def signed(self, id_: str, signs: tuple[str, ...]) -> None:
@@ -118,22 +122,19 @@ class Rooms:
         self._signs[id_] = signs
         _bound(self._signs, MESSAGES_KNOWN)
 
-    def _read(self, event: Mapping[str, Any]) -> Known:
+    def _read(self, event: Event) -> Known:
         content = table(event.get("content"))
-        latest = table(table(table(event.get("unsigned")).get("m.relations")).get("m.replace"))
-        newest = table(table(latest.get("content")).get("m.new_content")) or content
-        slot = newest.get(SLOT)
-        relation = table(content.get("m.relates_to"))
+        newest = inside(event, "unsigned", "m.relations", "m.replace", "content", "m.new_content") or content
         return Known(
             mine=event.get("sender") == self.own,
-            slot=slot if isinstance(slot, int) else 0,
-            thread=str(relation.get("event_id", "")) if relation.get("rel_type") == "m.thread" else "",
+            slot=count(newest.get(SLOT)),
+            thread=thread_of(table(content.get("m.relates_to"))),
         )
 
 
-def table(value: object) -> Mapping[str, Any]:
-    """What stands in an event where an object belongs; empty where somebody wrote anything else there."""
-    return value if isinstance(value, dict) else {}
+def thread_of(relation: Event) -> str:
+    """The root of the thread that a message belongs to."""
+    return text(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else ""
 
 
 def _bound(kept: OrderedDict[str, Any], most: int) -> None:

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import field
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverHere
-from hermes_agent.gateway.heard import Hear, Invited, Removed, Sender
+from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.heard import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto
+from hermes_agent.gateway.matrix.entering import Entering
 from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.rooms import Rooms, table
+from hermes_agent.gateway.matrix.place import Place
+from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
+from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
 
 PATIENCE_MILLISECONDS = 30_000
 """How long a homeserver holds an answer back until there is something to tell."""
+KEYS_MILLISECONDS = 3_000
+"""The same while a message waits for its key."""
 FRESH_SECONDS = 600.0
 """How old a message may be that is taken in where the agent begins without a place to go on from."""
 PAGE, PAGES = 100, 20
 """How much of what was missed is looked through: messages at a time, and how often, for each room."""
-INVITATIONS = 200
-"""So many invitations of strangers are looked at again when the agent begins the next time, the newest."""
 STATE = ["m.room.create", "m.room.member", "m.room.encryption"]
 TOLD = [*STATE, "m.room.message", "m.room.encrypted", "m.reaction", "m.room.redaction", "m.room.tombstone"]
 NOTHING: dict[str, Any] = {"types": []}
@@ -45,42 +48,19 @@ FILTER = json.dumps(
 )
 PLACE = "place"
 
-Event = Mapping[str, Any]
-
-
-@dataclass(slots=True, kw_only=True)
-class Place:
-    """How far the agent has come (empty: it has not begun), invitations that nobody it knows made, by room, and the
-    rooms that were told that they cannot be read."""
-
-    since: str = ""
-    invitations: dict[str, str] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
-
-    def written(self) -> str:
-        return json.dumps({"since": self.since, "invitations": self.invitations, "told": self.told})
-
-    @classmethod
-    def read(cls, text: str) -> Place:
-        """What `written` gave; a place that has not begun where there is nothing to read."""
-        try:
-            found = json.loads(text)
-            return cls(since=str(found["since"]), invitations=dict(found["invitations"]), told=list(found["told"]))
-        except (ValueError, KeyError, TypeError):
-            return Place()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """Follows one account. `excuse` tells a room why nothing is read there."""
+    """Follows one account. `excuse` tells a room why a message there was not read."""
 
     client: Client
     rooms: Rooms
     crypto: Crypto
     reader: Reader
+    entering: Entering
     kept: Kept
     now: Callable[[], float]
-    excuse: Callable[[str], Awaitable[None]]
+    excuse: Callable[[str, str], Awaitable[None]]
 
     async def follow(self, hear: Hear) -> None:
         """Tell what comes until cancelled. What was not taken in is told again by the next call. Raises `NotNow`,
@@ -88,77 +68,82 @@ class Sync:
         where = f"channel:{PLATFORM}:{self.reader.own}"
         before = (await self.kept.of(where)).get(PLACE, "")
         place = Place.read(before)
-        for room, user in list(place.invitations.items()):
-            await self._invited(room, user, direct=False, place=place, hear=hear)
-        while True:
-            found = await self._next(place.since)
-            await self._take(found, place, hear)
-            place.since, matters = str(found.get("next_batch", "")), bool(found.get("rooms")) or not place.since
-            if matters and (written := place.written()) != before:
-                await self.kept.set(where, PLACE, written)
-                before = written
+        self.entering.looked = 0.0
+        seen: dict[str, str] = {}
+        reading: asyncio.Task[None] | None = None
+        try:
+            while True:
+                matters = await self._on(place, seen, hear)
+                if matters and (written := place.written()) != before:
+                    await self.kept.set(where, PLACE, written)
+                    before = written
+                if seen and (reading is None or reading.done()):
+                    reading = spawn(self._read(seen), name="read receipts")
+        finally:
+            if reading is not None:
+                reading.cancel()
 
-    async def _next(self, since: str) -> dict[str, Any]:
-        query = {"filter": FILTER, "timeout": str(PATIENCE_MILLISECONDS if since else 0)}
-        if since:
-            query["since"] = since
+    async def _on(self, place: Place, seen: dict[str, str], hear: Hear) -> bool:
+        """Take in one answer, note in `seen` what was read; whether there was anything in it for the agent."""
+        await self.entering.again(place, hear)
+        found = await self._next(place)
+        if not (since := text(found.get("next_batch"))):
+            raise NotNow("The homeserver's answer cannot be read.")
+        await self._take(found, place, seen, hear)
+        late = await self._late(place, hear)
+        matters = late or bool(found.get("rooms")) or not place.since
+        place.since = since
+        return matters
+
+    async def _next(self, place: Place) -> Event:
+        patience = KEYS_MILLISECONDS if place.unread else PATIENCE_MILLISECONDS
+        query = {"filter": FILTER, "timeout": str(patience if place.since else 0)}
+        if place.since:
+            query["since"] = place.since
         return await self.client.call("GET", "sync", query=query, reads=True)
 
-    async def _take(self, found: Event, place: Place, hear: Hear) -> None:
+    async def _take(self, found: Event, place: Place, seen: dict[str, str], hear: Hear) -> None:
+        """Take in what an answer holds; `seen` is the last message that was read, by room."""
         await self.crypto.synced(found)
-        rooms = found.get("rooms") or {}
-        for room, each in (rooms.get("invite") or {}).items():
-            await self._invitation(room, each, place, hear)
-        for room, each in (rooms.get("join") or {}).items():
-            for event in await self._events(room, each, place.since):
-                await self._event(room, event, place, hear)
-        for room, each in (rooms.get("leave") or {}).items():
-            place.invitations.pop(room, None)
+        for room, each in inside(found, "rooms", "invite").items():
+            await self._invitation(room, table(each), place, hear)
+        for room, each in inside(found, "rooms", "join").items():
+            for event in await self._events(room, table(each), place.since):
+                if await self._event(room, event, place, hear):
+                    seen[room] = text(event.get("event_id"))
+        for room, each in inside(found, "rooms", "leave").items():
+            place.forget(room)
             self.rooms.forget(room)
-            await self._left(room, each, hear)
+            await self._left(room, table(each), hear)
 
     async def _invitation(self, room: str, found: Event, place: Place, hear: Hear) -> None:
-        for event in (found.get("invite_state") or {}).get("events") or ():
+        for event in tables(inside(found, "invite_state").get("events")):
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own:
-                direct = bool(table(event.get("content")).get("is_direct"))
-                await self._invited(room, str(event.get("sender", "")), direct=direct, place=place, hear=hear)
-
-    async def _invited(self, room: str, user: str, *, direct: bool, place: Place, hear: Hear) -> None:
-        """Go where somebody whom the agent knows asks it to; look at the others again when it begins the next time."""
-        where = Conversation(platform=PLATFORM, chat_kind="dm" if direct else "group", chat=room)
-        place.invitations[room] = user
-        while len(place.invitations) > INVITATIONS:  # Anybody may invite, as often as they like.
-            place.invitations.pop(next(iter(place.invitations)))
-        if await hear(Invited(where=where, sender=Sender(user=user))):
-            try:
-                await self.client.call("POST", joined("join", room), {}, reads=True)
-            except (NeverHere, MessageGone) as error:
-                log.warning("matrix: the room %s cannot be entered: %s", room, error)
-            self.rooms.forget(room)
-            place.invitations.pop(room, None)
+                direct = inside(event, "content").get("is_direct") is True
+                await self.entering.invited(room, text(event.get("sender")), place, hear, direct=direct)
 
     async def _events(self, room: str, found: Event, since: str) -> Sequence[Event]:
         """What is new in a room, with what the answer left out; what was said before the agent came is not."""
-        timeline = found.get("timeline") or {}
-        events: list[Event] = list(timeline.get("events") or ())
-        state = (found.get("state") or {}).get("events") or ()
+        timeline = inside(found, "timeline")
+        events = tables(timeline.get("events"))
+        state = tables(inside(found, "state").get("events"))
         for event in state:
             self.rooms.changed(room, event)
         if timeline.get("limited"):
             self.rooms.forget(room)
         if not since:
             oldest = (self.now() - FRESH_SECONDS) * 1000
-            return [event for event in events if float(event.get("origin_server_ts") or 0) >= oldest]
+            return [event for event in events if number(event.get("origin_server_ts")) >= oldest]
         if any(event.get("type") == "m.room.create" for event in (*state, *events)):
             return events[self._entry(events) :]
-        if timeline.get("limited") and (before := timeline.get("prev_batch")):
-            return [*await self._missed(room, str(before), since), *events]
+        if timeline.get("limited") and (before := text(timeline.get("prev_batch"))):
+            return [*await self._missed(room, before, since), *events]
         return events
 
     def _entry(self, events: Sequence[Event]) -> int:
         """Where the agent was asked into a room, or came into it."""
         own = {
-            str(table(event.get("content")).get("membership")): index
+            text(inside(event, "content").get("membership")): index
             for index, event in enumerate(events)
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own
         }
@@ -171,45 +156,91 @@ class Sync:
         for _ in range(PAGES):
             query = {"dir": "b", "from": end, "to": since, "limit": str(PAGE), "filter": json.dumps({"types": TOLD})}
             page = await self.client.call("GET", joined("rooms", room, "messages"), query=query, reads=True)
-            missed.extend(page.get("chunk") or ())
-            end = str(page.get("end") or "")
-            if not end or not page.get("chunk"):
+            chunk = tables(page.get("chunk"))
+            missed.extend(chunk)
+            end = text(page.get("end"))
+            if not end or not chunk:
                 return missed[::-1]
         log.warning("matrix: more than %d messages of %s were missed; the oldest are passed over", PAGE * PAGES, room)
         return missed[::-1]
 
-    async def _event(self, room: str, event: Event, place: Place, hear: Hear) -> None:
+    async def _event(self, room: str, event: Event, place: Place, hear: Hear) -> bool:
+        """Tell what happened; whether it was a message that was read."""
         if event.get("state_key") is not None:
             self.rooms.changed(room, event)
-        if event.get("type") == "m.room.encrypted":
-            if event.get("sender") == self.reader.own:
-                return
+            await self.entering.crowded(room, place)
+        if event.get("type") == "m.room.tombstone" and await self.entering.replaced(room, event, hear):
+            return False
+        if event.get("type") == "m.room.encrypted" and event.get("sender") != self.reader.own:
             opened = await self.crypto.read(room, event)
             if opened is None:
-                await self._excuse(room, place)
-                return
+                await self._unread(room, text(event.get("event_id")), place)
+                return False
             event = opened
             if room in place.told:
                 place.told.remove(room)
+        return await self._tell(room, event, hear)
+
+    async def _tell(self, room: str, event: Event, hear: Hear) -> bool:
         heard = await self.reader.heard(room, event)
         if heard is not None:
             await hear(heard)
+        return isinstance(heard, Said)
 
-    async def _excuse(self, room: str, place: Place) -> None:
+    async def _unread(self, room: str, id_: str, place: Place) -> None:
+        """A message cannot be read: its key may be behind it, or never comes."""
+        if self.crypto.patience:
+            place.wait(id_, room, self.now())
+        else:
+            await self._excuse(room, id_, place)
+
+    async def _late(self, place: Place, hear: Hear) -> bool:
+        """Read messages whose keys have come since, and say it where one does not come; whether there was any."""
+        settled = False
+        for id_, (room, at) in list(place.unread.items()):
+            opened = await self._opened(room, id_)
+            if opened is not None:
+                await self._tell(room, opened, hear)
+            elif self.now() - at < self.crypto.patience:
+                continue
+            else:
+                await self._excuse(room, id_, place)
+            settled = True
+            del place.unread[id_]
+        return settled
+
+    async def _opened(self, room: str, id_: str) -> Event | None:
+        try:
+            event = await self.client.call("GET", joined("rooms", room, "event", id_), reads=True)
+        except (NeverHere, MessageGone):
+            return None
+        if event.get("type") != "m.room.encrypted" or not event.get("content"):
+            return event  # Nothing is left of a message that was taken away.
+        return await self.crypto.read(room, event)
+
+    async def _excuse(self, room: str, id_: str, place: Place) -> None:
         if room not in place.told:
             place.told.append(room)
             with suppress(ChannelError):
-                await self.excuse(room)
+                await self.excuse(room, id_)
+
+    async def _read(self, seen: dict[str, str]) -> None:
+        """Show people that what they wrote arrived."""
+        while seen:
+            room, id_ = seen.popitem()
+            with suppress(ChannelError):
+                path = joined("rooms", room, "receipt", "m.read", id_)
+                await self.client.call("POST", path, {}, reads=True)
 
     async def _left(self, room: str, found: Event, hear: Hear) -> None:
         events = (
-            *((found.get("state") or {}).get("events") or ()),
-            *((found.get("timeline") or {}).get("events") or ()),
+            *tables(inside(found, "state").get("events")),
+            *tables(inside(found, "timeline").get("events")),
         )
         for event in events:
-            content = table(event.get("content"))
+            content = inside(event, "content")
             mine = event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own
             if mine and content.get("membership") in ("leave", "ban") and event.get("sender") != self.reader.own:
                 why = f": {content['reason']}" if content.get("reason") else "."
-                where = Conversation(platform=PLATFORM, chat_kind="group", chat=room)
+                where = await self.reader.where(room, "")
                 await hear(Removed(where=where, reason=f"{event.get('sender')} removed the agent from the room{why}"))

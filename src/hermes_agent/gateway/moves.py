@@ -1,4 +1,4 @@
-"""Groups that became supergroups: Telegram gives them another id, and everything here keeps the first one."""
+"""Chats that their platform gave another id: everything here keeps the first one."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ MOVED = "moved"
 
 
 class Moves:
-    """The groups of one bot that moved. Sessions, settings and rights know a group by its first id; Telegram is asked
-    under the one that it has now."""
+    """The chats that moved, kept at `place`. Sessions, settings and rights know a chat by its first id; the platform is
+    asked under the one that it has now."""
 
-    def __init__(self, kept: Kept, bot: str) -> None:
+    def __init__(self, kept: Kept, place: str) -> None:
         self._kept = kept
-        self._place = f"channel:telegram:{bot}"
+        self._place = place
         self._now: dict[str, str] = {}
         self._first: dict[str, str] = {}
         self._read = False
         self._alone = asyncio.Lock()
 
     async def now(self, first: str) -> str:
-        """The id that a group has now."""
+        """The id that a chat has now."""
         await self._load()
         return self._now.get(first, first)
 
     async def first(self, now: str) -> str:
-        """The id that a group had first."""
+        """The id that a chat had first."""
         await self._load()
         return self._first.get(now, now)
 
     async def moved(self, before: str, after: str) -> None:
-        """A group got another id; durable when this returns."""
+        """A chat got another id; durable when this returns."""
         first = await self.first(before)
         async with self._alone:
             if self._now.get(first) == after:

@@ -1,0 +1,231 @@
+"""Makes the agent of each run out of the parts of this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.compaction.compactor import Compactor, Shortens
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.agent.tail import Now, Tail, TailSource
+from hermes_agent.app.auxiliary.beside import Beside
+from hermes_agent.app.auxiliary.models import Auxiliaries
+from hermes_agent.app.decks.deck import Deck, Playing
+from hermes_agent.app.learning.learner import Learner
+from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.models.answering import Answerer, Answering
+from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.options import Options
+from hermes_agent.app.service.people import People
+from hermes_agent.app.settings import Settings
+from hermes_agent.app.surroundings import surroundings
+from hermes_agent.app.toolkit import CLI, Toolkit
+from hermes_agent.core.budget import Budget, Limits
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.core.model import Model
+from hermes_agent.host.config import Loaded
+from hermes_agent.host.http import Http
+from hermes_agent.host.late import late
+from hermes_agent.host.paths import Home
+from hermes_agent.host.secrets import Secrets
+from hermes_agent.memory.notes import Notes
+from hermes_agent.memory.whose import person_of
+from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.route import Route
+from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session as SessionRecord
+from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
+
+if TYPE_CHECKING:
+    from hermes_agent.app.hooks.hooks import Hooks
+    from hermes_agent.app.outside import Outside
+
+UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
+SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
+SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
+
+
+@dataclass(kw_only=True)
+class Builder:
+    """Makes agents by one reading of the settings. What they open on the way is closed by `closing`."""
+
+    home: Home
+    loaded: Loaded[Settings]
+    secrets: Secrets
+    store: Store
+    options: Options
+    toolkit: Toolkit
+    http: Http
+    clock: Clock
+    deck: Deck
+    closing: AsyncExitStack
+    book: Book
+    standing: StandingOf
+    people: People
+    outside: Outside | None = None
+    learner: Learner | None = None
+    watched: Hooks | None = None
+    started: dict[str, str] = field(default_factory=dict)
+
+    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
+        """The agent for a run of this session. Raises `NoModel`."""
+        agent = await self._agent(record, journal, self.deck)
+        if self.watched is None:
+            return agent
+        self.watched.begun(record.id)
+        finishing = self.watched.reply if self.watched.waits_for("reply:before") else None
+        return replace(agent, hooks=(*agent.hooks, *self.watched.around_calls()), finishing=finishing)
+
+    async def apart(self, record: SessionRecord, journal: Journal) -> Agent:
+        """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
+        return await self._agent(record, journal, Playing(self.clock, RandomIds()))
+
+    async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
+        settings, own = self.loaded.value, deck.own(record.id)
+        attended = self.options.attended and record.surface not in UNATTENDED
+        surface = rules_of(record.surface, self.standing(record.principal))
+        await deck.begin(record, self.store)
+        ledger = RunLedger(replace(self.book, clock=own.clock), journal, record)
+        try:
+            model = await deck.model(record.id, "", ledger, partial(self._answering, record))
+        except HermesError as error:
+            deck.refused(record.id, error)
+            raise
+        narrowed = self.people.toolsets(record.conversation)
+        toolbox = self.toolkit.toolbox(surface, model.window, narrowed)
+        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
+
+        async def look_around() -> Surroundings:
+            skills = await offer.index()
+            around = await asyncio.to_thread(
+                surroundings,
+                soul=self.home.soul_file,
+                workspace=Path(record.workspace),
+                channel=self.options.channel,
+                now=self.clock.now(),
+                notes=self._notes(record),
+                window=model.window,
+            )
+            return replace(around, skills=skills)
+
+        limits = self._limits(own.clock)
+        recall = self.outside.recall(record) if self.outside else None
+        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *offer.tail, *([recall] if recall else [])]
+        tail = Tail(deck.tail(record.id, sources), own.ids)
+
+        beside = self.beside.of_run(record, ledger, deck, journal.session, limits.deadline)
+
+        def shortener() -> Shortens:
+            made: Shortens = late(SHORTENER)(
+                seconds=settings.compaction.seconds,
+                writers=lambda: beside.writers(model),
+                tail=tail,
+                deadline=limits.deadline,
+                ids=own.ids,
+                redact=self.secrets.redact,
+                **({"leaving": recall.leaving} if recall else {}),
+            )
+            return made
+
+        agent = Agent(
+            model=late(UNFENCED)(model, recall.answered) if recall else model,
+            tools=toolbox,
+            prompt=SessionPrompt(
+                self.store, deck.offered(record.id, toolbox.offered), lambda: deck.look(record.id, look_around)
+            ),
+            budget=Budget(limits=limits),
+            clock=own.clock,
+            ids=own.ids,
+            hooks=self.toolkit.hooks(
+                self.options.capabilities,
+                attended=attended,
+                session=record.id,
+                surface=surface,
+                judge=beside.judge,
+            ),
+            effort=settings.model.reasoning_effort,
+            max_parallel=settings.agent.max_parallel,
+            attended=attended,
+            redact=self.secrets.redact,
+            tail=tail,
+            compactor=Compactor(settings=settings.compaction, shortener=shortener),
+            closing=self.learner.closing(record, toolbox.names) if self.learner else None,
+        )
+        return deck.outfit(record.id, agent)
+
+    def learns(self, notes: Notes, ids: Ids) -> Learner:
+        """What this process learns, and with whose hands."""
+        return Learner(
+            store=self.store,
+            clock=self.clock,
+            ids=ids,
+            settings=self.loaded.value,
+            skills=self.toolkit.skills,
+            notes=notes,
+            standing=self.standing,
+            auxiliary=self.beside.model,
+            book=self.book,
+            works=self.options.reviews,
+            taped=self.options.tape is not None,
+            tools=lambda: self.toolkit.toolbox(CLI).names,
+        )
+
+    @cached_property
+    def beside(self) -> Beside:
+        """What auxiliary models do in this process."""
+        auxiliaries = Auxiliaries(settings=self.loaded.value.auxiliary, brokers=self._broker, book=self.book)
+        return Beside(
+            auxiliaries,
+            deck=self.deck,
+            store=self.store,
+            cache=self.home.cache,
+            redact=self.secrets.redact,
+            titles=self.options.titles,
+        )
+
+    async def _answering(self, record: SessionRecord, ledger: Ledger) -> Model:
+        """The model that answers in this session. Raises `NoModel`."""
+        model = await self._broker(record.model, ledger)
+        return self.beside.with_eyes(model, record, ledger, sees=model.sees)
+
+    async def _broker(self, main: str, ledger: Ledger, first: str = "", *, alone: bool = False) -> Answerer:
+        """The model that is named, else this process's, else the configured one; `first` as in `Brokers`. Raises
+        `NoModel`."""
+        cool_downs = StoredCoolDowns(self.store, self.clock)
+        answering = Answering(
+            loaded=self.loaded,
+            secrets=self.secrets,
+            cool_downs=cool_downs,
+            reachable=self._reachable,
+            http=self.http,
+            clock=self.clock,
+        )
+        return await answering.model(main or self.options.model, ledger, first, alone=alone)
+
+    def _notes(self, record: SessionRecord) -> Callable[[], tuple[str, tuple[str, ...]]]:
+        person = person_of(record.principal, self.toolkit.is_owner, record.conversation)
+        return lambda: late(SNAPSHOT)(self.home, self.loaded.value.memory, person)
+
+    async def _reachable(self, route: Route) -> Route:
+        """The route with its address; a vendor that lives in this process is started when it is first asked."""
+        if route.base_url:
+            return route
+        vendor = route.vendor
+        if vendor.name not in self.started:
+            self.started[vendor.name] = await self.closing.enter_async_context(late(vendor.server)())
+        return replace(route, base_url=self.started[vendor.name])
+
+    def _limits(self, clock: Clock) -> Limits:
+        agent = self.loaded.value.agent
+        deadline = None if agent.max_seconds is None else clock.monotonic() + agent.max_seconds
+        return Limits(turns=agent.max_turns, deadline=deadline)

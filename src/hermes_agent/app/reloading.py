@@ -1,0 +1,209 @@
+"""New settings and secrets without a restart: what changed in the home is said once, and holds from then on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.settings import Settings
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.config import Loaded, load
+from hermes_agent.host.late import late
+from hermes_agent.host.schema import Plain
+from hermes_agent.host.secrets import Secrets, open_secrets
+from hermes_agent.host.tasks import spawn
+
+log = logging.getLogger(__name__)
+
+WATCHING = "hermes_agent.host.watching:watching"
+REST_SECONDS = 0.2
+"""How long a file must be left alone before it is read: editors write more than once."""
+STORE = "store"
+"""The section that a process never goes by anew: its runs stand on that database."""
+STAYS = "The settings of before stay in force."
+
+
+class Follower(Protocol):
+    """A part of a running process that goes by the settings."""
+
+    def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+        """Raise `HermesError` for settings, with secrets by name, that this part cannot go by."""
+
+    async def follow(self, settings: Settings) -> None:
+        """Go by these from now on; they are in force. Told also where secrets alone have changed. Raises `HermesError`
+        for what shows only when it is done; called again, tries again."""
+
+
+class Reloading:
+    """Follows the settings and secrets of a home for a process: new runs are built from them, and its `followers` go
+    by them. `notice` is what is wrong with them now (empty: nothing), told through `changed`; `later` are the settings
+    that hold after a restart."""
+
+    def __init__(self, runtime: Runtime, followers: list[Follower], changed: Callable[[], None]) -> None:
+        self.followers = followers
+        self.later: list[str] = []
+        self._runtime = runtime
+        self._home = runtime.home
+        self._begun = self._plain = leaves(runtime.loaded.plain)
+        self._has_file = bool(size_of(self._home.config_file))
+        self._changed = changed
+        self._wanted = asyncio.Event()
+        self._reading = asyncio.Lock()
+        self.notice = runtime.loaded.notice or self._modelless()
+
+    @property
+    def told(self) -> str:
+        """How the settings are, in sentences; empty where all of them hold."""
+        waits = f"After a restart (`hermes gateway restart`): {', '.join(self.later)}." if self.later else ""
+        return " ".join(filter(None, (self.notice, waits)))
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Read them again whenever one of the files is written, or `look` is called, until the block ends; what is
+        being taken over then is waited for."""
+        task = spawn(self._follow(), name="settings")
+        names = {path.name for path in self._files}
+        with late(WATCHING)(self._home.root, lambda written: self.look() if written in names else None) as hears:
+            if not hears:
+                log.info("this system does not tell when config.yaml is written: `hermes gateway reload` does")
+            try:
+                yield
+            finally:
+                async with self._reading:
+                    task.cancel()
+
+    def look(self) -> None:
+        """Read them again, soon."""
+        self._wanted.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._wanted.wait()
+            await asyncio.sleep(REST_SECONDS)
+            self._wanted.clear()
+            # Boundary: one job.
+            try:
+                await self.read()
+            except Exception:
+                log.exception("config.yaml could not be taken over")
+
+    async def read(self) -> None:
+        """Read the settings and secrets, and have what changed hold from now on; broken ones change nothing, and that
+        is said."""
+        async with self._reading:
+            before = written(self._files)
+            loaded = await asyncio.to_thread(load, self._home, Settings)
+            try:
+                secrets = await asyncio.to_thread(open_secrets, self._home)
+                if written(self._files) != before:  # Somebody is at it: half a file may look like a whole one.
+                    self.look()
+                    return
+                self._check(loaded, secrets)
+                await self._take_over(loaded, secrets)
+            except HermesError as error:
+                self._say_once(f"{error} {STAYS}")
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        return self._home.config_file, self._home.env_file
+
+    def _check(self, loaded: Loaded[Settings], secrets: Secrets) -> None:
+        """Raise `HermesError` for what cannot be gone by."""
+        if loaded.problems:
+            raise HermesError(str(loaded.problems[0]))
+        if self._has_file and not size_of(self._home.config_file):
+            raise HermesError("config.yaml is gone or empty.")
+        for each in self.followers:
+            each.check(loaded.value, secrets.get)
+
+    async def _take_over(self, loaded: Loaded[Settings], secrets: Secrets) -> None:
+        old, new = self._plain, leaves(loaded.plain)
+        names = [f"{name} (.env)" for name in self._runtime.secrets.differs(secrets)]
+        keys = changes(old, new)
+        failed: list[str] = []
+        if keys or names:
+            if not self._runtime.taped:
+                await self._runtime.generations.renew(loaded, secrets)
+            for each in self.followers:
+                try:
+                    await each.follow(loaded.value)
+                except HermesError as error:
+                    failed.append(str(error))
+        self._plain, self._has_file = new, bool(size_of(self._home.config_file))
+        self.later = [key for key in changes(self._begun, new) if self._waits(key)]
+        if keys or names:
+            at_once = [] if self._runtime.taped else names
+            at_once = [*(key for key in keys if not self._waits(key)), *at_once]
+            log.info("%s", told(at_once, [key for key in keys if self._waits(key)]))
+        notice = " ".join(failed) or self._modelless()
+        if notice:
+            self._say_once(notice)
+        else:
+            self.notice = ""
+            self._changed()
+
+    def _waits(self, key: str) -> bool:
+        """Whether a setting holds after a restart alone; in a process that is recorded, or replayed, whatever its runs
+        are made of."""
+        section = key.partition(".")[0]
+        return section == STORE or (self._runtime.taped and section != "gateway")
+
+    def _modelless(self) -> str:
+        """Why no run can begin; empty where one can."""
+        try:
+            self._runtime.route()
+        except HermesError as error:
+            return str(error)
+        return ""
+
+    def _say_once(self, notice: str) -> None:
+        if notice != self.notice:
+            log.warning("%s", notice)
+            self.notice = notice
+        self._changed()
+
+
+def written(files: tuple[Path, ...]) -> list[tuple[int, int]]:
+    """When each file was written, in nanoseconds, and its size; zeros where it is not there."""
+    found = []
+    for path in files:
+        try:
+            facts = path.stat()
+        except OSError:
+            found.append((0, 0))
+        else:
+            found.append((facts.st_mtime_ns, facts.st_size))
+    return found
+
+
+def size_of(file: Path) -> int:
+    """Its bytes; 0 where it is not there."""
+    return written((file,))[0][1]
+
+
+def changes(old: Mapping[str, Plain], new: Mapping[str, Plain]) -> list[str]:
+    """The keys under which there is another value, or one more, or one less."""
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def told(at_once: list[str], later: list[str]) -> str:
+    """What changed, as one line; never the values."""
+    parts = [f"from now on: {', '.join(at_once)}"] if at_once else []
+    parts += [f"after a restart (`hermes gateway restart`): {', '.join(later)}"] if later else []
+    return f"the settings have changed; {'; '.join(parts)}"
+
+
+def leaves(values: Mapping[str, Plain], prefix: str = "") -> dict[str, Plain]:
+    """Each value under its dotted key."""
+    found: dict[str, Plain] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            found |= leaves(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found

@@ -1,0 +1,60 @@
+"""The API and webhooks beside a gateway: nothing of them is loaded before the settings want one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.settings import Settings
+from hermes_agent.cli.output import announce
+from hermes_agent.core.inbound import Standing
+from hermes_agent.host.late import late
+from hermes_agent.tools.surfaces import standing_here
+
+if TYPE_CHECKING:
+    from hermes_agent.api.serve import Servers
+
+CHECK = "hermes_agent.api.serve:check"
+SERVERS = "hermes_agent.api.serve:Servers"
+KEYS = "hermes_agent.api.keys:Keys"
+
+
+class Beside:
+    """Goes by the settings of a gateway whose system is `runtime`, once that is open."""
+
+    def __init__(self) -> None:
+        self.runtime: Runtime | None = None
+        self._servers: Servers | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the API is; empty: nowhere."""
+        return self._servers.url if self._servers else ""
+
+    def standing(self, principal: str) -> Standing:
+        """What somebody of no channel is: by their key of the API, or as they are on this machine."""
+        found = self._servers.keys.standing(principal) if self._servers else None
+        return standing_here(principal) if found is None else found
+
+    def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+        """Raise `ConfigError` for keys and routes that cannot be."""
+        if is_wanted(settings):
+            late(CHECK)(settings, secret)
+
+    async def follow(self, settings: Settings) -> None:
+        """Listen where the settings say. Raises `ConfigError`."""
+        if self._servers is None and is_wanted(settings):
+            self._servers = late(SERVERS)(self.runtime, announce, late(KEYS)())
+        if self._servers is not None:
+            await self._servers.follow(settings)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        if self._servers is not None:
+            await self._servers.close()
+
+
+def is_wanted(settings: Settings) -> bool:
+    """Whether anything is to listen."""
+    return settings.api.enabled or settings.webhooks.enabled

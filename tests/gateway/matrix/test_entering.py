@@ -1,0 +1,182 @@
+"""Into which rooms the agent goes, and which it leaves."""
+
+from dataclasses import replace
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.channels.matrix import CHANNEL
+from hermes_agent.gateway.heard import STRANGER, Invited, Removed, Said
+from hermes_agent.gateway.matrix.entering import LOOK_SECONDS, STRANGER_SECONDS
+from hermes_agent.gateway.matrix.place import INVITATIONS
+from hermes_agent.testing.clock import FakeClock
+from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, Hearing, hearing, until
+
+MALLORY, BOB = "@mallory:hermes.test", "@bob:hermes.test"
+NEW, NEWER = "!2:hermes.test", "!3:hermes.test"
+
+
+async def test_an_invitation_of_somebody_known_is_taken(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        at.platform.invite(ROOM, ANN)
+        (invited,) = await at.until(Invited)
+        await at.settled()
+        await at.platform.say("hello")
+        await at.until(Said)
+
+    assert (invited.where.chat_kind, invited.sender.user) == ("dm", ANN)
+    assert at.platform.joins == [ROOM]
+
+
+async def test_an_invitation_of_a_stranger_waits_and_is_looked_at_again_later(tmp_path):
+    async with hearing(tmp_path) as at:
+        async with at.listening():
+            at.platform.invite(ROOM, MALLORY)
+            at.platform.invite("!gone:hermes.test", ANN)
+            del at.platform.rooms["!gone:hermes.test"]
+            await at.until(Invited, 2)
+            await at.settled()
+        assert at.platform.joins == []
+        at.platform.stream[0] = ("invite", ROOM, at.platform.member("invite", MALLORY))
+        async with at.listening():
+            await at.until(Invited, 3)
+
+    assert [invited.sender.user for invited in at.of(Invited)] == [MALLORY, ANN, MALLORY]
+
+
+async def test_of_many_invitations_of_strangers_the_newest_are_kept(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one")
+        for number in range(INVITATIONS + 5):
+            at.platform.invite(f"!{number}:far.test", MALLORY)
+        await at.until(Invited, INVITATIONS + 5)
+        await at.settled()
+        await until(lambda: f"!{INVITATIONS + 4}:far.test" in str(at.needs.kept.texts))
+
+    kept = str(at.needs.kept.texts)
+    assert kept.count(MALLORY) == INVITATIONS
+    assert "!4:far.test" not in kept
+
+
+async def test_with_a_stranger_it_speaks_alone(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        at.words[MALLORY] = STRANGER
+        at.platform.invite(ROOM, MALLORY)
+        await until(lambda: at.platform.joins == [ROOM])
+        await at.platform.say("hello", user=MALLORY)
+        (said,) = await at.until(Said)
+        at.platform.rooms[ROOM].people[BOB] = "Bob"
+        at.platform.happens(ROOM, "m.room.member", {"membership": "join"}, BOB, state_key=BOB)
+        await until(lambda: at.platform.leaves == [ROOM])
+
+    assert said.where.chat_kind == "dm"
+    assert at.of(Removed) == []
+
+
+async def test_a_stranger_who_is_not_alone_is_left_at_once(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        at.words[MALLORY] = STRANGER
+        at.platform.invite(ROOM, MALLORY)
+        at.platform.rooms[ROOM].people[BOB] = "Bob"
+        await until(lambda: at.platform.leaves == [ROOM])
+
+
+def later(at: Hearing, clock: FakeClock) -> None:
+    """Be another process, by that clock."""
+    at.needs = replace(at.needs, clock=clock)
+    at.channel = CHANNEL.make(at.needs)
+
+
+async def test_a_stranger_whom_nobody_lets_in_is_left_and_one_who_is_let_in_is_not(tmp_path):
+    async with hearing(tmp_path) as at:
+        at.words[MALLORY] = at.words[BOB] = STRANGER
+        clock = FakeClock(at.platform.clock.now())
+        later(at, clock)
+        async with at.listening():
+            at.platform.invite(ROOM, MALLORY)
+            at.platform.invite(NEW, BOB)
+            await until(lambda: len(at.platform.joins) == 2)
+            await at.settled()
+        at.words[BOB] = "member"
+        await clock.advance(LOOK_SECONDS + 1)
+        async with at.listening():
+            await at.until(Invited, 4)
+            await at.platform.say("hello", chat=NEW, user=BOB)
+            await at.until(Said)
+            await at.settled()
+        assert at.platform.leaves == []
+        await clock.advance(STRANGER_SECONDS)
+        async with at.listening():
+            await until(lambda: bool(at.platform.leaves))
+
+    assert at.platform.leaves == [ROOM]
+
+
+async def test_a_room_that_was_replaced_goes_on_as_the_same_chat(tmp_path):
+    async with hearing(tmp_path) as at:
+        async with at.listening():
+            await at.platform.say("one", chat=GROUP, group=True)
+            await at.until(Said)
+            at.platform.replace(GROUP, NEW, ANN)
+            await until(lambda: at.platform.leaves == [GROUP])
+            await at.platform.say("two", chat=NEW)
+            _, two = await at.until(Said, 2)
+            await at.channel.send(two.where, Part(text="here"), "k1")
+            await at.settled()
+        at.channel = CHANNEL.make(at.needs)
+        async with at.listening():
+            at.platform.replace(NEW, NEWER, ANN)
+            await until(lambda: at.platform.leaves == [GROUP, NEW])
+            await at.channel.send(two.where, Part(text="and here"), "k2")
+            await at.channel.typing(two.where)
+
+    assert two.where == Conversation(platform="matrix", chat_kind="group", chat=GROUP)
+    assert [shown.text for shown in at.platform.chats.of(NEW)] == ["here"]
+    assert [shown.text for shown in at.platform.chats.of(NEWER)] == ["and here"]
+    assert at.platform.chats.typing == [NEWER]
+    assert at.of(Removed) == []
+
+
+async def test_a_replaced_room_into_which_it_is_invited_goes_on_too(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one", chat=GROUP, group=True)
+        at.platform.replace(GROUP, NEW, ANN, closed=True)
+        (removed,) = await at.until(Removed)
+        at.platform.rooms[NEW].closed = False
+        at.platform.tell("invite", NEW, at.platform.member("invite", ANN))
+        await until(lambda: at.platform.joins == [NEW])
+        await at.platform.say("two", chat=NEW)
+        _, two = await at.until(Said, 2)
+
+    assert removed.reason == f"the room was replaced by {NEW}; invite me there."
+    assert two.where.chat == GROUP
+
+
+async def test_nobody_whom_it_does_not_know_leads_it_elsewhere(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one", chat=GROUP, group=True)
+        at.platform.replace(GROUP, NEW, MALLORY)
+        await at.until(Removed)
+
+    assert at.platform.joins == []
+
+
+async def test_a_room_that_says_of_itself_that_it_replaces_another_is_a_room_of_its_own(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one", chat=GROUP, group=True)
+        at.platform.invite(NEW, ANN, direct=False)
+        at.platform.rooms[NEW].state["m.room.create"] = {"predecessor": {"room_id": GROUP}}
+        await until(lambda: at.platform.joins == [NEW])
+        await at.platform.say("two", chat=NEW)
+        _, two = await at.until(Said, 2)
+
+    assert two.where.chat == NEW
+
+
+async def test_a_room_that_does_not_say_that_it_replaces_another_is_left_again(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("one", chat=GROUP, group=True)
+        at.platform.replace(GROUP, NEW, ANN)
+        at.platform.rooms[NEW].state.clear()
+        await at.until(Removed)
+
+    assert (at.platform.joins, at.platform.leaves) == ([NEW], [NEW])

@@ -1,0 +1,19 @@
+"""Chats that got another id."""
+
+from hermes_agent.gateway.moves import Moves
+from hermes_agent.testing.channel import FakeKept
+
+PLACE = "channel:telegram:1"
+
+
+async def test_a_group_may_move_twice_and_what_is_kept_may_be_anything():
+    kept = FakeKept()
+    moves = Moves(kept, PLACE)
+    await moves.moved("-1", "-2")
+    await moves.moved("-2", "-3")
+    await moves.moved("-1", "-3")
+
+    fresh = Moves(kept, PLACE)
+    assert (await fresh.now("-1"), await fresh.first("-3"), await fresh.now("-7")) == ("-3", "-1", "-7")
+    await kept.set(PLACE, "moved", "[]")
+    assert await Moves(kept, PLACE).now("-1") == "-1"
