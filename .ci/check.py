@@ -85,8 +85,9 @@ def run(gate: Gate) -> Outcome:
     outcome = once(gate)
     if outcome.code and gate.alone:
         failed = failures(outcome)
-        outcome = once(replace(gate, title="alone", command=gate.alone))
-        outcome = replace(outcome, only_alone=sorted(failed - failures(outcome)))
+        alone = once(replace(gate, title="alone", command=gate.alone))
+        seconds = outcome.seconds + alone.seconds
+        outcome = replace(alone, seconds=seconds, only_alone=sorted(failed - failures(alone)))
     return outcome
 
 

@@ -11,12 +11,22 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from xdist.workermanage import NodeManager
 
 SECRET = re.compile(r"^(HERMES|AWS|GOOGLE)_|_API_KEY$|_TOKEN$|_SECRET$")
 
 # A busy machine may be slow: how long one example takes is no finding.
 hypothesis.settings.register_profile("hermes", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("hermes")
+
+
+EXIT_SECONDS = 120
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """On a busy machine a worker may take longer than ten seconds to write down what it covered."""
+    NodeManager.EXIT_TIMEOUT = EXIT_SECONDS
 
 
 class NetworkRefused(Exception):

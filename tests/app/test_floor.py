@@ -89,7 +89,7 @@ async def test_a_person_who_asks_again_is_not_refused_for_earlier_crashes(tmp_pa
 
 
 async def died(tx):
-    await tx.run("UPDATE lane SET crashes = crashes + 1")
+    await tx.run("UPDATE lane SET crashes = crashes + 1, blamed = blamed + 1")
 
 
 async def test_what_killed_the_program_again_and_again_is_refused_with_the_reason(tmp_path):

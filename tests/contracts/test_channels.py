@@ -330,6 +330,7 @@ async def test_what_was_sent_is_found(stage: Stage, chat: Conversation) -> None:
     receipt = await stage.channel.send(chat, words(), KEY)
 
     assert await stage.channel.find(chat, words(), KEY, since) == receipt
+    assert await stage.channel.find(chat, words("Other words"), KEY, since) == receipt
 
 
 @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN, Trouble.GONE])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -39,6 +39,8 @@ SECRETS = {
 STORM = 12
 """Calls in a row that a platform refuses or whose answers it drops."""
 TOLD_TWICE = 0.1
+TOLD_LATE = 0.1
+"""How often a message is told only after the next one of the same person."""
 LATE = 8
 """So many things a platform tells at most before it tells one of them once more."""
 Double = TelegramDouble | DiscordPlatform | SlackPlatform | MailPlatform
@@ -59,7 +61,8 @@ def numbers(shown: Shown) -> set[int]:
 @dataclass(slots=True, kw_only=True)
 class Side:
     """One platform of the storm. `exact`: it has keys or can be read back; `share` is its part of what is said,
-    `people` how many there are in it, each alone with the agent; `told` is what was said in each chat, in order."""
+    `people` how many there are in it, each alone with the agent; `told` is what was said in each chat, in the order in
+    which the platform told it first, `late` what it holds back."""
 
     name: str
     double: Double
@@ -69,7 +72,13 @@ class Side:
     options: Mapping[str, str]
     chat: Callable[[int], str]
     first: dict[str, str] = field(default_factory=dict)
+    late: list[tuple[str, int]] = field(default_factory=list)
     told: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def said(self) -> int:
+        """How much was said there."""
+        return sum(map(len, self.told.values()))
 
     @property
     def chats(self) -> Chats:
@@ -82,7 +91,17 @@ class Side:
         id_ = await self.double.say(f"m{number}", chat=chat, user=chat, **thread)
         if isinstance(self.double, MailPlatform):
             self.first.setdefault(chat, id_)
-        self.told[chat].append(number)
+        if self.double.holding:
+            self.late.append((chat, number))
+        else:
+            self.told[chat].append(number)
+
+    async def tell_late(self) -> None:
+        """What was held back is told after what is newer."""
+        await self.double.tell_late()
+        for chat, number in self.late:
+            self.told[chat].append(number)
+        self.late.clear()
 
     def written(self) -> Sequence[Shown]:
         """Everything that people saw of the agent, in order; of mail also what programs may show once."""
@@ -225,8 +244,9 @@ class Storm:
     async def rage(self, storms: Sequence[Side], model: ModelServer, crew: Crew) -> None:
         """Until every message is answered. Raises `TimeoutError` where some never are."""
         chance, each = random.Random(self.seed), self.messages // self.kills
+        speakers = speaking(storms, chance)
         for first in range(0, self.messages, each):
-            await self._burst(storms, range(first, min(first + each, self.messages)), chance)
+            await self._burst(speakers, range(first, min(first + each, self.messages)), chance)
             for side in storms:
                 await side.trouble(chance)
             await asyncio.sleep(chance.uniform(*self.apart))  # They are somewhere in the middle of their work.
@@ -236,12 +256,18 @@ class Storm:
             side.chats.troubles.clear()  # The storm is over.
         await self._answered(storms)
 
-    async def _burst(self, storms: Sequence[Side], said: range, chance: random.Random) -> None:
-        for number in said:
-            side = chance.choices(storms, [each.share for each in storms])[0]
-            await side.say(number, chance.randrange(side.people))
+    async def _burst(self, speakers: Iterator[tuple[Side, int]], said: range, chance: random.Random) -> None:
+        numbers = iter(said)
+        for number in numbers:
+            side, person = next(speakers)
+            side.double.holding = chance.random() < TOLD_LATE and number + 1 in said
+            await side.say(number, person)
+            if side.double.holding:
+                side.double.holding = False
+                await side.say(next(numbers), person)
+                await side.tell_late()
             if chance.random() < TOLD_TWICE:
-                back = min(chance.randrange(LATE), sum(map(len, side.told.values())) - 1)
+                back = min(chance.randrange(LATE), side.said - 1)
                 await side.double.again(back)
 
     async def _answered(self, storms: Sequence[Side]) -> None:
@@ -250,6 +276,16 @@ class Storm:
             if time.monotonic() > until:
                 raise TimeoutError(f"never answered: {missing}")
             await asyncio.sleep(0.25)
+
+
+def speaking(storms: Sequence[Side], chance: random.Random) -> Iterator[tuple[Side, int]]:
+    """Who says something: at first everybody once, then some more than others."""
+    everybody = [(side, person) for side in storms for person in range(side.people)]
+    chance.shuffle(everybody)
+    yield from everybody
+    while True:
+        side = chance.choices(storms, [each.share for each in storms])[0]
+        yield side, chance.randrange(side.people)
 
 
 def missing_of(side: Side) -> set[int]:

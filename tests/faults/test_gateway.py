@@ -1,4 +1,4 @@
-"""Gateways are killed again and again while four platforms fail, tell things twice and drop their answers.
+"""Gateways are killed again and again while four platforms fail, tell things twice and late, and drop their answers.
 
 200 conversations. `--full` says 5,000 messages and kills every few seconds for minutes.
 """
@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.outbound import SlotState
 from hermes_agent.store.database import open_store
+from hermes_agent.store.inbox import Ending
 from hermes_agent.store.outbox import Tally
 from hermes_agent.testing.postgres import PostgresCluster
 from tests.faults.storm import Crew, Side, Storm, home_of, judged
@@ -27,27 +30,47 @@ SHORT_SHARED, LONG_SHARED = (
 )
 
 
-async def tally(url: str) -> Tally:
-    """What became of everything that was to be said."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What a storm left in the database: slots, how mail ended on each platform, and the conversations."""
+
+    slots: Tally
+    mail: Mapping[tuple[str, str], int]
+    sessions: int
+
+
+async def left_in(url: str) -> Left:
     store = await open_store(url)
     try:
-        return await store.outbox.tally()
+        rows = await store.read(lambda tx: tx.rows("SELECT source, state, count(*) FROM inbox GROUP BY source, state"))
+        lanes = await store.read(lambda tx: tx.rows("SELECT DISTINCT lane FROM inbox"))
+        mail = {(source, state): count for source, state, count in rows}
+        return Left(slots=await store.outbox.tally(), mail=mail, sessions=len(lanes))
     finally:
         await store.close()
 
 
-def check(storms: list[Side], counted: Tally, kills: int) -> None:
-    """Once where that can be had, else marked and counted; in order; and nothing is left."""
+def check(storms: list[Side], left: Left, kills: int) -> None:
+    """Once where that can be had, else marked and counted; in order; and nothing is left, or refused."""
     verdicts = {side.name: judged(side) for side in storms}
-    log.info("%d kills: %s", kills, {name: len(verdict.marked) for name, verdict in verdicts.items()})
+    for side in storms:
+        ended = {state: count for (source, state), count in left.mail.items() if source == side.name}
+        log.info("%s: %d said, %s, %d replies marked", side.name, side.said, ended, len(verdicts[side.name].marked))
+    log.info("%d conversations, %d kills", left.sessions, kills)
     assert {name: verdict.twice for name, verdict in verdicts.items() if verdict.twice} == {}
-    assert {name: verdict.disordered for name, verdict in verdicts.items() if verdict.disordered} == {}
+    told = {side.name: side.told for side in storms}
+    for name, verdict in verdicts.items():
+        for chat, seen in verdict.disordered.items():
+            log.error("%s %s: told %s, seen %s", name, chat, told[name][chat], seen)
+        assert verdict.disordered == {}, name
     assert {side.name: verdicts[side.name].marked for side in storms if side.exact} == {
         "discord": set(),
         "slack": set(),
     }
-    assert counted.repeated == sum(len(verdict.marked) for verdict in verdicts.values())
-    assert set(counted.states) == {SlotState.SENT}
+    assert left.slots.repeated == sum(len(verdict.marked) for verdict in verdicts.values())
+    assert set(left.slots.states) == {SlotState.SENT}
+    assert left.mail == {(side.name, Ending.ANSWERED): side.said for side in storms}
+    assert left.sessions == sum(side.people for side in storms) == 200
 
 
 @pytest.mark.slow
@@ -60,7 +83,7 @@ async def test_every_message_is_answered_once_in_order_or_marked(tmp_path: Path,
             codes = await crew.end()
 
     assert codes == [0]
-    check(storms, await tally(f"sqlite:///{tmp_path / 'home' / 'hermes.db'}"), crew.kills)
+    check(storms, await left_in(f"sqlite:///{tmp_path / 'home' / 'hermes.db'}"), crew.kills)
 
 
 @pytest.mark.slow
@@ -77,4 +100,4 @@ async def test_two_gateways_and_two_workers_on_one_postgresql_do_the_same(
             codes = await crew.end()
 
     assert codes == [0, 0, 0, 0]
-    check(storms, await tally(url), crew.kills)
+    check(storms, await left_in(url), crew.kills)

@@ -159,10 +159,38 @@ async def test_what_may_be_there_is_looked_for_where_it_can_be():
     await again.show()
     assert (stage.texts(), again.repeats) == (["one"], 0)
 
-    other = stage.attempt("a newer text", state=SlotState.UNSURE, version=2)
-    await other.show()
-    assert stage.texts()[-1].startswith(REPEAT.strip())
-    assert other.repeats == 1
+
+async def test_words_of_an_earlier_version_that_are_there_become_the_newer_ones():
+    stage = Stage(read_back=True, edit=True)
+    stage.platform.chats.order(Trouble.DEAF, "send")
+    with pytest.raises(OutcomeUnknown):
+        await stage.attempt("one").show()
+
+    reply = stage.attempt("a newer text", state=SlotState.UNSURE, version=2)
+    await reply.show()
+
+    assert (stage.texts(), reply.repeats) == (["a newer text"], 0)
+    assert [piece.version for piece in reply.pieces] == [2]
+
+
+async def test_words_that_are_certainly_not_there_are_sent_without_a_mark():
+    stage = Stage(read_back=True, edit=True)
+
+    reply = stage.attempt("a newer text", state=SlotState.UNSURE, version=2)
+    await reply.show()
+
+    assert (stage.texts(), reply.repeats) == (["a newer text"], 0)
+
+
+async def test_a_file_that_is_not_found_is_marked_where_words_may_have_been_sent_in_its_place():
+    stage = Stage(read_back=True, edit=True, largest_file=1000)
+    content = Content(text="", files=(Attachment(path=__file__, name="a.txt", caption="See."),))
+
+    reply = stage.attempt("", content=content, state=SlotState.UNSURE, version=2)
+    await reply.show()
+
+    (text,) = stage.texts()
+    assert (text.startswith(REPEAT.strip()), reply.repeats) == (True, 1)
 
 
 async def test_a_key_that_was_used_by_an_earlier_version_is_changed():

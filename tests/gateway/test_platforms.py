@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.doubles.discord import DiscordPlatform
+from hermes_agent.testing.doubles.email import MailPlatform
 from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.doubles.slack import SlackPlatform
+from hermes_agent.testing.doubles.telegram import TelegramDouble
+from hermes_agent.testing.scripted import ScriptedModel
 from tests.contracts.channels import MAKERS, Stage
 from tests.gateway.house import eventually, opened
 
@@ -29,6 +34,25 @@ async def test_what_a_person_says_is_answered_in_the_same_chat(stage: Stage, tmp
         await stage.double.again()
 
         await eventually(lambda: [each.text for each in stage.double.chats.of(stage.chat)] == ["Hello, Ann."])
+
+
+@pytest.mark.parametrize("stage", ["discord", "email", "slack", "telegram"], indirect=True)
+async def test_a_message_that_is_told_after_a_newer_one_is_answered_too(stage: Stage, tmp_path: Path):
+    double = stage.double
+    assert isinstance(double, DiscordPlatform | MailPlatform | SlackPlatform | TelegramDouble)
+    replies = {"newer": "Re: newer.", "older": "Re: older."}
+    script = ScriptedModel(lambda heard: Say(replies[heard.messages[-1].text.strip()]))
+    async with opened(tmp_path, stage.kind, script, f"owners: ['{stage.person}']"):
+        double.holding = True
+        await double.say("older", chat=stage.chat, user=stage.person)
+        double.holding = False
+        await double.say("newer", chat=stage.chat, user=stage.person)
+        await eventually(lambda: len(double.chats.of(stage.chat)) == 1)
+        await double.tell_late()
+        await double.again()
+
+        await eventually(lambda: len(double.chats.of(stage.chat)) == 2)
+        assert [shown.text for shown in double.chats.of(stage.chat)] == ["Re: newer.", "Re: older."]
 
 
 async def test_a_lost_answer_sends_nothing_twice_or_says_so(stage: Stage, tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.channel import Abilities, TokenRefused
+from hermes_agent.gateway.channel import Abilities, Channel, Needs, TokenRefused
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Say
@@ -261,3 +261,20 @@ async def main(root, first):
 
 asyncio.run(main(Path(sys.argv[1]), sys.argv[2] == "0"))
 """
+
+
+class Noting(FakePlatform):
+    """A platform whose channel has something to show to its owner."""
+
+    def made(self, needs: Needs) -> Channel:
+        self.note = needs.note
+        return super().made(needs)
+
+
+async def test_what_a_channel_notes_stands_beside_its_state(tmp_path: Path):
+    platform = Noting()
+    async with house(tmp_path, [], platform=platform) as here:
+        platform.note("device D")
+        platform.note("device D")
+
+        assert here.gateway.known["fake"].note == "device D"

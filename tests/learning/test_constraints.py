@@ -120,3 +120,18 @@ def test_a_constraint_is_cut_out_as_it_stands():
 
 def test_the_last_day_is_whole():
     assert datetime.fromtimestamp(ends_at(date(2026, 12, 24)), UTC).isoformat() == "2026-12-25T00:00:00+00:00"
+
+
+@pytest.mark.parametrize("words", ["if it is not installed ", "[in: a; check: b ", "it is not here and "])
+def test_a_very_long_line_is_read_in_proportion_to_its_length(words: str):
+    [line] = lines_of(Kind.SKILL, words * 4_000)  # Minutes where each part is held against each other one.
+
+    assert not line.fails
+    assert line.mark is None
+
+
+def test_what_is_far_back_in_a_long_sentence_is_found():
+    [line] = lines_of(Kind.SKILL, f"{'a word and ' * 200}the browser tool does not work at all")
+
+    assert line.fails
+    assert line.fails_ever

@@ -122,6 +122,36 @@ async def test_what_is_next_may_be_asked_of_some_lanes_only(open_another: OpenAn
     assert await store.lanes.next_ready(QUEUES, []) is None
 
 
+async def test_what_workers_may_have_died_of_can_be_left_for_later(store: Store):
+    await accept(store, "s1", 1)
+    await accept(store, "s2", 2)
+    await store.write(lambda tx: tx.run("UPDATE lane SET crashes = 2 WHERE id = 's1'"))
+
+    lease = await store.lanes.claim(QUEUES, suspects=False)
+    assert lease is not None
+    assert (lease.lane, lease.suspect) == ("s2", False)
+    assert await store.lanes.claim(QUEUES, suspects=False) is None
+    assert await store.lanes.next_ready(QUEUES, suspects=False) is None
+    assert await store.lanes.next_ready(QUEUES, ["s1"], suspects=False) == 0.0
+
+    suspect = await store.lanes.claim(QUEUES)
+    assert suspect is not None
+    assert (suspect.lane, suspect.suspect) == ("s1", True)
+
+
+async def test_an_answer_clears_of_suspicion(store: Store):
+    lease = await claimed(store)
+    await store.write(lambda tx: tx.run("UPDATE lane SET crashes = 4, blamed = 2"))
+    await answer(store, lease)
+    await accept(store, "s1", 2)
+
+    again = await store.lanes.claim(QUEUES)
+
+    assert again is not None
+    assert (again.crashes, again.suspect) == (0, False)
+    assert await store.read(lambda tx: tx.row("SELECT blamed FROM lane")) == (0,)
+
+
 async def test_a_failure_is_tried_again_later_each_time(open_another: OpenAnother):
     clock = FakeClock(now=100.0)
     store = await open_another(clock=clock)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import LostLease
+from hermes_agent.core.events import Asked, Entry, Notice
 from hermes_agent.store.database import Store
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
@@ -166,6 +167,69 @@ async def test_after_too_many_deaths_the_mail_is_to_be_refused(store: Store, ope
 
     assert lease is not None
     assert lease.poison == "Given up: the program died 2 times while it worked on this."
+
+
+async def test_among_several_a_death_blames_nobody_until_it_is_the_third(store: Store, open_another: OpenAnother):
+    peer = await open_another(timings=SOON)
+    for name in ("s1", "s2"):
+        await add(store, session(name))
+        await store.inbox.accept(mail(name), name, QUEUE)
+
+    for _ in range(2):
+        await died_of(peer, open_another, "s1", "s2")
+
+    leases = [await store.lanes.claim(QUEUES, name) for name in ("s1", "s2")]
+    assert [(lease.crashes, lease.suspect, lease.poison) for lease in leases if lease] == [(2, True, "")] * 2
+
+
+async def died_of(peer: Store, open_another: OpenAnother, *lanes: str) -> None:
+    """A worker dies that had those lanes in hand."""
+    dying = await open_another()
+    await peer.workers.register()
+    for lane in lanes:
+        lease = await dying.lanes.claim(QUEUES, lane)
+        assert lease is not None
+        assert lease.poison == ""
+    await die(dying)
+    await reaped(peer)
+
+
+async def test_the_suspect_is_blamed_and_not_who_was_beside_it(store: Store, open_another: OpenAnother):
+    peer = await open_another(timings=SOON)
+    for name in ("bad", "good", "new"):
+        await add(store, session(name))
+        await store.inbox.accept(mail(name), name, QUEUE)
+    for _ in range(2):
+        await died_of(peer, open_another, "bad", "good")
+
+    for _ in range(2):
+        await died_of(peer, open_another, "bad", "new")
+    await died_of(peer, open_another, "bad")
+
+    bad, good, new = [await store.lanes.claim(QUEUES, name) for name in ("bad", "good", "new")]
+    assert bad
+    assert bad.poison == "Given up: the program died 5 times while it worked on this."
+    assert good
+    assert (good.crashes, good.poison) == (2, "")
+    assert new
+    assert (new.crashes, new.poison) == (2, "")
+
+
+async def test_a_run_that_waits_for_a_person_is_never_to_blame(store: Store, open_another: OpenAnother):
+    peer = await open_another(timings=SOON)
+    lease = await claimed(store)
+    question = Asked(question="q", text="May I?", choices=("yes", "no"), purpose="approval")
+    events = [question, Notice(text="The run was interrupted and goes on from its last committed step.")]
+    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+    await store.lanes.release(lease)
+
+    for _ in range(4):
+        await died_of(peer, open_another, "s1")
+
+    again = await store.lanes.claim(QUEUES)
+    assert again is not None
+    assert (again.crashes, again.poison) == (0, "")
 
 
 async def take_over(store: Store, other: Store) -> None:

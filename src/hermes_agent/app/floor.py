@@ -18,6 +18,7 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
+from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, RunEnded, Seen
@@ -117,6 +118,7 @@ class Floor:
         self.keeping = Keeping(store, self.look)
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
+        self._trials = Trials(deck.clock, self._running)
         self._views: OrderedDict[str, Session] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
@@ -218,7 +220,7 @@ class Floor:
             pause = await self._store.workers.tend(self._running.keys() | self.keeping.names)
             while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
-            next_ready = await self._store.lanes.next_ready([self.queue], self._idle())
+            next_ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
             if await rung(
                 self._store.workers,
                 self._wanted,
@@ -230,10 +232,8 @@ class Floor:
         """Whether one more run may be under way here."""
         if self._resting:
             return False
-        if self.service.most is None or len(self._running) < self.service.most:
-            self._full = False
-        else:
-            self._full = sum(not running.waits for running in self._running.values()) >= self.service.most
+        most, runs = self.service.most, self._running.values()
+        self._full = most is not None and len(runs) >= most and sum(not running.waits for running in runs) >= most
         return not self._full
 
     def _notice(self, seen: Seen) -> None:
@@ -253,7 +253,7 @@ class Floor:
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
         if self._own is None:
-            return await self._store.lanes.claim([self.queue])
+            return await self._store.lanes.claim([self.queue], suspects=self._trials.open())
         for session in self._idle() or ():
             if lease := await self._store.lanes.claim([self.queue], session):
                 return replace(lease, poison="")  # A person is there, and wants it tried.
@@ -276,6 +276,7 @@ class Floor:
         journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
         self._running[lease.lane] = running
+        self._trials.begun(lease)
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
 
     async def _run(self, running: Running) -> None:
@@ -297,7 +298,7 @@ class Floor:
         finally:
             del self._running[lane]
             running.ended.set()
-        if not running.journal.mailbox.released or self._full:
+        if not running.journal.mailbox.released or self._full or running.lease.suspect:
             self.look()
         if running.journal.mailbox.released:
             await self._rest(lane)

@@ -84,7 +84,9 @@ class Attempt:
             return
         await self._line.pacer.turn(slot.to)
         sent = part
-        if doubtful and not abilities.keyed and not (abilities.read_back and slot.version == 1):
+        # A file is found by its name: what was begun of an earlier version may have been words.
+        certain = abilities.keyed or (abilities.read_back and (slot.version == 1 or part.file is None))
+        if doubtful and not certain:
             self.repeats += 1
             sent = replace(part, text=f"{REPEAT}{part.text}")
         if not abilities.keyed:
@@ -93,9 +95,12 @@ class Attempt:
             receipt = await in_time(self._line.channel.send(slot.to, sent, key), self._patience)
         except TimeoutError as error:
             raise OutcomeUnknown(f"No answer within {self._patience:g} seconds.") from error
+        await self._shown(receipt, part, doubtful=doubtful and abilities.keyed)
+
+    async def _shown(self, receipt: str, part: Part, *, doubtful: bool) -> None:
+        """There is a piece more. `doubtful`: it may be there since an earlier version, and show that."""
         self.pieces.append(self._piece(receipt))
-        if doubtful and abilities.keyed and slot.version > 1:
-            # What is there under this key may be of an earlier version.
+        if doubtful and self._slot.version > 1:
             self.pieces[-1] = Piece(receipt=receipt, version=0)
             await self._change(len(self.pieces) - 1, part)
 
@@ -103,7 +108,7 @@ class Attempt:
         find = self._line.channel.find
         receipt = await self._again_harmless(lambda: find(self._slot.to, part, key, self._slot.at), paced=False)
         if receipt is not None:
-            self.pieces.append(self._piece(receipt))
+            await self._shown(receipt, part, doubtful=True)
         return receipt is not None
 
     async def _remove(self) -> None:

@@ -129,8 +129,9 @@ class Channel(Protocol):
       not in the new content are gone;
     - `send`, `edit`, `delete` raise `NotNow`, `OutcomeUnknown`, `NeverHere` or `TokenRefused`, `edit` and `delete` also
       `MessageGone`, and nothing else; `OutcomeUnknown` only where bytes were sent and no answer came;
-    - `find` returns the receipt of what `send` sent with this part and key after `since` (seconds since 1970), None
-      where it is certainly not there; it is asked only where the abilities say `read_back`;
+    - `find` returns the receipt of what `send` sent under this key after `since` (seconds since 1970), whatever its
+      words were then, or of the part's file by its name; None where it is certainly not there; it is asked only where
+      the abilities say `read_back`;
     - `draft` shows unfinished words in the place of those that were shown under the same key, until they fade or a
       message is sent there; no message comes of it, so a lost answer is no more than a failure. It is asked only where
       the abilities say `draft`, and raises `NotNow`, `TokenRefused`, or `NeverHere` where that chat has none;
@@ -174,7 +175,8 @@ class Kept(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What a channel is made of: its options with their defaults filled in, secrets by name, the process's HTTP
-    clients, the time, a folder of its own, and what it keeps in the store."""
+    clients, the time, a folder of its own, and what it keeps in the store. `note` shows beside the channel's state what
+    its owner may want to know of it."""
 
     options: Mapping[str, str]
     secret: Callable[[str], str]
@@ -182,6 +184,7 @@ class Needs:
     clock: Clock
     folder: Path
     kept: Kept
+    note: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel import Channel, Kind, Part
-from hermes_agent.gateway.cutting import cut, size_in
-from hermes_agent.gateway.fences import closed, plainest
 from hermes_agent.gateway.pacing import Pacer
-from hermes_agent.gateway.readable import readable
+from hermes_agent.gateway.text.cutting import cut, size_in
+from hermes_agent.gateway.text.fences import closed, plainest
+from hermes_agent.gateway.text.readable import readable
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ TOOL_WIDTH = 100
 @dataclass(slots=True, kw_only=True)
 class Line:
     """`state` and `since` say how listening stands (`starting`, `listening`, `waiting`, `stopped`), `ailment` what is
-    wrong, `undrafted` the chats that take no words without a message."""
+    wrong, `note` what its owner may want to know, `undrafted` the chats that take no words without a message."""
 
     kind: Kind
     channel: Channel
@@ -40,6 +40,7 @@ class Line:
     state: str = "starting"
     since: float = 0.0
     ailment: str = ""
+    note: str = ""
     heard: int = 0
     undrafted: set[str] = field(default_factory=set)
 

@@ -203,6 +203,7 @@ class Gateway:
             clock=self.runtime.clock,
             folder=self.runtime.home.root / "channels" / kind.name,
             kept=self.runtime.store.facts,
+            note=lambda text: self._note(kind.name, text),
         )
         # Boundary: one job.
         try:
@@ -219,6 +220,13 @@ class Gateway:
             return None
         self.known[kind.name] = line
         return line
+
+    def _note(self, name: str, text: str) -> None:
+        line = self.known.get(name)
+        if line is not None and line.note != text:
+            line.note = text
+            log.info("channel %s: %s", name, text)
+            self._changed()
 
     def _secret_for(self, channel: str) -> Callable[[str], str]:
         """The secrets by name for one channel; what it was given is remembered."""

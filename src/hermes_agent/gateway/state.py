@@ -31,13 +31,14 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelState:
-    """One channel: `starting`, `listening`, `waiting` or `stopped`, since when (seconds since 1970), and what is
-    wrong."""
+    """One channel: `starting`, `listening`, `waiting` or `stopped`, since when (seconds since 1970), what is
+    wrong, and what its owner may want to know."""
 
     state: str
     since: float
     ailment: str = ""
     heard: int = 0
+    note: str = ""
 
 
 class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +73,7 @@ def write_state(
 ) -> None:
     """Write how this process's gateway is; `unmade` are channels that could not begin, and why. Raises `HomeError`."""
     channels = {
-        name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, heard=line.heard)
+        name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, heard=line.heard, note=line.note)
         for name, line in lines.items()
     }
     channels |= {name: ChannelState(state="stopped", since=started, ailment=why) for name, why in unmade.items()}

@@ -4,7 +4,7 @@ would end it, and when it ends anyhow."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 
 from hermes_agent.core.dataclass import dataclass
@@ -13,10 +13,13 @@ from hermes_agent.memory.entries import entries_of
 from hermes_agent.store.learning.lessons import Sort
 from hermes_agent.store.versions import Kind
 
-MARK = re.compile(r"\s*\[in: (?P<scope>.+?); check: (?P<check>.+); until: (?P<until>[^\];]+)\]\.?$")
+MARK = re.compile(r"\[in: (?P<scope>.+?); check: (?P<check>.+); until: (?P<until>[^\];]+)\]\.?$")
 BEGUN = re.compile(r"\[in: |; check: |; until: ")
 LONGEST = 400
 """Characters of a constraint with its mark."""
+REACH = 600
+"""Characters behind a failure in which its case is looked for."""
+SENTENCE = re.compile(r"(?<=[.;!?])\s")
 
 # What did not go, whoever says so.
 FAILS = re.compile(
@@ -33,10 +36,9 @@ FAILS = re.compile(
     r"|\bthere is no (?:tool|command|program|network|internet|access)\b",
     re.IGNORECASE,
 )
-# What is only supposed: `If the folder is missing, make it`.
-SUPPOSED = re.compile(r"\b(?:if|when|whenever|where|unless|until|while|in case)\b(?:(?![.;!?]\s).)*$", re.IGNORECASE)
-# What is said of a case alone: `It does not work without a lock file`.
-CASE = re.compile(r"^[^.;!?]*\b(?:if|when|whenever|unless|without|until|before|while|outside)\b", re.IGNORECASE)
+# What is only supposed (`If the folder is missing, make it`), or said of a case alone (`It does not work without it`).
+SUPPOSED = re.compile(r"\b(?:if|when|whenever|where|unless|until|while|in case)\b", re.IGNORECASE)
+CASE = re.compile(r"[^.;!?]*?\b(?:if|when|whenever|unless|without|until|before|while|outside)\b", re.IGNORECASE)
 # A program that was not there.
 PROGRAM = re.compile(
     r"`?(?<![\w./-])([A-Za-z][\w.+-]{0,40})`?(?:\s+(?:command|program|binary|tool))?"
@@ -84,15 +86,16 @@ class Line:
     @property
     def fails(self) -> bool:
         """Whether it says that something does not work."""
-        words = _plain(self.words)
-        return any(SUPPOSED.search(words[: found.start()]) is None for found in FAILS.finditer(words))
+        return any(True for sentence in SENTENCE.split(_plain(self.words)) for _ in _failures(sentence))
 
     @property
     def fails_ever(self) -> bool:
         """Whether it says so of every case."""
-        words = _plain(self.words)
-        found = [each for each in FAILS.finditer(words) if SUPPOSED.search(words[: each.start()]) is None]
-        return any(CASE.search(words[each.end() :]) is None for each in found)
+        return any(
+            CASE.match(sentence, found.end(), found.end() + REACH) is None
+            for sentence in SENTENCE.split(_plain(self.words))
+            for found in _failures(sentence)
+        )
 
     @property
     def forbids(self) -> bool:
@@ -132,7 +135,8 @@ def guessed_check(line: Line) -> str:
 
 def without_marks(text: str) -> str:
     """The text without the marks of its constraints."""
-    return "\n".join(MARK.sub("", line) for line in text.splitlines())
+    marks = ((line, _mark_of(line)) for line in text.splitlines())
+    return "\n".join(line[: mark.start()].rstrip() if mark else line for line, mark in marks)
 
 
 def ends_at(day: date) -> float:
@@ -150,12 +154,24 @@ def _plain(words: str) -> str:
     return words.replace("\u2019", "'")
 
 
+def _failures(sentence: str) -> Iterator[re.Match[str]]:
+    """Where it is said that something does not work, but what is only supposed."""
+    supposed = SUPPOSED.search(sentence)
+    return FAILS.finditer(sentence, 0, supposed.start() if supposed else len(sentence))
+
+
+def _mark_of(whole: str) -> re.Match[str] | None:
+    """The mark at the end of a line."""
+    begun = whole.rfind("[in: ", max(0, len(whole) - LONGEST))
+    return MARK.match(whole, begun) if begun >= 0 else None
+
+
 def _line(whole: str) -> Line:
-    found = MARK.search(whole)
+    found = _mark_of(whole)
     if found is None:
         broken = "its mark is not `[in: WHERE; check: COMMAND; until: YYYY-MM-DD]`" if BEGUN.search(whole) else ""
         return Line(whole=whole, words=whole, broken=broken)
-    words = whole[: found.start()]
+    words = whole[: found.start()].rstrip()
     try:
         until = date.fromisoformat(found["until"].strip())
     except ValueError:

@@ -43,7 +43,7 @@ END = (
 )
 ENDED_BY_ME = "SELECT count(*) FROM inbox WHERE lane = $1 AND epoch = $2 AND ended IS NOT NULL AND id IN ({ids})"
 SETTLE = (
-    "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, error = '', ready_at = 0, "
+    "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, blamed = 0, error = '', ready_at = 0, "
     "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
 )
 AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"

@@ -13,34 +13,33 @@ from hermes_agent.store.workers import Timings, Workers
 
 # A time more than an hour ahead was written before the clock was set back: it has come.
 READY = "owner IS NULL AND pending > 0 AND (ready_at <= $1 OR ready_at > $1 + 3600)"
-PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}) LIMIT 1"
+CALM = " AND crashes < {suspect}"
+HOW = "id, epoch, attempts, crashes, blamed, error"
+PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} LIMIT 1"
 PROBE_ONE = f"SELECT 1 FROM lane WHERE {READY} AND id = $2 AND queue IN ({{queues}})"
 CLAIM = (
     "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
-    f"(SELECT id FROM lane WHERE {READY} AND queue IN ({{queues}}) ORDER BY queued LIMIT 1 "
-    "FOR NO KEY UPDATE SKIP LOCKED) RETURNING id, epoch, attempts, crashes, error"
+    f"(SELECT id FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} ORDER BY queued LIMIT 1 "
+    f"FOR NO KEY UPDATE SKIP LOCKED) RETURNING {HOW}"
 )
 CLAIM_ONE = (
     "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE owner IS NULL AND id = "
     f"(SELECT id FROM lane WHERE {READY} AND id = $3 AND queue IN ({{queues}}) FOR NO KEY UPDATE SKIP LOCKED) "
-    "RETURNING id, epoch, attempts, crashes, error"
+    f"RETURNING {HOW}"
 )
 MAKE = (
     "INSERT INTO lane (id, queue, pending, queued, ready_at, epoch, stop_epoch, attempts, crashes, error) "
     "VALUES ($1, $2, 0, 0, 0, 0, 0, 0, 0, '') ON CONFLICT (id) DO NOTHING"
 )
-HOLD = (
-    "UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL "
-    "RETURNING id, epoch, attempts, crashes, error"
-)
+HOLD = f"UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL RETURNING {HOW}"
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
 RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
-INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0 WHERE id = $1 AND pending > 0"
+INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 STOPS = "SELECT id FROM lane WHERE owner = $1 AND stop_epoch = epoch ORDER BY id"
-NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues})"
+NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues}){calm}"
 NEXT_OF = f"{NEXT} AND id IN ({{lanes}})"
 LONGEST_PAUSE = 300.0
 
@@ -55,14 +54,19 @@ class Lanes:
         self._workers = workers
         self._timings = timings
 
-    async def claim(self, queues: Sequence[str], lane: str | None = None) -> Lease | None:
-        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done."""
+    async def claim(self, queues: Sequence[str], lane: str | None = None, *, suspects: bool = True) -> Lease | None:
+        """Own the lane that waited longest (or `lane`, if it is ready), or None where nothing is to be done.
+
+        With `suspects` False lanes under suspicion, which workers may have died of, are left out unless they are asked
+        for.
+        """
         await self._workers.freshen()
         now = self._clock.now()
         one = () if lane is None else (lane,)
-        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one), brief=True):
+        calm = self._calm(suspects)
+        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one, calm), brief=True):
             return None  # Looking takes no write lock; after a ring there is something to be expected.
-        sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)))
+        sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)), calm=calm)
 
         async def change(tx: Transaction) -> tuple[Row, list[Row]] | None:
             row = await tx.row(sql, now, self._workers.id, *one, *queues)
@@ -136,13 +140,18 @@ class Lanes:
 
         return [row[0] for row in await self._engine.read(query, brief=True)]
 
-    async def next_ready(self, queues: Sequence[str], lanes: Sequence[str] | None = None) -> float | None:
+    async def next_ready(
+        self, queues: Sequence[str], lanes: Sequence[str] | None = None, *, suspects: bool = True
+    ) -> float | None:
         """Seconds until the first waiting lane (of `lanes`, where they are given) may be claimed; None where none
-        waits."""
+        waits. `suspects` as with `claim`."""
         if lanes is not None and not lanes:
             return None
         ids = lanes or ()
-        sql = (NEXT_OF if ids else NEXT).format(queues=marks(len(queues), 1), lanes=marks(len(ids), 1 + len(queues)))
+        calm = self._calm(suspects or bool(ids))
+        sql = (NEXT_OF if ids else NEXT).format(
+            queues=marks(len(queues), 1), lanes=marks(len(ids), 1 + len(queues)), calm=calm
+        )
 
         async def query(tx: Transaction) -> Row | None:
             return await tx.row(sql, *queues, *ids)
@@ -153,12 +162,15 @@ class Lanes:
         seconds = row[0] - self._clock.now()
         return max(0.0, seconds) if seconds <= LONGEST_PAUSE * 12 else 0.0
 
+    def _calm(self, suspects: bool) -> str:
+        return "" if suspects else CALM.format(suspect=self._timings.suspect)
+
     def _lease(self, row: Row, mail: list[Row], generation: int) -> Lease:
-        lane, epoch, attempts, crashes, error = row
+        lane, epoch, attempts, crashes, blamed, error = row
         poison = ""
         if attempts >= self._timings.attempts:
             poison = f"Given up after {attempts} failed attempts: {error}"
-        elif crashes >= self._timings.crashes:
+        elif blamed >= self._timings.crashes:
             poison = f"Given up: the program died {crashes} times while it worked on this."
         return Lease(
             lane=lane,
@@ -168,13 +180,14 @@ class Lanes:
             taken=tuple(row[0] for row in mail if row[1] != "new"),
             attempts=attempts,
             crashes=crashes,
+            suspect=crashes >= self._timings.suspect,
             poison=poison,
             generation=generation,
         )
 
 
-def _probe(queues: Sequence[str], now: float, one: tuple[str, ...]) -> Change[bool]:
-    sql = (PROBE_ONE if one else PROBE).format(queues=marks(len(queues), 2 + len(one)))
+def _probe(queues: Sequence[str], now: float, one: tuple[str, ...], calm: str) -> Change[bool]:
+    sql = (PROBE_ONE if one else PROBE).format(queues=marks(len(queues), 2 + len(one)), calm=calm)
 
     async def query(tx: Transaction) -> bool:
         return await tx.row(sql, now, *one, *queues) is not None

@@ -14,9 +14,10 @@ class Lease:
     """The right to work on the session `lane`, until another worker is given a higher `epoch`.
 
     `waiting` are the ids of mail nobody read yet, `taken` of mail that is already part of the log but has no answer: a
-    run was interrupted. `attempts` counts how often the task failed, `crashes` how often its machine did; where
-    `poison` is not empty it is the sentence why this mail must be refused instead of tried again. `generation` is the
-    worker's own count of how often it may have been given up by the others.
+    run was interrupted. `attempts` counts how often the task failed, `crashes` how often its machine did; `suspect`:
+    often enough that the task may be the cause. Where `poison` is not empty it is the sentence why this mail must be
+    refused instead of tried again. `generation` is the worker's own count of how often it may have been given up by the
+    others.
     """
 
     lane: str
@@ -26,6 +27,7 @@ class Lease:
     taken: tuple[int, ...] = ()
     attempts: int = 0
     crashes: int = 0
+    suspect: bool = False
     poison: str = ""
     generation: int = 0
 

@@ -28,9 +28,14 @@ BUSY_PEERS = (
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
+# Nothing of a run happens while a person is asked; it is not what the program died of. A notice tells of each restart.
+WAITS = "'asked' = (SELECT kind FROM entry WHERE session = lane.id AND kind <> 'notice' ORDER BY number DESC LIMIT 1)"
+LET_WAITING_GO = f"UPDATE lane SET owner = NULL WHERE owner = $1 AND {WAITS} RETURNING id"
+AT_WORK = "SELECT count(*) FROM lane WHERE owner = $1 AND pending > 0"
 FREE = (
     "UPDATE lane SET owner = NULL, crashes = crashes + 1, error = 'The worker died.', "
-    "ready_at = CASE WHEN crashes < $2 THEN 0 ELSE $3 END WHERE owner = $1 RETURNING id"
+    "blamed = blamed + CASE WHEN crashes >= $4 THEN 1 ELSE 0 END, "
+    "ready_at = CASE WHEN blamed < $2 THEN 0 ELSE $3 END WHERE owner = $1 RETURNING id"
 )
 MINE = "SELECT id, epoch FROM lane WHERE owner = $1"
 LET_ALL_GO = "UPDATE lane SET owner = NULL WHERE owner = $1"
@@ -48,9 +53,10 @@ class Timings:
     A worker that was not heard of for `ttl` is given up; it gives itself up after half of that. `grace` is how long
     after a PostgreSQL server's start its missing locks mean nothing, `blink` how long a worker's lock there may be
     missing. `look` overrides how often the dead are looked for, `sweep` is how often lanes are that nobody runs. Mail
-    that failed `attempts` times, or was worked on in `crashes` deaths, is refused instead of tried again; after that
-    many deaths, `crash_pause` passes first. `busy` is how long a locked SQLite file is waited for;
-    with `lasting` False nothing waits for the disk there, since the file is thrown away.
+    that failed `attempts` times, or is to blame for `crashes` deaths, is refused instead of tried again; after that
+    many deaths, `crash_pause` passes first. To blame is what a worker had alone in hand, and what it had in hand at
+    `suspect` deaths before. `busy` is how long a locked SQLite file is waited for; with `lasting` False nothing waits
+    for the disk there, since the file is thrown away.
     """
 
     ttl: float = 30.0
@@ -60,6 +66,7 @@ class Timings:
     look: float | None = None
     attempts: int = 5
     crashes: int = 3
+    suspect: int = 2
     crash_pause: float = 30.0
     busy: float = 30.0
     lasting: bool = True
@@ -277,7 +284,10 @@ class Workers:
         async def change(tx: Transaction) -> list[str]:
             if seen is not None and await tx.row(STILL_SILENT, worker, seen) is None:
                 return []
-            rows = await tx.rows(FREE, worker, self._timings.crashes, again)
+            rows = await tx.rows(LET_WAITING_GO, worker)
+            at_work = await tx.row(AT_WORK, worker)
+            suspect = 0 if at_work == (1,) else self._timings.suspect
+            rows += await tx.rows(FREE, worker, self._timings.crashes, again, suspect)
             await tx.run(LET_LETTERS_GO, worker)
             await tx.run(LEAVE, worker)
             tx.rings.add("")

@@ -47,6 +47,7 @@ class FakePlatform:
         self.ailment = ""
         self.waiting: asyncio.Queue[Heard] = asyncio.Queue()
         self.words: list[str] = []
+        self.sent: dict[str, str] = {}
         self._clock = clock or SystemClock()
         self._last: Heard | None = None
 
@@ -174,7 +175,7 @@ class FakeChannel:
             key=key if self.platform.abilities.keyed else "",
             written=str(part.slot),
         )
-        receipt = self.chats.show(shown).id
+        receipt = self.platform.sent[key] = self.chats.show(shown).id
         if deaf:
             raise OutcomeUnknown("The answer was lost.")
         return receipt
@@ -194,10 +195,8 @@ class FakeChannel:
 
     async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's shape
         self._trouble("find")
-        for shown in reversed(self.chats.of(to.chat)):
-            if shown.text == part.text and shown.written == str(part.slot):
-                return shown.id
-        return None
+        receipt = self.platform.sent.get(key)
+        return receipt if receipt in self.chats.messages else None
 
     async def draft(self, to: Conversation, text: str, key: str) -> None:  # noqa: ARG002  the Protocol's shape
         if self._trouble("draft"):

@@ -58,6 +58,25 @@ async def test_a_run_that_waits_for_a_person_keeps_nobody_out(tmp_path: Path):
         await eventually(lambda: all(house.hermes.floor.question(session) for session in sessions))
 
 
+async def test_runs_under_suspicion_are_begun_one_by_one(tmp_path: Path):
+    async with served(House(tmp_path, ScriptedModel([Hang()]))) as house:
+        floor = house.hermes.floor
+        await floor.rest()  # Nothing is claimed yet.
+        sessions = await more_sessions(house, 3)
+        await house.store.write(lambda tx: tx.run("UPDATE lane SET crashes = 2"))
+        await house.hermes.submit(house.inbound("Hi"), house.session)
+        floor._resting = False
+        floor.look()
+
+        for left in (3, 2, 1):
+            await eventually(lambda: len(floor._running) == 2)
+            await asyncio.sleep(0.05)
+            (suspect,) = [session for session in sessions if floor.runs(session)]
+            ended = floor.stop(suspect)
+            assert ended is not None, left
+            await ended.wait()
+
+
 async def test_everything_that_happens_here_is_overheard(tmp_path: Path):
     async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
         heard: list[Seen] = []

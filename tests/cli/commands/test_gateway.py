@@ -15,11 +15,14 @@ import pytest
 
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.gateway.state import read_states
+from hermes_agent.gateway.line import made
+from hermes_agent.gateway.state import read_states, write_state
 from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve_in_thread
 from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
@@ -229,3 +232,12 @@ def test_without_systemd_nothing_is_installed_and_that_is_said(tmp_path: Path):
     assert not (tmp_path / ".config").exists()
     with pytest.raises(HermesError, match="There is no"):
         typed(tmp_path, "gateway", "uninstall", HOME=str(tmp_path))
+
+
+def test_what_an_owner_may_want_to_know_of_a_channel_stands_below_its_state(tmp_path: Path):
+    platform = FakePlatform()
+    line = made(platform.kind(), platform.made(None), SystemClock())
+    line.note = "device D, fingerprint abcd"
+    write_state(Home(root=tmp_path, base=tmp_path), 1.0, {"fake": line})
+
+    assert "fake: device D, fingerprint abcd" in typed(tmp_path, "gateway", "status").out

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Executor, Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -120,6 +121,16 @@ def command(folder: Path) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(folder)}
+
+
+class AtOnce(Executor):
+    """Does everything in the thread that asks. The database library of matrix-nio binds its tables for the whole
+    process at each use, so people and the agent cannot use it in two threads at a time."""
+
+    def submit(self, do, /, *given, **named):
+        future = Future()
+        future.set_result(do(*given, **named))
+        return future
 
 
 class Person:

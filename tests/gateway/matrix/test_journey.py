@@ -1,6 +1,9 @@
-"""People on a real homeserver talk to the gateway: alone, in a group, in a thread, with a picture, over a restart."""
+"""People on a real homeserver talk to the gateway: alone, in a group, in a thread, with a picture, over a restart, in
+the clear and encrypted; strangers are let in by a code, and rooms replaced."""
 
+import asyncio
 import io
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,17 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.messages import Image
+from hermes_agent.core.messages import Image, Role
 from hermes_agent.gateway.channel import Channel, Needs
 from hermes_agent.gateway.channels.matrix import CHANNEL
-from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.testing.model_servers import ModelServer
+from tests.cli.shell import program
 from tests.gateway.house import eventually, opened
-from tests.gateway.matrix.synapse import SERVER, Person, Synapse, is_installed, person
+from tests.gateway.matrix.synapse import SERVER, AtOnce, Person, Synapse, is_installed, person
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(240),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:nio"),
     pytest.mark.skipif(
         not is_installed(), reason="matrix-synapse is not installed (it has builds for Linux and macOS)"
     ),
@@ -36,9 +41,13 @@ REPLIES = {
 }
 
 
-def reply(heard: Heard) -> Say:
+def reply(heard: Heard) -> Say | Call:
     """The answer to what was said last."""
     last = str(heard.messages[-1])
+    if heard.last.role is Role.TOOL:
+        return Say("It is clean.")
+    if "Clean up." in last:
+        return Call("terminal", {"command": "touch done; rm -rf build"})
     return next(Say(answer) for words, answer in REPLIES.items() if words in last)
 
 
@@ -50,23 +59,43 @@ class Journey:
     ann: Person
     bob: Person
     model: ModelServer
+    home: Path
+    secret: bool
 
-    async def answered(self, room: str, count: int) -> list[dict]:
+    async def answered(self, room: str, count: int, to: Person | None = None) -> list[dict]:
         """What the agent shows in a room, once it is so much and the last words are complete."""
         shown: list[dict] = []
 
         async def there() -> bool:
-            shown[:] = await self.ann.of(room, self.own)
+            shown[:] = await (to or self.ann).of(room, self.own)
             return len(shown) >= count
 
         await eventually(there, 60)
         return shown
 
+    async def alone(self, who: Person) -> str:
+        """A room of somebody's with the agent in it."""
+        room = await who.room(self.own, encrypted=self.secret)
+        await who.meets(room, self.own)
+        await who.look()
+        return room
+
     async def group(self) -> str:
-        room = await self.ann.room(self.own, self.bob.id)
+        room = await self.ann.room(self.own, self.bob.id, encrypted=self.secret)
         await self.bob.client.join(room)
         await self.bob.meets(room, self.own)
+        for each in (self.ann, self.bob):
+            await each.look()
         return room
+
+    async def picture(self, content: bytes) -> dict:
+        """What Ann's message says of a picture that she uploaded."""
+        uploaded, keys = await self.ann.client.upload(
+            io.BytesIO(content), "image/png", encrypt=self.secret, filesize=len(content)
+        )
+        place = {"file": {**keys, "url": uploaded.content_uri}} if self.secret else {"url": uploaded.content_uri}
+        info = {"mimetype": "image/png", "size": len(content)}
+        return {"msgtype": "m.image", "info": info, "filename": "a.png", **place}
 
     @property
     def mention(self) -> dict:
@@ -74,27 +103,40 @@ class Journey:
 
 
 @asynccontextmanager
-async def journey(server: Synapse, folder: Path) -> AsyncIterator[Journey]:
+async def journey(server: Synapse, folder: Path, *, secret: bool = False) -> AsyncIterator[Journey]:
     mark = time.time_ns()
     token, _ = server.token(f"agent{mark}")
+    options = {"homeserver": server.url, "encryption": "yes" if secret else "no"}
 
     def make(needs: Needs) -> Channel:
-        return CHANNEL.make(replace(needs, options={"homeserver": server.url}, secret=lambda _: token))
+        channel = CHANNEL.make(replace(needs, options=options, secret=lambda _: token))
+        if secret:
+            channel._crypto._thread = AtOnce()
+        return channel
 
-    async with person(server, f"ann{mark}") as ann, person(server, f"bob{mark}") as bob:
+    async with guest(server, folder, f"ann{mark}", secret) as ann, guest(server, folder, f"bob{mark}", secret) as bob:
         people = f"owners: ['{ann.id}']\nmembers: ['{bob.id}']\ngroups: ['*']"
         async with opened(folder, replace(CHANNEL, make=make), reply, people) as model:
-            yield Journey(own=f"@agent{mark}:{SERVER}", ann=ann, bob=bob, model=model)
+            own = f"@agent{mark}:{SERVER}"
+            yield Journey(own=own, ann=ann, bob=bob, model=model, home=folder / "home", secret=secret)
 
 
-async def test_a_picture_is_looked_at_and_long_code_arrives_whole(server: Synapse, tmp_path: Path):
-    async with journey(server, tmp_path) as at:
-        room = await at.ann.room(at.own)
-        picture = b"\x89PNG" * 4000
-        uploaded, _ = await at.ann.client.upload(io.BytesIO(picture), "image/png", filesize=len(picture))
-        info = {"mimetype": "image/png", "size": len(picture)}
-        given = {"msgtype": "m.image", "url": uploaded.content_uri, "info": info, "filename": "a.png"}
-        await at.ann.say(room, "What is it?", **given)
+@asynccontextmanager
+async def guest(server: Synapse, folder: Path, name: str, secret: bool) -> AsyncIterator[Person]:
+    keys = folder / name
+    keys.mkdir()
+    async with person(server, name, keys if secret else None) as made:
+        yield made
+
+
+both = pytest.mark.parametrize("secret", [False, True], ids=["clear", "secret"])
+
+
+@both
+async def test_a_picture_is_looked_at_and_long_code_arrives_whole(server: Synapse, tmp_path: Path, secret: bool):
+    async with journey(server, tmp_path, secret=secret) as at:
+        room = await at.alone(at.ann)
+        await at.ann.say(room, "What is it?", **await at.picture(b"\x89PNG" * 4000))
         assert [each["body"] for each in await at.answered(room, 1)] == ["A cat."]
 
         await at.ann.say(room, "Write code.")
@@ -107,8 +149,9 @@ async def test_a_picture_is_looked_at_and_long_code_arrives_whole(server: Synaps
     assert all(piece.startswith("```python\n") and piece.endswith("\n```") for piece in pieces)
 
 
-async def test_a_group_a_thread_and_a_restart_of_the_homeserver(server: Synapse, tmp_path: Path):
-    async with journey(server, tmp_path) as at:
+@both
+async def test_a_group_a_thread_and_a_restart_of_the_homeserver(server: Synapse, tmp_path: Path, secret: bool):
+    async with journey(server, tmp_path, secret=secret) as at:
         room = await at.group()
         await at.ann.say(room, "Not for you.")
         await at.bob.say(room, "We are two.", **at.mention)
@@ -122,6 +165,7 @@ async def test_a_group_a_thread_and_a_restart_of_the_homeserver(server: Synapse,
 
         server.stop()
         server.start()
+        await at.bob.look()
         await at.bob.say(room, "Still there?", **at.mention)
         assert (await at.answered(room, 3))[2]["body"] == "Welcome back."
 
@@ -130,3 +174,74 @@ async def test_a_group_a_thread_and_a_restart_of_the_homeserver(server: Synapse,
     assert "Not for you" not in "".join(asked)
     assert "Hello to both" not in asked[1]
     assert "Hello to both" in asked[2]
+    sent = [event for event in at.ann.seen if event["room"] == room and event["type"] == "m.room.message"]
+    assert all(event["opened"] for event in sent)
+
+
+@both
+async def test_what_a_call_may_do_is_decided_by_a_reaction(server: Synapse, tmp_path: Path, secret: bool):
+    async with journey(server, tmp_path, secret=secret) as at:
+        room = await at.alone(at.ann)
+        await at.ann.say(room, "Clean up.")
+        (question,) = await at.answered(room, 1)
+        assert "1\ufe0f\u20e3" in question["body"]
+        await at.ann.react(room, question["id"], "1\ufe0f\u20e3")
+
+        async def clean() -> bool:
+            return any(each["body"] == "It is clean." for each in await at.ann.of(room, at.own))
+
+        await eventually(clean, 60)
+        assert (at.home / "workspace" / "done").exists()
+
+
+@both
+async def test_a_stranger_is_let_in_by_a_code(server: Synapse, tmp_path: Path, secret: bool):
+    mark = time.time_ns()
+    async with (
+        journey(server, tmp_path, secret=secret) as at,
+        guest(server, tmp_path, f"eve{mark}", secret) as eve,
+        guest(server, tmp_path, f"dan{mark}", secret) as dan,
+    ):
+        room = await at.alone(eve)
+        await eve.say(room, "Still there?")
+        (shown,) = await at.answered(room, 1, to=eve)
+        (code,) = re.findall("approve ([A-Z0-9]{8})", shown["body"])
+        approved = await asyncio.to_thread(program, "pairing", "approve", code, home=at.home)
+        assert approved.code == 0
+        await eve.say(room, "Still there?")
+        assert (await at.answered(room, 2, to=eve))[1]["body"] == "Welcome back."
+
+        other = await at.alone(dan)
+        await dan.client.room_invite(other, eve.id)
+        await eve.client.join(other)
+
+        async def left() -> bool:
+            return at.own not in {each.user_id for each in (await dan.client.joined_members(other)).members}
+
+        await eventually(left, 60)
+    assert len(at.model.exchanges) == 1
+
+
+async def test_a_conversation_goes_on_in_the_room_that_replaces_its_own(server: Synapse, tmp_path: Path):
+    async with journey(server, tmp_path) as at:
+        room = await at.group()
+        await at.bob.say(room, "We are two.", **at.mention)
+        await at.answered(room, 1)
+
+        new = await replaced(at.ann, room)
+        await at.ann.client.room_invite(new, at.own)
+        await at.ann.client.room_invite(new, at.bob.id)
+        await at.bob.client.join(new)
+        await at.bob.meets(new, at.own)
+        await at.bob.say(new, "Still there?", **at.mention)
+        assert (await at.answered(new, 1))[0]["body"] == "Welcome back."
+
+    assert "Hello to both" in str(at.model.exchanges[1])
+
+
+async def replaced(who: Person, room: str) -> str:
+    """Replace a room as its creator does; the id of the other one."""
+    path = f"/_matrix/client/v3/rooms/{room}/upgrade"
+    headers = {"Authorization": f"Bearer {who.client.access_token}"}
+    answer = await who.client.send("POST", path, data='{"new_version": "10"}', headers=headers)
+    return str((await answer.json())["replacement_room"])

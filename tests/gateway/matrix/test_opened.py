@@ -2,20 +2,19 @@
 
 import io
 import json
-from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import NeverHere, NotNow, Part
+from hermes_agent.gateway.channel import NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import Pressed, Said
 from hermes_agent.gateway.matrix.client import Client
 from hermes_agent.gateway.matrix.opened import KEYLESS, Opened
 from hermes_agent.gateway.service import Service
 from tests.contracts.channels import needs
-from tests.gateway.matrix.synapse import Person, Synapse, is_installed, person
+from tests.gateway.matrix.synapse import AtOnce, Person, Synapse, is_installed, person
 from tests.gateway.matrix.test_real_server import Play, names, until
 
 real = [
@@ -25,16 +24,6 @@ real = [
         not is_installed(), reason="matrix-synapse is not installed (it has builds for Linux and macOS)"
     ),
 ]
-
-
-class AtOnce(Executor):
-    """Does everything in the thread that asks. The database library of matrix-nio binds its tables for the whole
-    process at each use, so people and the agent cannot use it in two threads at a time."""
-
-    def submit(self, do, /, *given, **named):
-        future = Future()
-        future.set_result(do(*given, **named))
-        return future
 
 
 class Secret(Play):
@@ -207,17 +196,6 @@ async def test_a_message_that_is_no_message_is_not_read(tmp_path: Path):
     for odd in ("x", {**content, "ciphertext": ""}, {**content, "ciphertext": 5}):
         event = {"type": "m.room.encrypted", "sender": "@ann:x", "event_id": "$1", "origin_server_ts": 1}
         assert await crypto.read("!1:x", {**event, "content": odd, "unsigned": "x"}) is None
-    await crypto.close()
-
-
-async def test_a_file_with_other_bytes_is_refused(tmp_path: Path):
-    crypto = closed(tmp_path)
-    locked, keys = crypto.lock(b"content")
-
-    assert crypto.unlock(locked, keys) == b"content"
-    for content, given in ((locked[:-1], keys), (locked, {}), (locked, {**keys, "iv": 5})):
-        with pytest.raises(NeverHere, match="cannot be decrypted"):
-            crypto.unlock(content, given)
     await crypto.close()
 
 

@@ -200,7 +200,9 @@ def _begun(surface: Surface, state: GatewayState, how: str) -> None:
 
 def _channels(state: GatewayState) -> str:
     rows = [(name, each.state, str(each.heard), each.ailment) for name, each in state.channels.items()]
-    return table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else "No channel is switched on."
+    notes = [f"{name}: {each.note}" for name, each in state.channels.items() if each.note]
+    shown = table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else "No channel is switched on."
+    return "\n".join((shown, *notes))
 
 
 async def _tally(store: Store) -> dict[str, int]:

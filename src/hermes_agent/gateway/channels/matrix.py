@@ -60,7 +60,9 @@ class MatrixChannel:
         self._needs = needs
         self._rooms = Rooms(self._client)
         self._moves = Moves(needs.kept, f"channel:{PLATFORM}")
-        self._crypto: Crypto = Opened(self._client, needs.folder, self._rooms.people) if encryption else Shut()
+        self._crypto: Crypto = (
+            Opened(self._client, needs.folder, self._rooms.people, needs.note) if encryption else Shut()
+        )
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()
 
@@ -85,6 +87,7 @@ class MatrixChannel:
             kept=self._needs.kept,
             now=self._needs.clock.now,
             excuse=self._excuse,
+            say=self._say,
         )
         await sync.follow(hear)
 
@@ -146,7 +149,7 @@ class MatrixChannel:
 
     async def _put(self, room: str, kind: str, content: Event, mark: str) -> str:
         """Send an event; its id. Reactions are never encrypted."""
-        if kind == MESSAGE and await self._rooms.encrypted(room):
+        if kind != REACTION and await self._rooms.encrypted(room):
             kind, content = await self._crypto.write(room, kind, content)
         path = joined("rooms", room, "send", kind, mark)
         return str((await self._client.call("PUT", path, content))["event_id"])
@@ -183,6 +186,9 @@ class MatrixChannel:
             return await self._client.download(text(content.get("url")))
         locked = await self._client.download(text(keys.get("url")))
         return await asyncio.to_thread(self._crypto.unlock, locked, keys)
+
+    async def _say(self, room: str, kind: str, content: Event) -> None:
+        await self._put(room, kind, content, once())
 
     async def _excuse(self, room: str, id_: str) -> None:
         """Say under a message that it was not read; in the clear where nothing can be encrypted."""
@@ -273,9 +279,12 @@ CHANNEL = Kind(
         '"m.id.user","user":"hermes"},"password":"..."}\' HOMESERVER/_matrix/client/v3/login; keep it: '
         "`hermes secrets set MATRIX_ACCESS_TOKEN`.",
         "Put your own id (@you:example.org) into gateway.channels.matrix.owners: the agent takes invitations of people "
-        "whom it knows, and of nobody else.",
-        "Invite it into a room without encryption and write to it. Ids of groups in which it is to answer "
-        "(!...:example.org) stand in `groups`.",
+        "whom it knows, and meets strangers alone, to give them a code.",
+        "Invite it into a room without encryption and write to it; for encrypted ones, which programs make by "
+        "themselves for two, set gateway.channels.matrix.options.encryption to `yes`. Ids of groups in which it is to "
+        "answer (!...:example.org) stand in `groups`.",
+        "With encryption `hermes gateway status` shows the device and its fingerprint: compare them with what your "
+        "program shows, or verify it by emoji, which stand in `hermes gateway logs`.",
     ),
     make=make,
     options=OPTIONS,

@@ -6,15 +6,19 @@ import asyncio
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.matrix.attachments import locked, unlocked
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.shapes import Event, count, inside, tables, text
+from hermes_agent.gateway.matrix.verifying import PREFIX, Party, Reply, Verifying, way_of
+from hermes_agent.gateway.matrix.vouching import Vouching
 from hermes_agent.gateway.matrix.writing import once
 from hermes_agent.host.late import late
 
@@ -26,9 +30,11 @@ KEY_SECONDS = 20.0
 """How long a message's key may come after it; it is asked for meanwhile."""
 ENCRYPTED = "m.room.encrypted"
 SIGNED = "signed_curve25519"
+ASKED = 250
+"""People whose keys are asked for in one request."""
 SEEN = 1000
 """Messages to this device that are remembered, since what a sync told may be told again."""
-WRONG = (ValueError, TypeError, AttributeError, LookupError, OverflowError)
+WRONG = (ValueError, TypeError, AttributeError, LookupError, OverflowError, AssertionError)
 """What the machine raises, besides its own errors, of keys and messages that anybody may have written as they like."""
 Device = tuple[str, str]
 """A person's id and the id of one of their devices."""
@@ -37,14 +43,21 @@ Device = tuple[str, str]
 class Opened:
     """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other.
 
-    The keys are kept in `folder`; another one knows nothing of them. Devices are not verified: whoever the homeserver
-    says is in a room is given the keys of what the agent writes there. `people` tells who that is.
+    The keys are kept in `folder`; another one knows nothing of them. The account vouches for its device, and people may
+    verify it; the agent verifies nobody: whoever the homeserver says is in a room is given the keys of what the agent
+    writes there. `people` tells who that is; `note` is told what people compare.
     """
 
     excuse = KEYLESS
     patience = KEY_SECONDS
 
-    def __init__(self, client: Client, folder: Path, people: Callable[[str], Awaitable[Iterable[str]]]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        folder: Path,
+        people: Callable[[str], Awaitable[Iterable[str]]],
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._client = client
         self._folder = folder
         self._people = people
@@ -56,6 +69,9 @@ class Opened:
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._shared: dict[str, set[Device]] = {}
         self._keyless: set[Device] = set()
+        self._vouching = Vouching(client, folder, note)
+        self._verifying = Verifying()
+        self._asked: list[Event] = []
 
     async def begin(self, user: str, device: str) -> None:
         if not device:
@@ -70,6 +86,17 @@ class Opened:
             await self._run(self._learn, found)
             with suppress(NeverHere, MessageGone):
                 await self._exchange()
+            while self._asked:
+                with suppress(NeverHere, MessageGone):
+                    await self._answer(self._asked.pop(0))
+
+    async def verify(self, event: Event) -> Sequence[Reply]:
+        async with self._alone:
+            if self._olm is None:
+                return ()
+            with suppress(NeverHere, MessageGone):
+                return await self._verified(event)
+        return ()
 
     async def read(self, room: str, event: Event) -> Event | None:
         async with self._alone:
@@ -88,16 +115,10 @@ class Opened:
         return ENCRYPTED, made
 
     def lock(self, content: bytes) -> tuple[bytes, Event]:
-        locked, keys = late("nio.crypto.attachments:encrypt_attachment")(content)
-        return bytes(locked), dict(keys)
+        return locked(content)
 
     def unlock(self, content: bytes, keys: Event) -> bytes:
-        wrong = late("nio.exceptions:EncryptionError")
-        try:
-            key, digest, start = str(keys["key"]["k"]), str(keys["hashes"]["sha256"]), str(keys["iv"])
-            return bytes(late("nio.crypto.attachments:decrypt_attachment")(content, key, digest, start))
-        except (wrong, KeyError, TypeError, ValueError) as error:
-            raise NeverHere("The file cannot be decrypted.") from error
+        return unlocked(content, keys)
 
     async def close(self) -> None:
         async with self._alone:
@@ -135,6 +156,9 @@ class Opened:
 
     def _hear(self, event: Event) -> None:
         """Take in what somebody, whoever it is, sent to this device."""
+        if text(event.get("type")).startswith(PREFIX):
+            self._asked.append(event)
+            return
         try:
             parsed = self._nio.ToDeviceEvent.parse_event(event)
             if isinstance(parsed, self._nio.ToDeviceEvent):
@@ -156,9 +180,11 @@ class Opened:
 
     async def _exchange(self) -> None:
         """Give the homeserver keys that it has not, ask for those of people, begin anew where a session broke."""
+        await self._vouching.check(*self._who, self._fingerprint)
         if self._olm.should_upload_keys:
             content = await self._run(self._olm.share_keys)
             await self._ask("upload", content, self._nio.KeysUploadResponse.from_dict)
+        await self._vouching.vouch(*self._who, self._fingerprint, partial(self._run, self._olm.sign_json))
         if self._olm.users_for_key_query:
             await self._query()
         if self._olm.wedged_devices or self._olm.key_request_devices_no_session:
@@ -168,6 +194,43 @@ class Opened:
             await self._send({message.recipient: {message.recipient_device: message.content}}, message.type)
             sent = self._nio.ToDeviceResponse(message)
             await self._run(self._olm.handle_response, sent)
+
+    @property
+    def _fingerprint(self) -> str:
+        return str(self._olm.account.identity_keys["ed25519"])
+
+    async def _answer(self, event: Event) -> None:
+        """Answer somebody who verifies this device, from device to device."""
+        sender, mark = text(event.get("sender")), way_of(event)[0]
+        device = text(inside(event, "content").get("from_device")) or self._verifying.device_of(sender, mark)
+        for kind, content in await self._verified(event):
+            if device:
+                await self._send({sender: {device: content}}, kind)
+
+    async def _verified(self, event: Event) -> Sequence[Reply]:
+        """What is answered to somebody who verifies this device."""
+        (user, device), other = self._who, text(event.get("sender"))
+        named = text(inside(event, "content").get("from_device"))
+        own = {f"ed25519:{device}": self._fingerprint}
+        if (keys := self._vouching.keys) is not None:
+            own[f"ed25519:{keys.public('master')}"] = keys.public("master")
+        theirs = await self._device(other, named) if named else ""
+        return self._verifying.hear(
+            Party(user=user, device=device, keys=own),
+            Party(user=other, device=named, keys={f"ed25519:{named}": theirs} if theirs else {}),
+            event,
+        )
+
+    async def _device(self, user: str, device: str) -> str:
+        """The public key that a device signs with; empty where the homeserver knows of none."""
+        for asked in (False, True):
+            if asked:
+                self._olm.users_for_key_query.add(user)
+                await self._query()
+            for each in self._olm.device_store.active_user_devices(user):
+                if each.id == device:
+                    return str(each.ed25519)
+        return ""
 
     async def _know(self, users: Iterable[str]) -> None:
         """Know the devices of people, and be able to write to each."""
@@ -203,12 +266,17 @@ class Opened:
         return list(self._olm.share_group_session_parallel(room, users, ignore_unverified_devices=True))
 
     async def _query(self) -> None:
-        asked: dict[str, list[str]] = {user: [] for user in sorted(self._olm.users_for_key_query)}
-        await self._ask("query", {"device_keys": asked}, self._nio.KeysQueryResponse.from_dict)
+        users = sorted(self._olm.users_for_key_query)
+        for at in range(0, len(users), ASKED):
+            asked: dict[str, list[str]] = {user: [] for user in users[at : at + ASKED]}
+            await self._ask("query", {"device_keys": asked}, self._nio.KeysQueryResponse.from_dict)
 
     async def _claim(self, wanted: Mapping[str, Iterable[str]]) -> None:
         asked = {user: dict.fromkeys(devices, SIGNED) for user, devices in wanted.items() if devices}
-        await self._ask("claim", {"one_time_keys": asked}, self._nio.KeysClaimResponse.from_dict)
+        users = sorted(asked)
+        for at in range(0, len(users), ASKED):
+            some = {user: asked[user] for user in users[at : at + ASKED]}
+            await self._ask("claim", {"one_time_keys": some}, self._nio.KeysClaimResponse.from_dict)
 
     async def _ask(self, what: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
         answer = await self._client.call("POST", f"keys/{what}", content, reads=True)

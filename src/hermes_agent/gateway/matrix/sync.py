@@ -19,6 +19,7 @@ from hermes_agent.gateway.matrix.events import PLATFORM, Reader
 from hermes_agent.gateway.matrix.place import Place
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
+from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,15 @@ FRESH_SECONDS = 600.0
 PAGE, PAGES = 100, 20
 """How much of what was missed is looked through: messages at a time, and how often, for each room."""
 STATE = ["m.room.create", "m.room.member", "m.room.encryption"]
-TOLD = [*STATE, "m.room.message", "m.room.encrypted", "m.reaction", "m.room.redaction", "m.room.tombstone"]
+TOLD = [
+    *STATE,
+    "m.room.message",
+    "m.room.encrypted",
+    "m.reaction",
+    "m.room.redaction",
+    "m.room.tombstone",
+    f"{PREFIX}*",
+]
 NOTHING: dict[str, Any] = {"types": []}
 FILTER = json.dumps(
     {
@@ -51,7 +60,7 @@ PLACE = "place"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """Follows one account. `excuse` tells a room why a message there was not read."""
+    """Follows one account. `excuse` tells a room why a message there was not read, `say` sends it an event."""
 
     client: Client
     rooms: Rooms
@@ -61,6 +70,7 @@ class Sync:
     kept: Kept
     now: Callable[[], float]
     excuse: Callable[[str, str], Awaitable[None]]
+    say: Callable[[str, str, Event], Awaitable[None]]
 
     async def follow(self, hear: Hear) -> None:
         """Tell what comes until cancelled. What was not taken in is told again by the next call. Raises `NotNow`,
@@ -182,6 +192,11 @@ class Sync:
         return await self._tell(room, event, hear)
 
     async def _tell(self, room: str, event: Event, hear: Hear) -> bool:
+        if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
+            for kind, content in await self.crypto.verify(event):
+                with suppress(ChannelError):
+                    await self.say(room, kind, content)
+            return False
         heard = await self.reader.heard(room, event)
         if heard is not None:
             await hear(heard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.gateway.fences import Block, read
+from hermes_agent.gateway.text.fences import Block, read
 
 RESERVED = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
 IN_CODE = re.compile(r"([`\\])")

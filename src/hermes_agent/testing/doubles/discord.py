@@ -51,7 +51,7 @@ class Link:
 class DiscordPlatform:
     """Servers and people (a `Double`). `unauthorized`: the token is not known; `closing` is the code with which the
     next identification is refused; `forgetful`: no session can be resumed; `threads` are the threads by id with the
-    channel of each."""
+    channel of each. What people say while `holding` is kept back in `late`."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -65,6 +65,8 @@ class DiscordPlatform:
     bodies: dict[str, Values] = field(default_factory=dict)
     callbacks: list[Values] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    holding: bool = False
+    late: list[Values] = field(default_factory=list)
     identified: int = 0
     resumed: int = 0
     reached: int = 0
@@ -93,8 +95,16 @@ class DiscordPlatform:
         message = {**_message(id_, thread or chat, author, text), **more}
         if group:
             message |= {"guild_id": GUILD, "member": {"roles": ["5"], "nick": None}}
-        await self.tell("MESSAGE_CREATE", message)
+        if self.holding:
+            self.late.append(message)
+        else:
+            await self.tell("MESSAGE_CREATE", message)
         return id_
+
+    async def tell_late(self) -> None:
+        """Tell what was said while `holding`, after what was said since."""
+        while self.late:
+            await self.tell("MESSAGE_CREATE", self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         await self.tell(self.events[-1 - back]["t"], self.events[-1 - back]["d"])
@@ -190,7 +200,7 @@ class DiscordPlatform:
     async def call(self, request: web.Request) -> web.StreamResponse:
         """A call of the REST interface."""
         path, method = request.match_info["path"].split("/"), request.method
-        values = await self._values(request)
+        values = await _values(request, self.files)
         call = _name(method, path)
         trouble = self.chats.trouble(call)
         if (failed := self._failed(call, trouble, request)) is not None:
@@ -282,26 +292,26 @@ class DiscordPlatform:
         self.bodies[id_] = values
         return _json(_message(id_, channel, _agent(), values.get("content") or ""))
 
-    async def _values(self, request: web.Request) -> Values:
-        """The body: JSON, or a form with `payload_json` and a file."""
-        if not request.content_type.startswith("multipart/"):
-            found: Values = await request.json() if request.can_read_body else {}
-            return found
-        values: Values = {}
-        async for part in await request.multipart():
-            assert isinstance(part, BodyPartReader)
-            if part.name == "payload_json":
-                values |= await part.json() or {}
-            else:
-                values["file"] = part.filename or ""
-                content = bytes(await part.read())
-                values |= {"size": len(content), "type": part.headers.get("Content-Type", "")}
-                self.files[values["file"]] = content
-        return values
-
     async def attachment(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["name"])
         return web.Response(status=404) if content is None else web.Response(body=content)
+
+
+async def _values(request: web.Request, files: dict[str, bytes]) -> Values:
+    """The body: JSON, or a form with `payload_json` and a file, which is kept."""
+    if not request.content_type.startswith("multipart/"):
+        found: Values = await request.json() if request.can_read_body else {}
+        return found
+    values: Values = {}
+    async for part in await request.multipart():
+        assert isinstance(part, BodyPartReader)
+        if part.name == "payload_json":
+            values |= await part.json() or {}
+        else:
+            values["file"] = part.filename or ""
+            files[values["file"]] = content = bytes(await part.read())
+            values |= {"size": len(content), "type": part.headers.get("Content-Type", "")}
+    return values
 
 
 def _agent() -> Values:

@@ -18,13 +18,16 @@ OWN = "hermes@agent.test"
 
 class MailPlatform:
     """People with mail addresses who write to the agent (a `Double`). A chat is the addresses in it, joined by
-    commas. `shown` is what was handed over, one by one, also where one Message-ID came twice."""
+    commas. `shown` is what was handed over, one by one, also where one Message-ID came twice. What they say while
+    `holding` is kept back in `late`."""
 
     def __init__(self) -> None:
         self.chats = Chats()
         self.folder = Folder()
         self.taken: list[Taken] = []
         self.shown: list[Shown] = []
+        self.holding = False
+        self.late: list[bytes] = []
         self.imap_port = 0
         self.smtp_port = 0
 
@@ -60,8 +63,16 @@ class MailPlatform:
         if thread:
             mail["References"] = f"<{thread}>"
         mail.set_content(text)
-        self.folder.put(mail.as_bytes())
+        if self.holding:
+            self.late.append(mail.as_bytes())
+        else:
+            self.folder.put(mail.as_bytes())
         return id_
+
+    async def tell_late(self) -> None:
+        """Have what was said while `holding` arrive, after what was said since."""
+        while self.late:
+            self.folder.put(self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         self.folder.put(self.folder.mails[-1 - back].content)

@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from hermes_agent.testing.doubles.matrix import MatrixPlatform
+from hermes_agent.testing.doubles.matrix_keys import Keys
 from hermes_agent.testing.doubles.matrix_reading import Reading, refused
 from hermes_agent.testing.doubles.matrix_writing import Writing
 from hermes_agent.testing.doubles.slack import served
@@ -18,7 +19,7 @@ from hermes_agent.testing.doubles.slack import served
 async def matrix_platform() -> AsyncIterator[MatrixPlatform]:
     """The homeserver, served until the block ends."""
     platform = MatrixPlatform()
-    reading, writing = Reading(platform), Writing(platform)
+    reading, writing, keys = Reading(platform), Writing(platform), Keys(platform)
     application = web.Application(client_max_size=64_000_000, middlewares=[_guard(platform)])
     base = "/_matrix/client/v3"
     application.add_routes(
@@ -37,6 +38,12 @@ async def matrix_platform() -> AsyncIterator[MatrixPlatform]:
             web.put(f"{base}/rooms/{{room}}/send/{{kind}}/{{mark}}", writing.send),
             web.put(f"{base}/rooms/{{room}}/redact/{{event}}/{{mark}}", writing.redact),
             web.put(f"{base}/rooms/{{room}}/typing/{{user}}", writing.typing),
+            web.post(f"{base}/keys/upload", keys.upload),
+            web.post(f"{base}/keys/query", keys.query),
+            web.post(f"{base}/keys/claim", keys.claim),
+            web.post(f"{base}/keys/device_signing/upload", keys.account),
+            web.post(f"{base}/keys/signatures/upload", keys.signatures),
+            web.put(f"{base}/sendToDevice/{{kind}}/{{mark}}", keys.direct),
             web.post("/_matrix/media/v3/upload", writing.upload),
             web.get("/_matrix/client/v1/media/download/{server}/{id}", reading.download),
             web.get("/_matrix/media/v3/download/{server}/{id}", reading.download),

@@ -36,7 +36,8 @@ class MatrixPlatform:
     """Rooms and people (a `Double`). `refusal` is the error that every call gets. `limit` is how many events of a room
     one answer of a sync holds, `page` how many earlier ones are given at a time; `old`: it gives files out in the way
     of years ago; `stream` is all that happened, as section of a sync, room and event; `odd` are answers that a
-    sync gives instead, each once; `receipts` are rooms and the events that the agent has read there."""
+    sync gives instead, each once; `receipts` are rooms and the events that the agent has read there; `keys` are
+    the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -56,6 +57,10 @@ class MatrixPlatform:
     leaves: list[str] = field(default_factory=list)
     receipts: list[tuple[str, str]] = field(default_factory=list)
     odd: list[Any] = field(default_factory=list)
+    keys: dict[str, Values] = field(default_factory=dict)
+    direct: list[tuple[str, Values]] = field(default_factory=list)
+    to_device: list[Values] = field(default_factory=list)
+    guarded: bool = False
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def say(

@@ -26,7 +26,7 @@ class Reading:
             return web.json_response(self.at.odd.pop(0))
         with suppress(TimeoutError):
             async with asyncio.timeout(int(request.query.get("timeout", "0")) / 1000):
-                while len(self.at.stream) <= start and since:
+                while len(self.at.stream) <= start and since and not self.at.to_device:
                     self.at.more.clear()
                     await self.at.more.wait()
         rooms: dict[str, dict[str, Values]] = {"join": {}, "invite": {}, "leave": {}}
@@ -45,7 +45,7 @@ class Reading:
             {
                 "next_batch": f"s{len(self.at.stream)}",
                 "rooms": rooms,
-                "to_device": {"events": []},
+                "to_device": {"events": [self.at.to_device.pop(0) for _ in self.at.to_device[:]]},
                 "device_lists": {"changed": [], "left": []},
                 "device_one_time_keys_count": {},
             }

@@ -43,7 +43,8 @@ Values = dict[str, Any]
 @dataclass(slots=True)
 class SlackPlatform:
     """A workspace with people in it (a `Double`). Ids of chats with one person begin with D. `refusal` is the error
-    that every call gets; `unacknowledged` are the envelopes that are told again on the next connection."""
+    that every call gets; `unacknowledged` are the envelopes that are told again on the next connection. What
+    people say while `holding` is kept back in `late`."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -55,6 +56,8 @@ class SlackPlatform:
     acknowledged: int = 0
     whispers: list[Values] = field(default_factory=list)
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
+    holding: bool = False
+    late: list[Values] = field(default_factory=list)
     clock: Clock = field(default_factory=SystemClock)
     _told: list[Values] = field(default_factory=list)
     _count: int = 0
@@ -81,8 +84,17 @@ class SlackPlatform:
         event["channel_type"] = "channel" if group else "im"
         if thread:
             event["thread_ts"] = thread
-        await self.tell("events_api", {"type": "event_callback", "event_id": f"Ev{stamp}", "event": event})
+        payload = {"type": "event_callback", "event_id": f"Ev{stamp}", "event": event}
+        if self.holding:
+            self.late.append(payload)
+        else:
+            await self.tell("events_api", payload)
         return f"{chat}:{stamp}"
+
+    async def tell_late(self) -> None:
+        """Tell what was said while `holding`, after what was said since."""
+        while self.late:
+            await self.tell("events_api", self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         told = self._told[-1 - back]

@@ -49,7 +49,8 @@ Arguments = dict[str, Any]  # what a call was given
 
 
 class TelegramDouble:
-    """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them."""
+    """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them. What people say while
+    `holding` is kept back in `late`."""
 
     def __init__(self) -> None:
         self.chats = Chats()
@@ -64,6 +65,8 @@ class TelegramDouble:
         self.undrafted = False
         """Whether this bot may show none (before Bot API 9.5: without topics in its private chats)."""
         self.server: Server | None = None
+        self.holding = False
+        self.late: list[Arguments] = []
         self._updates: list[Arguments] = []
         self._confirmed = 0
         self._next_update = 1
@@ -101,8 +104,16 @@ class TelegramDouble:
             **({"message_thread_id": int(thread), "is_topic_message": True} if thread else {}),
             **more,
         }
-        self.tell(message=message)
+        if self.holding:
+            self.late.append({"message": message})
+        else:
+            self.tell(message=message)
         return f"{chat}:{self._next_message}"
+
+    async def tell_late(self) -> None:
+        """Tell what was said while `holding`, after what was said since."""
+        while self.late:
+            self.tell(**self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         told = self._updates[-1 - back]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.gateway.readable import plain_formula, readable, width
+from hermes_agent.gateway.text.readable import plain_formula, readable, width
 
 TABLE = "| Name | Age |\n|------|----:|\n| **Ann** | 7 |\n| Bo | [x](u) |"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from hermes_agent.gateway.fences import read
+from hermes_agent.gateway.text.fences import read
 
 ROW = re.compile(r"^\s*\|(.+)\|\s*$")
 RULE = re.compile(r"^\s*\|(?:\s*:?-+:?\s*\|)+\s*$")

@@ -1,0 +1,41 @@
+"""Runs that this program may have died of: they are begun one by one, so that it is seen which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from hermes_agent.core.clock import Clock
+from hermes_agent.store.leases import Lease
+
+TRIAL = 30.0
+"""Seconds that such a run has to itself; one that lives longer does not hold up the others."""
+
+
+class Waiting(Protocol):
+    """A run, which may wait for a person."""
+
+    @property
+    def waits(self) -> bool: ...
+
+
+class Trials:
+    """The suspects among the runs of this process, which are `running`."""
+
+    def __init__(self, clock: Clock, running: Mapping[str, Waiting]) -> None:
+        self._clock = clock
+        self._running = running
+        self._until: dict[str, float] = {}
+
+    def begun(self, lease: Lease) -> None:
+        """A run was begun under this lease."""
+        if lease.suspect and not lease.poison:
+            self._until[lease.lane] = self._clock.monotonic() + TRIAL
+
+    def open(self) -> bool:
+        """Whether another suspect may be begun now."""
+        if not self._until:
+            return True
+        now = self._clock.monotonic()
+        self._until = {lane: until for lane, until in self._until.items() if lane in self._running and until > now}
+        return all(self._running[lane].waits for lane in self._until)

@@ -1,0 +1,216 @@
+"""Verification by emoji: a person compares seven of them, made on both sides of keys that nobody in between has.
+
+The agent answers; it begins none. Both sides' messages are as in "Short Authentication String (SAS) verification" of
+the client-server API, in a room or from device to device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.matrix.emoji import EMOJI
+from hermes_agent.gateway.matrix.shapes import Event, inside, table, text
+from hermes_agent.gateway.matrix.signing import canonical, unpadded
+from hermes_agent.host.late import late
+
+log = logging.getLogger(__name__)
+
+PREFIX = "m.key.verification."
+REQUEST, SAS = f"{PREFIX}request", "m.sas.v1"
+AGREEMENT, HASH = "curve25519-hkdf-sha256", "sha256"
+MACS = ("hkdf-hmac-sha256.v2", "hkdf-hmac-sha256")
+"""How the last message is protected; the second is an older form that some programs have alone."""
+SHOWN = ("emoji", "decimal")
+MOST = 20
+"""Verifications that are under way at a time; the oldest gives way."""
+
+Content = dict[str, Any]
+Reply = tuple[str, Content]
+"""Type and content of an event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Party:
+    """One side: a device, and the public keys that it vouches for by their ids (`ed25519:...`)."""
+
+    user: str
+    device: str
+    keys: Mapping[str, str]
+
+
+class Wrong(Exception):
+    """A verification cannot go on; `code` says why, as Matrix names it."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(slots=True, kw_only=True)
+class Sas:
+    """One verification, as the side that accepts. `way` is what each message names it by."""
+
+    own: Party
+    other: Party
+    mark: str
+    way: Content
+    key: Any
+    mac: str = ""
+    shared: Any = None
+    theirs: str = ""
+
+    def started(self, content: Event) -> list[Reply]:
+        """They began: what is agreed on, and a commitment to our key before theirs is known."""
+        offered = {name: _texts(content.get(name)) for name in ("key_agreement_protocols", "hashes", *OFFERS)}
+        self.mac = next((each for each in MACS if each in offered["message_authentication_codes"]), "")
+        shown = [each for each in SHOWN if each in offered["short_authentication_string"]]
+        agreed = AGREEMENT in offered["key_agreement_protocols"] and HASH in offered["hashes"]
+        if content.get("method") != SAS or not agreed or not self.mac or not shown:
+            raise Wrong("m.unknown_method", "There is no way that both sides know.")
+        commitment = hashlib.sha256(self._public.encode() + canonical(content)).digest()
+        accepted = {
+            "method": SAS,
+            "key_agreement_protocol": AGREEMENT,
+            "hash": HASH,
+            "message_authentication_code": self.mac,
+            "short_authentication_string": shown,
+            "commitment": unpadded(commitment),
+        }
+        return [(f"{PREFIX}accept", {**accepted, **self.way})]
+
+    def keyed(self, content: Event) -> list[Reply]:
+        """Their key: ours, and from now on both sides have the same emoji."""
+        if not self.mac or self.shared is not None:
+            raise Wrong("m.unexpected_message", "A key is not what comes next.")
+        self.theirs = text(content.get("key"))
+        try:
+            self.shared = self.key.diffie_hellman(late("vodozemac:Curve25519PublicKey").from_base64(self.theirs))
+        except (late("vodozemac:KeyException"), late("vodozemac:SasException"), ValueError) as error:
+            raise Wrong("m.invalid_message", "The key is none.") from error
+        return [(f"{PREFIX}key", {"key": self._public, **self.way})]
+
+    @property
+    def emoji(self) -> str:
+        """What a person compares: seven signs with their names."""
+        sides = (
+            f"{self.other.user}|{self.other.device}|{self.theirs}",
+            f"{self.own.user}|{self.own.device}|{self._public}",
+        )
+        made = self.shared.bytes(f"MATRIX_KEY_VERIFICATION_SAS|{'|'.join(sides)}|{self.mark}")
+        return ", ".join(EMOJI[index] for index in made.emoji_indices)
+
+    def compared(self, content: Event) -> list[Reply]:
+        """The person over there found the emoji the same: the keys that each side vouches for."""
+        if self.shared is None:
+            raise Wrong("m.unexpected_message", "Nothing was agreed on yet.")
+        marks = {name: text(each) for name, each in table(content.get("mac")).items()}
+        info = self._info(self.other, self.own)
+        listed = ",".join(sorted(marks))
+        if self._sealed(listed, f"{info}KEY_IDS") != content.get("keys"):
+            raise Wrong("m.key_mismatch", "The list of keys is not theirs.")
+        device = f"ed25519:{self.other.device}"
+        if device not in marks or marks[device] != self._sealed(self.other.keys.get(device, ""), f"{info}{device}"):
+            raise Wrong("m.key_mismatch", "The key of the device is not theirs.")
+        back = self._info(self.own, self.other)
+        mac = {name: self._sealed(key, f"{back}{name}") for name, key in self.own.keys.items()}
+        keys = self._sealed(",".join(sorted(mac)), f"{back}KEY_IDS")
+        return [(f"{PREFIX}mac", {"mac": mac, "keys": keys, **self.way}), (f"{PREFIX}done", dict(self.way))]
+
+    @property
+    def _public(self) -> str:
+        return str(self.key.public_key.to_base64())
+
+    def _info(self, sender: Party, receiver: Party) -> str:
+        return f"MATRIX_KEY_VERIFICATION_MAC{sender.user}{sender.device}{receiver.user}{receiver.device}{self.mark}"
+
+    def _sealed(self, content: str, info: str) -> str:
+        seal = self.shared.calculate_mac if self.mac == MACS[0] else self.shared.calculate_mac_invalid_base64
+        return str(seal(content, info))
+
+
+OFFERS = ("message_authentication_codes", "short_authentication_string")
+
+
+class Verifying:
+    """The verifications of this device that are under way. It marks nobody as verified: the agent has no eyes to
+    compare with, so what counts is that the person compares with what stands in its log."""
+
+    def __init__(self) -> None:
+        self._running: OrderedDict[tuple[str, str], Sas] = OrderedDict()
+
+    def hear(self, own: Party, other: Party, event: Event) -> list[Reply]:
+        """What is answered to an event of another device, in the same way as it came. Its device is not always named;
+        then `other` is of use only where a verification begins."""
+        content = table(event.get("content"))
+        kind = text(event.get("type")).removeprefix(PREFIX)
+        mark, way = way_of(event)
+        if not mark:
+            return []
+        if kind == "request" or content.get("msgtype") == REQUEST:
+            return [(f"{PREFIX}ready", {"from_device": own.device, "methods": [SAS], **way})]
+        at = (other.user, mark)
+        try:
+            return self._answer(kind, at, own, other, content, way)
+        except Wrong as error:
+            self._running.pop(at, None)
+            log.warning("matrix: %s could not verify this device: %s", other.user, error)
+            return [(f"{PREFIX}cancel", {"code": error.code, "reason": str(error), **way})]
+
+    def device_of(self, user: str, mark: str) -> str:
+        """The device with which somebody verifies this one; empty where they do not."""
+        running = self._running.get((user, mark))
+        return running.other.device if running else ""
+
+    def _answer(
+        self, kind: str, at: tuple[str, str], own: Party, other: Party, content: Event, way: Content
+    ) -> list[Reply]:
+        if kind == "start":
+            if f"ed25519:{other.device}" not in other.keys:
+                raise Wrong("m.key_mismatch", "The keys of that device are not known.")
+            sas = Sas(own=own, other=other, mark=at[1], way=way, key=late("vodozemac:Sas")())
+            self._running[at] = sas
+            while len(self._running) > MOST:
+                self._running.popitem(last=False)
+            return sas.started(content)
+        running = self._running.get(at)
+        if running is None:
+            return []
+        match kind:
+            case "key":
+                replies = running.keyed(content)
+                log.info("matrix: %s compares these with what they are shown: %s", other.user, running.emoji)
+                return replies
+            case "mac":
+                replies = running.compared(content)
+                log.info("matrix: %s verified this device from %s", other.user, running.other.device)
+                return replies
+            case "cancel" | "done":
+                del self._running[at]
+        return []
+
+
+def way_of(event: Event) -> tuple[str, Content]:
+    """What a verification is named by, and how a message says so: the id of the request in a room, otherwise an id that
+    whoever began chose."""
+    content = table(event.get("content"))
+    if chosen := text(content.get("transaction_id")):
+        return chosen, {"transaction_id": chosen}
+    begun = text(event.get("event_id")) if content.get("msgtype") == REQUEST else ""
+    request = begun or text(inside(content, "m.relates_to").get("event_id"))
+    return request, {"m.relates_to": {"rel_type": "m.reference", "event_id": request}}
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def is_verification(event: Event, own: str) -> bool:
+    """Whether a message in a room is about verifying the device of `own`."""
+    content = table(event.get("content"))
+    asks = content.get("msgtype") == REQUEST and content.get("to") == own
+    return asks or text(event.get("type")).startswith(PREFIX)

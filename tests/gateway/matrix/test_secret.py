@@ -1,0 +1,143 @@
+"""Encrypted rooms at the double: keys that come late or never, and people who verify the agent's device."""
+
+import json
+
+import pytest
+import vodozemac
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.heard import Said
+from hermes_agent.gateway.matrix.opened import KEYLESS, Opened
+from hermes_agent.gateway.matrix.verifying import PREFIX, REQUEST
+from hermes_agent.testing.doubles.matrix import OWN
+from tests.gateway.matrix.hearing import ANN, ROOM, Hearing, hearing, until
+
+TO = Conversation(platform="matrix", chat=ROOM)
+
+
+class Session:
+    """What Ann encrypts with."""
+
+    def __init__(self) -> None:
+        self.made = vodozemac.GroupSession()
+        self.key = self.made.session_key
+        self.device = vodozemac.Account()
+
+    def says(self, at: Hearing, text: str) -> str:
+        inner = {"type": "m.room.message", "room_id": ROOM, "content": {"msgtype": "m.text", "body": text}}
+        content = {
+            "algorithm": "m.megolm.v1.aes-sha2",
+            "ciphertext": self.made.encrypt(json.dumps(inner).encode()).to_base64(),
+            "device_id": "A",
+            "sender_key": self.device.curve25519_key.to_base64(),
+            "session_id": self.made.session_id,
+        }
+        return at.platform.happens(ROOM, "m.room.encrypted", content, ANN)
+
+    def reaches(self, at: Hearing) -> None:
+        """Its key reaches the agent."""
+        crypto: Opened = at.channel._crypto
+        keys = self.device.curve25519_key.to_base64(), self.device.ed25519_key.to_base64()
+        crypto._olm.create_group_session(*keys, ROOM, self.made.session_id, self.key.to_base64())
+
+
+@pytest.fixture
+async def at(tmp_path):
+    async with hearing(tmp_path, encryption="yes") as made, made.listening():
+        await made.platform.say("in the clear")
+        await made.until(Said)
+        await made.settled()
+        yield made
+
+
+async def test_a_message_whose_key_comes_after_it_is_read_then(at: Hearing):
+    ann = Session()
+    id_ = ann.says(at, "A secret")
+    await until(lambda: id_ in str(at.needs.kept.texts))
+    ann.reaches(at)
+    await at.platform.say("another")
+    said = await at.until(Said, 3)
+
+    assert sorted(each.text for each in said[1:]) == ["A secret", "another"]
+    await at.settled()
+    await until(lambda: id_ not in str(at.needs.kept.texts))
+    assert at.platform.chats.of(ROOM) == []
+
+
+async def test_a_message_whose_key_never_comes_is_asked_for_under_it_once(at: Hearing):
+    at.channel._crypto.patience = 0.01
+    ann = Session()
+    first = ann.says(at, "A secret")
+    ann.says(at, "Another")
+    await until(lambda: bool(at.platform.chats.of(ROOM)))
+    await at.platform.say("words")
+    await at.until(Said, 2)
+
+    (shown,) = at.platform.chats.of(ROOM)
+    assert (shown.text, shown.answers) == (KEYLESS, first)
+
+
+async def test_a_message_that_was_taken_away_before_its_key_came_is_not_asked_for(at: Hearing):
+    ann = Session()
+    id_ = ann.says(at, "A secret")
+    await until(lambda: id_ in str(at.needs.kept.texts))
+    at.platform.rooms[ROOM].events[id_]["content"] = {}
+    at.channel._crypto.patience = 0.01
+    await at.platform.say("words")
+    await until(lambda: id_ not in str(at.needs.kept.texts))
+
+    assert at.platform.chats.of(ROOM) == []
+
+
+async def test_a_message_that_is_gone_is_asked_for(at: Hearing):
+    at.channel._crypto.patience = 0.01
+    id_ = Session().says(at, "A secret")
+    del at.platform.rooms[ROOM].events[id_]
+    await until(lambda: bool(at.platform.chats.of(ROOM)))
+
+
+async def test_somebody_who_verifies_it_in_a_room_is_answered_there(at: Hearing):
+    content = {"msgtype": REQUEST, "to": OWN, "from_device": "A", "methods": ["m.sas.v1"], "body": "verify"}
+    request = at.platform.happens(ROOM, "m.room.message", content, ANN)
+    await until(lambda: any(event["type"] == f"{PREFIX}ready" for event in at.platform.rooms[ROOM].events.values()))
+    relation = {"rel_type": "m.reference", "event_id": request}
+    at.platform.happens(ROOM, f"{PREFIX}start", {"from_device": "A", "m.relates_to": relation}, ANN)
+    await until(lambda: any(event["type"] == f"{PREFIX}cancel" for event in at.platform.rooms[ROOM].events.values()))
+
+    answers = [event["content"] for event in at.platform.rooms[ROOM].events.values() if event["sender"] == OWN]
+    assert answers[0] == {"from_device": "DEVICE", "methods": ["m.sas.v1"], "m.relates_to": relation}
+    assert answers[1]["code"] == "m.key_mismatch"
+
+
+async def test_somebody_who_verifies_it_from_their_device_is_answered_there(at: Hearing):
+    asked = {"transaction_id": "t1", "from_device": "A", "methods": ["m.sas.v1"]}
+    at.platform.to_device.append({"type": f"{PREFIX}request", "sender": ANN, "content": asked})
+    at.platform.to_device.append({"type": f"{PREFIX}key", "sender": ANN, "content": {"transaction_id": "t9"}})
+    at.platform.more.set()
+    await until(lambda: bool(at.platform.direct))
+
+    ((kind, messages),) = at.platform.direct
+    assert (kind, messages[ANN]["A"]["transaction_id"]) == (f"{PREFIX}ready", "t1")
+
+
+async def test_one_identity_lasts_over_processes(tmp_path):
+    prints = []
+    for _ in range(2):
+        async with hearing(tmp_path, encryption="yes") as at, at.listening():
+            await at.platform.say("hello")
+            await at.until(Said)
+            prints.append(at.channel._crypto._fingerprint)
+
+    assert prints[0] == prints[1]
+
+
+async def test_what_goes_into_an_encrypted_room_is_encrypted_except_signs(at: Hearing):
+    at.platform.rooms[ROOM].encrypted = True
+    at.channel._rooms._encrypted.clear()
+    await at.channel.send(TO, Part(text="A secret"), "k1")
+    await at.channel.react(TO, "$1", "👀")
+
+    own = [event for event in at.platform.rooms[ROOM].events.values() if event["sender"] == OWN]
+    assert [event["type"] for event in own] == ["m.room.encrypted", "m.reaction"]
+    assert "A secret" not in str(own)
