@@ -16,25 +16,12 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
-from hermes_agent.testing.doubles.telegram_words import Refused, unformatted
+from hermes_agent.testing.doubles.telegram_words import FILES, Refused, taken, unformatted
 
 TOKEN = "123456:" + "test-token"
 ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
 LONGEST = 4096
 LONGEST_DATA = 64
-LONGEST_CAPTION = 1024
-MB = 1_000_000
-ANY = ((0, b""),)
-MP4 = ((4, b"ftyp"),)
-FILES = {
-    "sendDocument": ("document", ANY, 50 * MB, ""),
-    "sendPhoto": ("photo", ((0, b"\x89PNG"), (0, b"\xff\xd8\xff")), 10 * MB, "IMAGE_PROCESS_FAILED"),
-    "sendAnimation": ("animation", ((0, b"GIF8"), *MP4), 50 * MB, "ANIMATION_CONTENT_INVALID"),
-    "sendVideo": ("video", MP4, 50 * MB, "VIDEO_CONTENT_TYPE_INVALID"),
-    "sendAudio": ("audio", ((0, b"ID3"), (0, b"\xff\xfb"), *MP4), 50 * MB, "AUDIO_CONTENT_INVALID"),
-    "sendVoice": ("voice", ((0, b"OggS"), (0, b"ID3")), 50 * MB, "VOICE_CONTENT_INVALID"),
-}
-"""Methods that send a file: the argument, how the file begins and how large it may be, and what else is answered."""
 CALLS = {
     "sendMessage": "send",
     **dict.fromkeys(FILES, "send"),
@@ -60,10 +47,8 @@ class TelegramDouble:
         """Methods by which files were sent, with their names and bytes."""
         self.webhook: Arguments = {}
         self.moved: dict[str, int] = {}
-        self.drafts = True
-        """Whether this server knows `sendMessageDraft` (Bot API 9.3)."""
-        self.undrafted = False
-        """Whether this bot may show none (before Bot API 9.5: without topics in its private chats)."""
+        self.drafts, self.undrafted = True, False
+        """This server knows `sendMessageDraft` (Bot API 9.3); this bot may show none (before 9.5: without topics)."""
         self.server: Server | None = None
         self.holding = False
         self.late: list[Arguments] = []
@@ -236,14 +221,9 @@ class TelegramDouble:
     def _drafted(self, given: Arguments) -> bool:
         if not self.drafts:
             raise Refused(404, "Not Found")
-        if str(given["chat_id"]).startswith("-") or self.undrafted:
+        if self.undrafted:
             raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
-        if not int(given.get("draft_id") or 0):
-            raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
-        words = _understood(given, given.get("text", ""))
-        if not words.strip():
-            raise Refused(400, "Bad Request: text must be non-empty")
-        self.chats.draft(str(given["chat_id"]), words)
+        self.chats.draft(str(given["chat_id"]), _drafted(given))
         return True
 
     def _typed(self, given: Arguments) -> bool:
@@ -287,14 +267,7 @@ class TelegramDouble:
         return _message(shown)
 
     def _filed(self, method: str, given: Arguments) -> Arguments:
-        field, begins, largest, refusal = FILES[method]
-        name, content = given[field]
-        if len(content) > largest:
-            raise Refused(413, "Request Entity Too Large")
-        if not any(content[at : at + len(sign)] == sign for at, sign in begins):
-            raise Refused(400, f"Bad Request: {refusal}")
-        if len(given.get("caption", "").encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_CAPTION:
-            raise Refused(400, "Bad Request: message caption is too long")
+        field, name, content = taken(method, given)
         self.sent_files.append((method, name, content))
         return self._sent({**given, field: name}, given.get("caption", ""), name)
 
@@ -362,6 +335,18 @@ def _understood(given: Arguments, text: str) -> str:
     words = unformatted(text) if given.get("parse_mode") == "MarkdownV2" else text
     if len(words.encode("utf-16-le", "surrogatepass")) // 2 > LONGEST:
         raise Refused(400, "Bad Request: message is too long")
+    return words
+
+
+def _drafted(given: Arguments) -> str:
+    """The words of a draft that people see. An empty one is refused here, as by servers before Bot API 9.5."""
+    if str(given["chat_id"]).startswith("-"):
+        raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
+    if not int(given.get("draft_id") or 0):
+        raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
+    words = _understood(given, given.get("text", ""))
+    if not words.strip():
+        raise Refused(400, "Bad Request: text must be non-empty")
     return words
 
 
