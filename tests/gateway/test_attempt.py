@@ -183,7 +183,7 @@ async def test_words_that_are_certainly_not_there_are_sent_without_a_mark():
 
 
 async def test_a_file_that_is_not_found_is_marked_where_words_may_have_been_sent_in_its_place():
-    stage = Stage(read_back=True, edit=True, largest_file=1000)
+    stage = Stage(read_back=True, edit=True, largest_file=1_000_000)
     content = Content(text="", files=(Attachment(path=__file__, name="a.txt", caption="See."),))
 
     reply = stage.attempt("", content=content, state=SlotState.UNSURE, version=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.heard import Media, Withdrawn
+from hermes_agent.gateway.heard import Media
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Say
@@ -17,7 +17,7 @@ from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.broken_store import no_room, read_only, room, writable
+from tests.gateway.chats.broken_store import no_room, read_only, room, writable
 from tests.gateway.house import eventually, house
 
 HOME = "owners: ['7']\nhome: '7'\n"
@@ -76,15 +76,6 @@ async def test_of_two_gateways_with_one_token_the_second_waits_and_takes_over(tm
 
 def slow(text: str) -> KeepAlives:
     return KeepAlives(reply=Answer(pieces=(Say(text),)), every=0.05, count=8)
-
-
-async def test_a_message_that_is_deleted_while_it_is_answered_is_still_answered(tmp_path: Path):
-    async with house(tmp_path, [slow("Here it is.")], "owners: ['7']\nstream: false\n") as here:
-        source = await here.platform.say("Look it up")
-        await eventually(lambda: bool(here.model.exchanges))
-        await here.platform.tell(Withdrawn(source_id=source, where=here.platform.where("1")))
-
-        assert [shown.text for shown in await here.shown()] == ["Here it is."]
 
 
 async def test_a_message_that_is_changed_while_it_is_answered_is_read_at_the_next_turn(tmp_path: Path):

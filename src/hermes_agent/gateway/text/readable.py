@@ -6,76 +6,18 @@ import re
 import unicodedata
 
 from hermes_agent.gateway.text.fences import read
+from hermes_agent.gateway.text.formulas import plain_formula
 
-ROW = re.compile(r"^\s*\|(.+)\|\s*$")
-RULE = re.compile(r"^\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
-DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]", re.DOTALL)
+ROW = re.compile(r"^\s*(?=.*\|)\|?(.+?)\|?\s*$")
+RULE = re.compile(r"^\s*(?=.*\|)\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+DISPLAY = re.compile(
+    r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(\\begin\{(?:equation|align|gather|multline|eqnarray)\*?\}.+?\\end\{\w+\*?\})",
+    re.DOTALL,
+)
 INLINE = re.compile(r"\\\((.+?)\\\)|(?<![\w$\\])\$(?=[^\s$])([^$\n]*?[\\^_{][^$\n]*?)(?<=[^\s$\\])\$(?![\w$])")
 CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
 WIDEST = 60
 """Columns of an aligned table that a phone still shows; a wider one becomes a list."""
-SIGNS = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "epsilon": "ε",
-    "theta": "θ",
-    "lambda": "λ",
-    "mu": "μ",
-    "pi": "π",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "phi": "φ",
-    "chi": "χ",
-    "psi": "ψ",
-    "omega": "ω",
-    "Gamma": "Γ",
-    "Delta": "Δ",
-    "Theta": "Θ",
-    "Lambda": "Λ",
-    "Sigma": "Σ",
-    "Phi": "Φ",
-    "Omega": "Ω",
-    "times": "×",
-    "cdot": "·",
-    "div": "÷",
-    "pm": "±",
-    "leq": "≤",
-    "le": "≤",
-    "geq": "≥",
-    "ge": "≥",
-    "neq": "≠",
-    "ne": "≠",
-    "approx": "≈",
-    "infty": "∞",
-    "sum": "∑",
-    "prod": "∏",
-    "int": "∫",
-    "partial": "∂",
-    "nabla": "∇",
-    "to": "→",
-    "rightarrow": "→",
-    "Rightarrow": "⇒",
-    "leftarrow": "←",
-    "in": "∈",
-    "notin": "∉",
-    "subset": "⊂",
-    "cup": "∪",
-    "cap": "∩",
-    "forall": "∀",
-    "exists": "∃",
-    "ldots": "…",
-    "dots": "…",
-    "cdots": "⋯",
-    "quad": "  ",
-    "left": "",
-    "right": "",
-}  # fmt: skip - one sign a line would fill the file
-ABOVE = dict(zip("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ", strict=True))
-BELOW = dict(zip("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎", strict=True))
-GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 
 
 def readable(text: str) -> str:
@@ -92,21 +34,33 @@ def readable(text: str) -> str:
 
 
 def _prose(lines: list[str]) -> list[str]:
-    if not lines:
-        return []
     done: list[str] = []
+    plain: list[str] = []
     at = 0
     while at < len(lines):
-        if at + 1 < len(lines) and ROW.match(lines[at]) and RULE.match(lines[at + 1]):
-            end = at + 2
-            while end < len(lines) and ROW.match(lines[end]):
-                end += 1
-            done += _table([_cells(lines[at]), *(_cells(line) for line in lines[at + 2 : end])])
-            at = end
-        else:
-            done.append(lines[at])
+        end = _end_of_table(lines, at)
+        if end == at:
+            plain.append(lines[at])
             at += 1
-    return _formulas("\n".join(done)).split("\n")
+        else:
+            rows = [_cells(line) for line in (lines[at], *lines[at + 2 : end])]
+            done += [*_without_formulas(plain), *_table(rows)]
+            plain, at = [], end
+    return [*done, *_without_formulas(plain)]
+
+
+def _end_of_table(lines: list[str], at: int) -> int:
+    """Behind the table that begins there; `at` where none does."""
+    if at + 1 >= len(lines) or not (ROW.match(lines[at]) and RULE.match(lines[at + 1])):
+        return at
+    end = at + 2
+    while end < len(lines) and ROW.match(lines[end]):
+        end += 1
+    return end
+
+
+def _without_formulas(lines: list[str]) -> list[str]:
+    return _formulas("\n".join(lines)).split("\n") if lines else []
 
 
 def _cells(line: str) -> list[str]:
@@ -136,7 +90,7 @@ def _list(rows: list[list[str]]) -> list[str]:
 
 def _bare(cell: str) -> str:
     """A cell without the marks that a code block would show."""
-    return re.sub(r"\*\*|`|__", "", re.sub(r"\[([^\]]*)\]\(([^)]*)\)", r"\1 (\2)", cell))
+    return re.sub(r"\*\*|`|__", "", re.sub(r"\[([^\]]*)\]\(([^)]*)\)", r"\1 (\2)", _formulas(cell)))
 
 
 def width(text: str) -> int:
@@ -154,25 +108,6 @@ def _formulas(text: str) -> str:
         return f"\0{len(kept) - 1}\0"
 
     text = CODE.sub(hide, text)
-    text = DISPLAY.sub(lambda found: f"`{plain_formula(found[1] or found[2])}`", text)
+    text = DISPLAY.sub(lambda found: f"`{plain_formula(found[1] or found[2] or found[3])}`", text)
     text = INLINE.sub(lambda found: f"`{plain_formula(found[1] or found[2])}`", text)
     return re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], text)
-
-
-def plain_formula(formula: str) -> str:
-    """A formula of TeX in plain signs; what has none stays as it is."""
-    text = " ".join(formula.split())
-    for _ in range(4):  # Fractions and roots within each other.
-        text = re.sub(rf"\\[dt]?frac{GROUP}{GROUP}", r"(\1)/(\2)", text)
-        text = re.sub(rf"\\sqrt{GROUP}", r"√(\1)", text)
-        text = re.sub(rf"\\(?:text|mathrm|mathbf|mathit|operatorname){GROUP}", r"\1", text)
-    text = re.sub(r"\\([A-Za-z]+)", lambda found: SIGNS.get(found[1], found[0]), text)
-    text = re.sub(rf"\^(?:{GROUP}|(\w))", lambda found: _raised(found[1] or found[2] or "", ABOVE, "^"), text)
-    text = re.sub(rf"_(?:{GROUP}|(\w))", lambda found: _raised(found[1] or found[2] or "", BELOW, "_"), text)
-    return re.sub(r"(?:\\[,;:! ]| )+", " ", text).replace("\\{", "{").replace("\\}", "}").replace("`", "'")
-
-
-def _raised(text: str, signs: dict[str, str], mark: str) -> str:
-    if all(sign in signs for sign in text):
-        return "".join(signs[sign] for sign in text)
-    return f"{mark}{text}" if len(text) == 1 else f"{mark}({text})"
