@@ -6,6 +6,7 @@ import json
 import socket
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.figures import Figures
@@ -50,6 +51,23 @@ async def test_figures_are_in_prometheus_s_format(tmp_path):
     assert values["hermes_runs_waited_for"] == "0"
     assert values['hermes_http_seconds_bucket{le="+Inf"}'] == values["hermes_http_seconds_count"] == "2"
     assert float(values["process_cpu_seconds_total"]) > 0
+
+
+def test_figures_are_read_by_prometheus_s_own_parser_whatever_a_route_is_called():
+    figures = Figures()
+    figures.answered("GET", "/x", 200, 0.2)
+    figures.runs["answered"] += 2
+    name = 'a "b" \\ c\n'
+    figures.webhooks[name, "accepted"] += 1
+    families = {each.name: each for each in text_string_to_metric_families(figures.text(3).decode())}
+
+    assert {name: families[name].type for name in ("hermes_http_seconds", "hermes_runs", "hermes_http_open")} == {
+        "hermes_http_seconds": "histogram",
+        "hermes_runs": "counter",
+        "hermes_http_open": "gauge",
+    }
+    assert families["hermes_webhooks"].samples[0].labels == {"route": name, "outcome": "accepted"}
+    assert families["hermes_runs"].samples[0].value == 2
 
 
 def test_a_slow_answer_counts_in_its_bucket_and_above():

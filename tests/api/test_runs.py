@@ -133,3 +133,19 @@ async def test_only_the_owner_chooses_the_folder_and_a_message_says_something(tm
         assert session["workspace"] == str(tmp_path)
         assert (refused.status_code, empty.status_code) == (403, 400)
         assert [each.status_code for each in odd] == [400, 400]
+
+
+async def test_runs_work_in_a_folder_of_their_own_and_not_among_the_program_s_files(tmp_path):
+    async with served(tmp_path, counting) as server:
+        begun = (await server.ask("POST", "/v1/runs", {"input": "Hi"}, key=MEMBER_KEY)).json()
+        session = (await server.ask("GET", f"/v1/sessions/{begun['session']}")).json()
+
+        assert session["workspace"] == str(server.runtime.home.root / "workspace")
+        assert (server.runtime.home.root / "workspace").is_dir()
+
+
+async def test_a_folder_that_cannot_be_made_is_said_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    async with served(tmp_path, counting, api=f"  workspace: {tmp_path / 'file' / 'folder'}\n") as server:
+        answer = await server.ask("POST", "/v1/runs", {"input": "Hi"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_workspace")

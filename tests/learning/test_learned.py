@@ -36,7 +36,9 @@ async def test_the_log_shows_what_waits_and_what_is_live(tmp_path):
         shown = await here.text("/learn show 1")
         diff = await here.text("/learn diff 2")
         stats = await here.text("/learn stats")
+        brought = await here.runtime.learner.learned.brought()
 
+    assert (brought.kinds["review"].calls, brought.kinds["review"].kept, brought.in_line) == (3, 2, 0)
     assert [line.split("  ")[0] for line in log] == ["2", "1"]
     assert f"skill tea: create by background, from {here.record.id}" in log[1]
     assert "Review " in shown

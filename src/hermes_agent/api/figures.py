@@ -58,12 +58,17 @@ class Figures:
             yield f'hermes_runs_total{{outcome="{outcome}"}} {count}'
         yield from _head("hermes_webhooks_total", "counter", "Webhook requests, by what became of them.")
         for (route, outcome), count in sorted(self.webhooks.items()):
-            yield f'hermes_webhooks_total{{route="{route}",outcome="{outcome}"}} {count}'
+            yield f'hermes_webhooks_total{{route="{_label(route)}",outcome="{outcome}"}} {count}'
         used = resource.getrusage(resource.RUSAGE_SELF)
         yield from _head("process_cpu_seconds_total", "counter", "CPU seconds of this process.")
         yield f"process_cpu_seconds_total {used.ru_utime + used.ru_stime:.3f}"
         yield from _head("process_max_resident_memory_bytes", "gauge", "The most memory that it ever held.")
         yield f"process_max_resident_memory_bytes {used.ru_maxrss * KILO}"
+
+
+def _label(value: str) -> str:
+    """A name as the format has it between quotes."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _head(name: str, kind: str, words: str) -> Iterator[str]:

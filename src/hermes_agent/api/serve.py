@@ -128,7 +128,7 @@ class Servers:
 def check(settings: Settings, secret: Callable[[str], str], *, alone: bool = False) -> None:
     """Raise `ConfigError` for keys and routes that cannot be."""
     wanted_keys(settings, secret, alone=alone)
-    check_webhooks(settings.webhooks)
+    check_webhooks(settings.webhooks, settings.gateway.channels)
 
 
 def wanted_keys(settings: Settings, secret: Callable[[str], str], *, alone: bool) -> Keys | None:

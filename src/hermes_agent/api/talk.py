@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 
 from hermes_agent.api.asked import Part, Said, text_of
 from hermes_agent.api.keys import PLATFORM
@@ -65,6 +66,7 @@ class Talk:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._matched: set[str] = set()
+        self._made = ""
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
@@ -92,8 +94,16 @@ class Talk:
 
     @property
     def _workspace(self) -> str:
-        """Where runs work unless they say otherwise."""
-        return self._runtime.settings.api.workspace or str(self._runtime.home.root)
+        """Where runs work unless they say otherwise; made where it is not there. Raises `Problem`."""
+        folder = self._runtime.settings.api.workspace or str(self._runtime.home.root / "workspace")
+        if folder != self._made:
+            try:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                words = f"The folder {folder} cannot be made ({error.strerror}): see `api.workspace`."
+                raise Problem(503, words, code="no_workspace") from error
+            self._made = folder
+        return folder
 
     async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
         """The events of the run, each folded into `story` first, until it rests."""

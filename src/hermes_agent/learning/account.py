@@ -77,3 +77,15 @@ def together(jobs: Iterable[Job]) -> Sum:
             refused=total.refused + account.refused,
         )
     return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """What learning used and brought: jobs that ended by kind, the latest ones, lessons in force (those with an end,
+    and the rules of what not to do), and how many jobs are in line."""
+
+    kinds: dict[str, Sum]
+    latest: list[Job]
+    bounded: int
+    rules: int
+    in_line: int

@@ -11,7 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, PrefixFrozen, Replied
 from hermes_agent.core.messages import ToolCall
-from hermes_agent.learning.account import Sum, together
+from hermes_agent.learning.account import Brought, Sum, together
 from hermes_agent.learning.evidence import evidence_of
 from hermes_agent.learning.proposing import Proposing, title_of, words_of
 from hermes_agent.learning.undoing import Undoing
@@ -48,14 +48,15 @@ class Learned:
 
     async def log(self, limit: int = 20) -> list[str]:
         """What waits, then the newest changes, a line each."""
-        waits = [title_of(proposal) for proposal in await self.waiting()]
+        waiting = await self.waiting()
+        waits = [title_of(each, together_with(each, waiting)) for each in waiting]
         changes = [line_of(version) for version in await self.versions(limit)]
         return [*waits, *changes] or ["Nothing was learned yet."]
 
     async def show(self, name: str) -> str:
         """One change or proposal whole: who, from what, what it cost, and the words."""
         if proposal := await self._proposal(name):
-            return _proposed(proposal)
+            return _proposed(proposal, together_with(proposal, await self.waiting()))
         return _changed(await self._version(name))
 
     async def diff(self, name: str) -> str:
@@ -75,17 +76,24 @@ class Learned:
         return f"Version {version.id} of {version.change.item} is taken back ({done})."
 
     async def approve(self, name: str) -> str:
-        """Apply what waits. Raises `HermesError` where it does not fit any more."""
-        proposal = await self._waits(name)
-        version = await self.proposing.apply(proposal, ProposalState.APPROVED)
-        done = f"version {version.id}; undo: learn undo {version.id}" if version else "nothing had to change"
-        return f"{proposal.name} is live ({done})."
+        """Apply what waits, with what it is a part of. Raises `HermesError` where it does not fit any more: that, and
+        what comes after it, waits on."""
+        lines: list[str] = []
+        for part in await self._parts(name):
+            try:
+                version = await self.proposing.apply(part, ProposalState.APPROVED)
+            except HermesError as error:
+                raise HermesError(" ".join([*lines, f"{part.name} waits on: {error}"])) from error
+            done = f"version {version.id}; undo: learn undo {version.id}" if version else "nothing had to change"
+            lines.append(f"{part.name} is live ({done}).")
+        return "\n".join(lines)
 
     async def reject(self, name: str) -> str:
-        """Put away what waits."""
-        proposal = await self._waits(name)
-        await self.proposing.end(proposal.id, ProposalState.REJECTED)
-        return f"{proposal.name} is rejected."
+        """Put away what waits, with what it is a part of."""
+        parts = await self._parts(name)
+        for part in parts:
+            await self.proposing.end(part.id, ProposalState.REJECTED)
+        return "\n".join(f"{part.name} is rejected." for part in parts)
 
     async def why(self, session: str, turn: int) -> list[str]:
         """What that was learned a turn of a conversation went by: the notes of its prompt, and the skills loaded so
@@ -103,20 +111,28 @@ class Learned:
             lines.append(f"{line_of(found[0])} (loaded)" if found else f"skill {name}, which nothing here changed")
         return lines or ["Nothing that was learned: no notes in its prompt, and no skill was loaded."]
 
-    async def stats(self, since: float = 0.0) -> list[str]:
-        """What learning used and brought, by kind of work."""
+    async def brought(self, since: float = 0.0) -> Brought:
+        """What learning used and brought."""
         jobs = await self.store.learning.list(since=since, limit=10_000)
-        kinds = {kind: [job for job in jobs if job.kind is kind] for kind in JobKind}
-        lines = [
-            f"{kind.value}: {_sum(together(mine))}" for kind, mine in kinds.items() if any(each.ended for each in mine)
-        ]
-        lines += [
-            f"  {_job(job)}" for job in [job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10]
-        ]
-        if every := await self.store.lessons.live():
-            bounded = sum(each.sort is not Sort.PREFER for each in every)
-            lines.append(f"in force: {bounded} lessons with an end, {len(every) - bounded} rules of what not to do")
-        lines += [f"in line: {sum(job.ended is None for job in jobs)}"] if jobs else []
+        kinds = {kind.value: [job for job in jobs if job.kind is kind] for kind in JobKind}
+        every = await self.store.lessons.live()
+        bounded = sum(each.sort is not Sort.PREFER for each in every)
+        return Brought(
+            kinds={kind: together(mine) for kind, mine in kinds.items() if any(each.ended for each in mine)},
+            latest=[job for job in jobs if job.kind is not JobKind.PROBE or job.account.note][:10],
+            bounded=bounded,
+            rules=len(every) - bounded,
+            in_line=sum(job.ended is None for job in jobs),
+        )
+
+    async def stats(self, since: float = 0.0) -> list[str]:
+        """The same in lines."""
+        found = await self.brought(since)
+        lines = [f"{kind}: {_sum(total)}" for kind, total in found.kinds.items()]
+        lines += [f"  {_job(job)}" for job in found.latest]
+        if found.bounded or found.rules:
+            lines.append(f"in force: {found.bounded} lessons with an end, {found.rules} rules of what not to do")
+        lines += [f"in line: {found.in_line}"] if found.kinds or found.in_line else []
         return lines or ["No conversation was reviewed yet."]
 
     async def _at(self, kind: Kind, item: str, at: float) -> list[Version]:
@@ -139,6 +155,11 @@ class Learned:
             raise HermesError(f"Nothing waits, or waited, as {name}: see `learn log`.")
         return proposal
 
+    async def _parts(self, name: str) -> list[Proposal]:
+        """What waits under that name and all that belongs to it, in the order in which it was thought of."""
+        proposal = await self._waits(name)
+        return [each for each in await self.store.proposals.waiting() if each.whole == proposal.whole]
+
     async def _waits(self, name: str) -> Proposal:
         proposal = await self._proposal(name)
         if proposal is None:
@@ -146,6 +167,11 @@ class Learned:
         if proposal.ended is not None:
             raise HermesError(f"{proposal.name} does not wait any more: it is {proposal.state.value}.")
         return proposal
+
+
+def together_with(proposal: Proposal, waiting: Sequence[Proposal]) -> str:
+    """The names of what waits and is a part of the same."""
+    return ", ".join(each.name for each in waiting if each.whole == proposal.whole and each.id != proposal.id)
 
 
 def line_of(version: Version) -> str:
@@ -175,10 +201,10 @@ def _changed(version: Version) -> str:
     return "\n".join([*lines, "", diff_of(change.item, change.before, change.after)])
 
 
-def _proposed(proposal: Proposal) -> str:
+def _proposed(proposal: Proposal, others: str) -> str:
     cited = ", ".join(f"#{number}" for number in evidence_of(proposal.evidence).messages) or "none in particular"
     lines = [
-        title_of(proposal),
+        title_of(proposal, others),
         f"Conversation {proposal.session}, review {proposal.job}; messages: {cited}.",
         f"It expires {_moment(proposal.expires)}." if proposal.ended is None else "",
         "",

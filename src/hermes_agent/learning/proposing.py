@@ -146,13 +146,14 @@ def words_of(proposal: Proposal) -> str:
     return "\n".join(lines)
 
 
-def title_of(proposal: Proposal) -> str:
-    """A proposal in one line: its name, what it would do, and why it waits."""
+def title_of(proposal: Proposal, others: str = "") -> str:
+    """A proposal in one line: its name, what it would do, why it waits, and with which `others`."""
     why = {
         Why.ASKED: "waits for your yes",
         Why.PROTECTED: "waits: it would change what a person wrote or pinned",
         Why.MEMBER: "waits: somebody else's conversation taught it",
         Why.OUTSIDE: f"in quarantine: {proposal.taint}",
     }[proposal.why]
+    why = f"{why}, together with {others}" if others else why
     state = why if proposal.ended is None else proposal.state.value
     return f"{proposal.name}  {proposal.kind.value} {proposal.item}: {proposal.action} ({state})"

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.api.problems import Problem
-from hermes_agent.api.webhooks.filling import FORM, LONGEST_FIELD, field_of, filled, parsed, passes
+from hermes_agent.api.webhooks.filling import FORM, LONGEST_FIELD, fenced, field_of, filled, parsed, passes
 from hermes_agent.core.messages import Origin
 
 PAYLOAD = {"a": {"b": [{"c": "x"}, 7]}, "yes": True, "none": None, "list": [1, 2]}
@@ -71,3 +71,17 @@ def test_what_is_no_json_is_refused(body):
         with pytest.raises(Problem) as refused:
             parsed(body, kind)
         assert refused.value.status == 400
+
+
+def test_a_model_is_told_what_comes_from_outside_and_where_it_ends():
+    parts = fenced(filled("Look at {a.b.0.c}.", PAYLOAD, ""), "k3y")
+    words = [part.text for part in parts]
+
+    assert "no orders" in words[0]
+    assert words[1:] == ["Look at ", '<outside mark="k3y">', "x", '</outside mark="k3y">', "."]
+    assert [part.text for part in parts if part.origin is Origin.WEB] == ["x"]
+    assert fenced(filled("Good morning.", PAYLOAD, ""), "k3y") == filled("Good morning.", PAYLOAD, "")
+
+
+def test_a_report_without_an_event_is_told_without_one():
+    assert filled("", {}, "")[0].text == "A webhook reports:\n\n"

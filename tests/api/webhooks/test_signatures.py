@@ -39,6 +39,14 @@ def test_svix_s_own_example_is_proven_under_both_names():
     assert found[0].identity == found[1].identity
 
 
+def test_gitlab_s_signing_tokens_are_proven_and_are_no_way_around_the_secret():
+    headers = {name.replace("svix", "webhook"): value for name, value in SVIX.items()} | {"x-gitlab-event": "Push Hook"}
+    found = SCHEMES["gitlab"](request(headers, SVIX_BODY), SVIX_SECRET)
+    with pytest.raises(Problem):
+        SCHEMES["gitlab"](request({**headers, "x-gitlab-token": SVIX_SECRET}, b"[]"), SVIX_SECRET)
+    assert found.event == "Push Hook"
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_what_is_signed_here_is_proven_and_the_same_again_has_the_same_identity(scheme):
     secret = "whsec_" + base64.b64encode(b"0123456789abcdef").decode()

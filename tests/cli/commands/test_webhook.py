@@ -3,12 +3,13 @@
 import json
 import signal
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from hermes_agent.core.errors import ConfigError, HermesError
 from tests.cli.commands.test_api import ask, running, settle
-from tests.cli.shell import program, typed
+from tests.cli.shell import Said, program, typed
 
 ROUTES = "webhooks:\n  enabled: true\n  port: 0\n  routes:\n    push:\n      secret: HOOK_SECRET\n    bare: {}\n"
 
@@ -88,3 +89,63 @@ def test_a_gateway_that_is_to_serve_the_api_needs_a_key(home: Path):
     (home / "config.yaml").write_text(f"api:\n  enabled: true\n{ROUTES}")
     with pytest.raises(ConfigError, match="hermes api key"):
         typed(home, "gateway", "run")
+
+
+def test_a_route_is_made_changed_tried_out_on_a_running_server_and_taken_away(home: Path):
+    settle(home)
+    with (home / "config.yaml").open("a") as config:
+        config.write("webhooks:\n  enabled: true\n  port: 0\n")
+    with running(home, "api", "run") as (process, _):
+        url = process.stdout.readline().split()[-1].removesuffix("/webhooks")
+        made = typed(
+            *(home, "webhook", "add", "push", "--scheme", "github", "--event", "push", "--event", "pull_request"),
+            *("--filter", "repository.full_name=me/.*", "--prompt", "Somebody pushed: {head_commit.message}"),
+        )
+        route = json.loads(typed(home, "webhook", "list", "--json").out)["push"]
+        sent = b'{"repository": {"full_name": "me/hermes"}, "head_commit": {"message": "Mend"}}'
+        deadline = monotonic() + 10
+        while "accepted" not in (done := tried(home, url, sent)).out and monotonic() < deadline:
+            pass
+        secret = typed(home, "webhook", "add", "push", "--deliver", "telegram:7")
+        changed = json.loads(typed(home, "webhook", "list", "--json").out)["push"]
+        removed = typed(home, "webhook", "remove", "push")
+
+    assert json.loads(done.out)["status"] == "accepted", done.err
+    assert "/webhooks/push" in made.out
+    assert made.out.split()[-1] in (home / ".env").read_text()
+    assert (route["scheme"], route["secret"]) == ("github", "WEBHOOK_PUSH_SECRET")
+    assert route["events"] == ["push", "pull_request"]
+    assert route["filters"] == {"repository.full_name": "me/.*"}
+    assert changed == {**route, "deliver": "telegram:7"}
+    assert "WEBHOOK_PUSH_SECRET" in secret.out
+    assert made.out.split()[-1] not in secret.out  # It is shown when it is made.
+    assert "gone" in removed.out
+    assert "no routes" in typed(home, "webhook", "list").err
+
+
+def tried(home: Path, url: str, sent: bytes) -> Said:
+    return program("webhook", "test", "push", "--event", "push", "--url", url, home=home, stdin=sent)
+
+
+def test_the_first_route_enables_webhooks_and_svix_has_a_secret_of_its_own_form(home: Path):
+    made = typed(home, "webhook", "add", "build", "--scheme", "svix")
+    assert "enabled from now on" in made.err
+    assert made.out.split()[-1].startswith("whsec_")
+    assert "webhooks.enabled" in typed(home, "config", "show").out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("a/b",), "cannot name a route"),
+        (("x", "--deliver", "nowhere:7"), "names no chat"),
+        (("x", "--filter", "a"), "is no filter"),
+        (("x", "--filter", "a=("), "no regular expression"),
+    ],
+)
+def test_a_route_that_cannot_be_is_not_made(home: Path, words: tuple[str, ...], reason: str):
+    with pytest.raises(ConfigError, match=reason):
+        typed(home, "webhook", "add", *words)
+    assert not (home / "config.yaml").exists()
+    with pytest.raises(ConfigError, match="no route `gone`"):
+        typed(home, "webhook", "remove", "gone")

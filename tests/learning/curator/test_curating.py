@@ -1,6 +1,7 @@
 """Passes: what a model may do and what it may not, and that the report tells what happened."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -208,9 +209,34 @@ async def test_where_everything_is_asked_for_first_nothing_is_done_without_a_yes
             ("write_file", "make-tea"),
             ("delete", "brew-tea"),
         ]
-        for each in waiting:
-            await kept.here.runtime.learner.learned.approve(each.name)
-        assert set(kept.tree()) == {"make-tea/SKILL.md", "make-tea/references/brew-tea.md"}
+        learned = kept.here.runtime.learner.learned
+        assert "together with p2, p4" in await learned.show("p3")
+        assert "together" not in await learned.show("p1")
+
+        said = await learned.approve("p4")  # A join is one thing: the text, the file that is kept, and who goes.
+
+        assert [line.split()[0] for line in said.splitlines()] == ["p2", "p3", "p4"]
+        assert [each.name for each in await learned.waiting()] == ["p1"]
+        assert (await learned.reject("p1")) == "p1 is rejected."
+        assert set(kept.tree()) == {"old-tea/SKILL.md", "make-tea/SKILL.md", "make-tea/references/brew-tea.md"}
+
+
+async def test_of_a_join_that_does_not_fit_any_more_nothing_is_put_aside(tmp_path: Path):
+    text = skill_text("make-tea", "Makes tea. Use it to make or brew tea.", TEA)
+    script = Upkeep([join("make-tea", "brew-tea", content=text, keep=["brew-tea"]), Say("Done.")])
+    async with kept_home(tmp_path, script, more=f"{OLD}learning:\n  mode: propose\n") as kept:
+        await kept.make("make-tea", TEA)
+        await kept.make("brew-tea", TEA_TOO)
+        await looked(kept)
+        await kept.curating.run()
+        shutil.rmtree(kept.here.runtime.skills.home / "make-tea")
+        learned = kept.here.runtime.learner.learned
+
+        with pytest.raises(HermesError, match="p1 waits on"):
+            await learned.approve("p2")
+
+        assert [each.name for each in await learned.waiting()] == ["p1", "p2", "p3"]
+        assert "brew-tea/SKILL.md" in kept.tree()
 
 
 async def test_grades_follow_from_points_and_what_was_graded_is_not_asked_about_again(tmp_path: Path):

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from contextlib import aclosing
 
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.homes import place_at
+from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.visits.visit import deliver_once
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.tasks import spawn
 
+log = logging.getLogger(__name__)
+
+KINDS = frozenset({"dm", "group"})
 RECENT = 3600.0
 """Seconds for which replies that nobody put into the outbox are looked for after a start."""
 MOST = 200
@@ -36,9 +43,12 @@ class Deliveries:
 
     async def _deliver(self, session: str, target: str) -> None:
         text = await self._reply(session)
-        to = Conversation.parse(target)
-        letter = Letter(key=key_of(session), to=to, content=Content(text=text), session=session)
-        await deliver_once(self._runtime, letter)
+        to = place_of(target, self._runtime.settings.gateway.channels)
+        if to is None:
+            log.warning("the reply of %s goes nowhere: `%s` names no chat (any more)", session, target)
+        elif text.strip():
+            letter = Letter(key=key_of(session), to=to, content=Content(text=text), session=session)
+            await deliver_once(self._runtime, letter)
 
     async def _reply(self, session: str) -> str:
         async with aclosing(self._runtime.hermes.watch(session)) as events:
@@ -46,6 +56,18 @@ class Deliveries:
                 if isinstance(seen.event, RunEnded):
                     return seen.event.text
         return ""
+
+
+def place_of(target: str, channels: Mapping[str, ChannelSettings]) -> Conversation | None:
+    """The chat that a target names: `CHANNEL[:CHAT[:THREAD]]`, a channel alone being its home, or
+    `CHANNEL:KIND:CHAT[:THREAD]`. None where it names none."""
+    channel, _, rest = target.partition(":")
+    if rest.partition(":")[0] in KINDS:
+        place = Conversation.parse(target)
+        return place if place.chat else None
+    if not rest and channel in channels:
+        rest = channels[channel].home
+    return place_at(channel, rest) if channel else None
 
 
 def key_of(session: str) -> str:

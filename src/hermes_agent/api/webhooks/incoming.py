@@ -20,10 +20,11 @@ from hermes_agent.api.figures import Figures
 from hermes_agent.api.gate import Gate
 from hermes_agent.api.problems import Problem, missing
 from hermes_agent.api.story import Ref
-from hermes_agent.api.webhooks.delivering import Deliveries
-from hermes_agent.api.webhooks.filling import field_of, filled, parsed, passes
+from hermes_agent.api.webhooks.delivering import Deliveries, place_of
+from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed, passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.visits.visit import deliver_once
 from hermes_agent.core.dataclass import dataclass
@@ -129,9 +130,10 @@ class Incoming:
         target = "" if route.deliver == LOG else route.deliver
         if route.deliver_only and target:
             text = "".join(part.text for part in parts)
-            letter = Letter(
-                key=f"{PLATFORM}:{name}:{proven.identity}", to=Conversation.parse(target), content=Content(text=text)
-            )
+            to = place_of(target, self._runtime.settings.gateway.channels)
+            if to is None:
+                raise Problem(503, f"`webhooks.routes.{name}.deliver` names no chat (any more).", code="no_target")
+            letter = Letter(key=f"{PLATFORM}:{name}:{proven.identity}", to=to, content=Content(text=text))
             fresh = await deliver_once(self._runtime, letter)
             return Accepted(status="delivered" if fresh else "duplicate")
         inbound = Inbound(
@@ -141,7 +143,7 @@ class Incoming:
             conversation=Conversation(
                 platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]
             ),
-            parts=(*await self._skilled(route), *parts),
+            parts=(*await self._skilled(route), *fenced(parts, self._runtime.ids.short())),
             received=self._runtime.clock.now(),
         )
         begun = await self._runtime.hermes.begin(inbound, workspace=self._workspace, model=route.model)
@@ -160,9 +162,14 @@ class Incoming:
             raise Problem(503, str(error), code="no_skill") from error
 
 
-def check(settings: WebhookSettings) -> None:
-    """Raise `ConfigError` for a filter that is no pattern."""
+def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) -> None:
+    """Raise `ConfigError` for a filter that is no pattern, and for a target that is no chat."""
     for name, route in settings.routes.items():
+        if route.deliver != LOG and place_of(route.deliver, channels) is None:
+            raise ConfigError(
+                f"webhooks.routes.{name}.deliver: `{route.deliver}` names no chat: `{LOG}`, CHANNEL:CHAT[:THREAD], "
+                "or a channel that has a home (`/sethome`)."
+            )
         for field, pattern in route.filters.items():
             try:
                 re.compile(pattern)
@@ -175,7 +182,7 @@ def check(settings: WebhookSettings) -> None:
 async def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
     """The webhook routes of a system behind the gate. Their requests come through proxies under any name, and prove
     themselves: no Host is asked for. Raises `ConfigError`."""
-    check(runtime.settings.webhooks)
+    check(runtime.settings.webhooks, runtime.settings.gateway.channels)
     folder = runtime.home.root / "workspace"
     folder.mkdir(exist_ok=True)
     incoming = Incoming(runtime, figures, workspace=str(folder))

@@ -48,7 +48,9 @@ def github(request: Request, secret: str) -> Proven:
 
 
 def gitlab(request: Request, secret: str) -> Proven:
-    """`X-Gitlab-Token`: the secret itself."""
+    """`X-Gitlab-Token`: the secret itself; or a signing token's signature, as Svix writes it."""
+    if request.header("webhook-signature"):
+        return Proven(identity=svix(request, secret).identity, event=request.header("x-gitlab-event"))
     _check(request.header("x-gitlab-token"), secret)
     identity = request.header("idempotency-key", "x-gitlab-event-uuid", "x-gitlab-webhook-uuid")
     return Proven(identity=_digest(f"{identity}.".encode() + request.body), event=request.header("x-gitlab-event"))

@@ -49,9 +49,7 @@ class ApiSettings:
         default=1000,
         metadata=about("Requests that may wait for a run at a time; more are told to come later.", least=1),
     )
-    workspace: str = field(
-        default="", metadata={"doc": "Folder in which runs work; empty: where the server was started."}
-    )
+    workspace: str = field(default="", metadata={"doc": "Folder in which runs work; empty: `workspace` in the home."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +71,7 @@ class WebhookRoute:
     )
     skills: tuple[str, ...] = field(default=(), metadata={"doc": "Skills that are put before the prompt."})
     deliver: str = field(
-        default="log", metadata={"doc": "Where the reply goes: `log`, or a target such as `telegram:123`."}
+        default="log", metadata={"doc": "Where the reply goes: `log`, or a chat such as `telegram:123`."}
     )
     deliver_only: bool = field(
         default=False, metadata={"doc": "Whether the filled prompt itself is delivered, and no model asked."}

@@ -100,9 +100,13 @@ def reject(surface: Surface, name: str) -> None:
 
 @learn.command()
 @click.option("--since", type=Since(), default=0.0, help="Only since then: 24h, 7d, or a date.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def stats(surface: Surface, since: float) -> None:
+def stats(surface: Surface, since: float, as_json: bool) -> None:
     """Show what learning used and what it brought."""
+    if as_json:
+        say_json(_with(surface, lambda learned: learned.brought(since)))
+        return
     _print(_with(surface, lambda learned: learned.stats(since)))
 
 

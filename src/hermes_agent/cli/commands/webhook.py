@@ -1,20 +1,33 @@
-"""`hermes webhook`: the routes, and a signed report to try one out."""
+"""`hermes webhook`: the routes, made and taken away, and a signed report to try one out."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
+import re
+import secrets
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from hermes_agent.app.serving.settings import WebhookSettings
+from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
+from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
+from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 
+if TYPE_CHECKING:
+    from typing import Any
+
+SCHEMES = ("generic", "github", "gitlab", "svix")
+ROUTE = re.compile(r"[\w-]{1,60}", re.ASCII)
+NO_WORD = re.compile(r"\W")
 SIGNED = "hermes_agent.api.webhooks.signatures:signed"
 ACCEPTED = 300
 
@@ -44,19 +57,99 @@ def list_(surface: Surface, as_json: bool) -> None:
 
 @webhook.command()
 @click.argument("route")
+@click.option("--scheme", type=click.Choice(SCHEMES), help="How it is signed; a new one: generic.")
+@click.option("--secret", default="", metavar="NAME", help="Name of its secret; made where it has no value yet.")
+@click.option("--event", "events", multiple=True, help="An event that is let in; several times. None: all.")
+@click.option("--filter", "filters", multiple=True, metavar="FIELD=PATTERN", help="What a field has to match.")
+@click.option("--prompt", default="", help="What the agent is told; {a.b} is a field of the report.")
+@click.option("--skill", "skills", multiple=True, help="A skill that is put before the prompt; several times.")
+@click.option("--deliver", default="", metavar="TARGET", help="Where the reply goes, as for `hermes send -t`.")
+@click.option("--deliver-only", is_flag=True, help="Deliver the filled prompt itself, and ask no model.")
+@pass_surface
+def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands each option by its name
+    """Make a route, or change one, and say what its sender has to know."""
+    route, secret = given["route"], given["secret"]
+    if not ROUTE.fullmatch(route):
+        raise ConfigError(f"`{route}` cannot name a route: use letters, digits, `-` and `_`.")
+    if given["deliver"] not in ("", "log"):
+        place_of(given["deliver"], surface.loaded.value.gateway)
+    known = surface.loaded.value.webhooks.routes.get(route, WebhookRoute())
+    secret = secret or known.secret or f"WEBHOOK_{NO_WORD.sub('_', route).upper()}_SECRET"
+    scheme = given["scheme"] or known.scheme
+    wanted = {
+        "secret": secret,
+        "scheme": scheme,
+        "events": json.dumps(given["events"]) if given["events"] else "",
+        "filters": json.dumps(dict(map(_filter, given["filters"]))) if given["filters"] else "",
+        "prompt": given["prompt"],
+        "skills": json.dumps(given["skills"]) if given["skills"] else "",
+        "deliver": given["deliver"],
+        "deliver_only": "true" if given["deliver_only"] else "",
+    }
+    surface.home.ensure()
+    kept = surface.secrets
+    if is_new := not kept.get(secret):
+        kept.set(secret, made_secret(scheme))
+    for name, value in wanted.items():
+        if value:
+            set_value(surface.home, surface.schema, f"webhooks.routes.{route}.{name}", value)
+    if not surface.loaded.value.webhooks.enabled:
+        set_value(surface.home, surface.schema, "webhooks.enabled", "true")
+        remark("Webhooks are enabled from now on: `hermes api run` and `hermes gateway run` take them.")
+    settings: WebhookSettings = surface.loaded.value.webhooks
+    say(f"Address: http://{settings.host}:{settings.port}/webhooks/{route}")
+    say(f"Secret:  {kept.get(secret)}" if is_new else f"Secret:  the one that is kept as {secret}")
+    remark("Give both to the sender, with the name of your proxy in the address where it is outside of this machine.")
+
+
+@webhook.command()
+@click.argument("route")
+@pass_surface
+def remove(surface: Surface, route: str) -> None:
+    """Take a route out of the settings; its secret stays where it is."""
+    _known(surface, route)
+    unset(surface.home, surface.schema, f"webhooks.routes.{route}")
+    say(f"The route {route} is gone.")
+
+
+def made_secret(scheme: str) -> str:
+    """A secret of 32 random bytes, in the form that senders of that scheme give theirs."""
+    if scheme == "svix":
+        return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
+    return secrets.token_hex(32)
+
+
+def _filter(text: str) -> tuple[str, str]:
+    field, sign, pattern = text.partition("=")
+    if not sign or not field:
+        raise ConfigError(f"`{text}` is no filter: FIELD=PATTERN, such as repository.full_name=me/.*")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"`{pattern}` is no regular expression ({error}).") from error
+    return field, pattern
+
+
+def _known(surface: Surface, route: str) -> WebhookRoute:
+    settings: WebhookSettings = surface.loaded.value.webhooks
+    if route not in settings.routes:
+        raise ConfigError(f"There is no route `{route}`. There are: {', '.join(settings.routes) or 'none'}.")
+    return settings.routes[route]
+
+
+@webhook.command()
+@click.argument("route")
 @click.option("--event", default="test", show_default=True, help="The event that is reported.")
 @click.option("--url", default="", help="Address of the server; by default where the settings say.")
 @pass_surface
 def test(surface: Surface, route: str, event: str, url: str) -> None:
-    """Send the JSON on standard input to a route, signed as its sender would."""
+    """Send the JSON on standard input (without any: `{}`) to a route, signed as its sender would."""
     settings: WebhookSettings = surface.loaded.value.webhooks
-    if route not in settings.routes:
-        raise ConfigError(f"There is no route `{route}`. There are: {', '.join(settings.routes) or 'none'}.")
-    chosen = settings.routes[route]
+    chosen = _known(surface, route)
     secret = surface.secrets.get(chosen.secret) if chosen.secret else ""
     if not secret:
         raise ConfigError(f"webhooks.routes.{route}.secret names no secret that is set.")
-    body = sys.stdin.buffer.read() or b"{}"
+    body = (b"" if sys.stdin.isatty() else sys.stdin.buffer.read()) or b"{}"
     proof: dict[str, str] = late(SIGNED)(chosen.scheme, secret, body, SystemClock().now(), event)
     address = f"{url or f'http://{settings.host}:{settings.port}'}/webhooks/{route}"
     say(asyncio.run(_post(address, body, {"content-type": "application/json", **proof})))

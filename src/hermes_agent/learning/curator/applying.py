@@ -27,7 +27,7 @@ from hermes_agent.skills.usage import Usage, Used
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Claim
-from hermes_agent.store.learning.proposals import Why
+from hermes_agent.store.learning.proposals import PART, Why
 from hermes_agent.store.versions import Author, Backing
 
 PUT_BACK = "Past queries did not find what they had found: put back."
@@ -142,7 +142,7 @@ class Applying:
         job, numbers = self.claim.job, []
         waits = Waits(why=Why.PROTECTED if step.protected else Why.ASKED, taint="")
         for place, arguments in enumerate(calls_of(step)):
-            key = f"{job.id}.{step.number}.waits.{place}"
+            key = f"{job.id}.{step.number}{PART}{place}"
             draft = draft_of(ToolCall(id="", name="skill_manage", arguments=arguments), "", key)
             assert draft is not None
             card = await own(self.writer, step.name)

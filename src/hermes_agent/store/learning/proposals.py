@@ -45,6 +45,10 @@ class Why(StrEnum):
     OUTSIDE = "outside"
 
 
+PART = ".waits."
+"""In the key of a proposal that is one of several: what they are parts of, this, and the place among them."""
+
+
 class ProposalState(StrEnum):
     """`intended` while it is being applied; `approved` by the owner, `released` by other conversations."""
 
@@ -88,6 +92,11 @@ class Proposal:
     def name(self) -> str:
         """How people and `learning_support` name it."""
         return f"p{self.id}"
+
+    @property
+    def whole(self) -> str:
+        """What it is a part of: those of one `whole` make sense together alone."""
+        return self.key.partition(PART)[0]
 
 
 class Proposals:
