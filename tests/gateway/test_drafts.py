@@ -123,7 +123,7 @@ async def test_a_draft_that_was_refused_is_tried_again(tmp_path: Path):
 
 async def test_a_draft_waits_for_what_was_said_before(tmp_path: Path):
     async with house(tmp_path, []) as here:
-        here.platform.chats.order(Trouble.BUSY, "send", 2)
+        here.platform.chats.order(Trouble.BROKEN, "send")
         letter = Letter(key="earlier", to=TO, content=Content(text="An earlier reply."))
         await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
         drafts = begin(here)
