@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from hermes_agent.api.answered import Done, Run
-from hermes_agent.api.asked import Content, Words, origin_of, parts_of, text_of
+from hermes_agent.api.asked import Content, Words, origin_of, parts_of, says, text_of
 from hermes_agent.api.chat import placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
@@ -57,7 +57,7 @@ async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
     """Say something, and do not wait."""
     request = call.body
     parts = parts_of(request.input, call.who)
-    if not parts:
+    if not says(parts):
         raise bad("`input` says nothing.", "input")
     if request.workspace:
         check_folder(request.workspace, call.who)
@@ -95,7 +95,7 @@ async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
     story = await house.talk.look(call.who, ref)
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
-    return Streamed(events=with_pauses(_events(house, ref, story, after)))
+    return Streamed(events=with_pauses(_events(house, ref, story, after), ended=house.ending))
 
 
 async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
