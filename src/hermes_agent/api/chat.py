@@ -116,17 +116,23 @@ async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any])
         await asyncio.wait((resting, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not resting.done():
             raise Problem(499, "The client left.", code="gone")
-        resting.result()
+        if (failure := resting.result()) is not None:
+            raise failure
     finally:
         resting.cancel()
         leaving.cancel()
     house.figures.runs[story.status] += 1
 
 
-async def _rest(house: House, begun: Begun, story: Story) -> None:
-    async with aclosing(house.talk.listen(begun, story)) as events:
-        async for _ in events:
-            pass
+async def _rest(house: House, begun: Begun, story: Story) -> HermesError | None:
+    """Return when the run rests, or what is wrong: it is told to whoever waits, and is no failure of the program."""
+    try:
+        async with aclosing(house.talk.listen(begun, story)) as events:
+            async for _ in events:
+                pass
+    except HermesError as error:
+        return error
+    return None
 
 
 def told(begun: Begun) -> dict[str, str]:

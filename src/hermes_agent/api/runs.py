@@ -19,7 +19,7 @@ from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, Problem, bad
 from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.api.talk import SELF, Wish
-from hermes_agent.core.events import Seen
+from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
 
@@ -110,10 +110,14 @@ async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGene
     story = Story(ref=ref)
     if known.run:
         story.run, story.status = known.run, "running"
+    started: Seen | None = None
     async with aclosing(house.runtime.hermes.watch(ref.session, after)) as events:
         async for seen in events:
+            if not story.run and isinstance(seen.event, RunStarted):
+                started = seen  # Whether it is this run shows with the message that it takes.
             if story.take(seen):
-                yield _line(seen)
+                yield b"".join(_line(each) for each in (started, seen) if each is not None and each.run == seen.run)
+                started = None
             if story.is_over:
                 return
 
