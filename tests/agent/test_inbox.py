@@ -2,14 +2,24 @@
 
 from dataclasses import replace
 
-from hermes_agent.agent.inbox import WHO, events_of, senders_of, take_answers, take_inbox
+from hermes_agent.agent.inbox import (
+    NOT_ANY_MORE,
+    QUOTED,
+    WHO,
+    events_of,
+    senders_of,
+    take_answers,
+    take_inbox,
+    taken_back,
+    with_new_text,
+)
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import ELSEWHERE
 from hermes_agent.core.events import Answered, MessageTaken, Outcome
-from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
-from hermes_agent.core.messages import Text, said
+from hermes_agent.core.inbound import CHANGED, Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import Image, Origin, Text, said
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.faults import Status
@@ -131,3 +141,35 @@ async def test_words_that_are_no_answer_wait_for_the_next_turn(tmp_path):
         await take_inbox(session, journal)
         assert [message.text for message in session.messages] == ["unrelated"]
         await house.store.lanes.release(lease)
+
+
+def new_text(number: int, of_: int, text: str) -> Mail:
+    mail = letter(number, f"{CHANGED}{text}")
+    return replace(mail, inbound=replace(mail.inbound, replaces=str(of_)))
+
+
+def test_a_new_text_stands_in_the_place_of_one_that_nobody_has_read():
+    mail = with_new_text([letter(1, "grams"), letter(2, "Hi"), new_text(3, 1, "gallons"), new_text(4, 1, "ounces")])
+
+    assert [(each.id, each.inbound.text) for each in mail] == [(1, "ounces"), (2, "Hi")]
+
+
+def test_a_new_text_of_what_was_read_says_that_it_is_one():
+    mail = with_new_text([new_text(3, 1, "gallons"), new_text(4, 1, "ounces")])
+
+    assert [each.inbound.text for each in mail] == [f"{CHANGED}ounces"]
+
+
+def test_a_new_text_keeps_its_pictures():
+    mail = new_text(2, 1, "this one")
+    picture = Image(media_type="image/png", data="cG5n", origin=Origin.OWNER)
+    changed = replace(mail, inbound=replace(mail.inbound, parts=(picture, *mail.inbound.parts)))
+
+    (read,) = with_new_text([letter(1, "Look"), changed])
+    assert read.inbound.parts[0] is picture
+    assert read.inbound.text == "this one"
+
+
+def test_the_model_is_told_of_a_deleted_message_also_where_it_had_no_words():
+    assert taken_back(None).message.text == NOT_ANY_MORE
+    assert taken_back(Text(text="x" * 300)).message.text.count("x") == QUOTED

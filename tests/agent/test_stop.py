@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.agent.stop import TIME_UP, StopSwitch, Strike
+from hermes_agent.agent.stop import TIME_UP, WITHDRAWN, StopSwitch, Strike
 from hermes_agent.core.events import Outcome
 
 
@@ -18,6 +18,14 @@ async def test_a_stop_ends_what_runs_within():
 
     assert switch.verdict(3).reason == "enough"
     assert switch.verdict(3).outcome is Outcome.STOPPED
+
+
+def test_a_run_with_nothing_left_to_answer_ends_without_a_word():
+    switch = StopSwitch()
+    switch.stop(WITHDRAWN)
+
+    ended = switch.verdict(1)
+    assert (switch.withdrawn, ended.outcome, ended.text, ended.reason) == (True, Outcome.STOPPED, "", WITHDRAWN)
 
 
 async def test_a_stop_before_the_beginning_ends_it_as_it_begins():

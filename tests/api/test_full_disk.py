@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.store.database import Store
 from tests.api.served import served
 from tests.app.place import counting
-from tests.gateway.broken_store import no_room, read_only, room, writable
+from tests.gateway.chats.broken_store import no_room, read_only, room, writable
 
 LONG = "All work and no play. " * 2000
 Change = Callable[[Store], Awaitable[None]]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import LostLease
+from hermes_agent.core.inbound import TAKEN_BACK, Inbound, Principal
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
 from tests.databases import OpenAnother
@@ -169,3 +170,93 @@ async def test_a_lane_without_mail_is_given_back_by_an_empty_finish(store: Store
     assert lease is not None
 
     assert await answer(store, lease, ()) is True
+
+
+def taking_back(number: int | str = 1, by: str = "") -> Inbound:
+    who = Principal(platform="cli", user=by)
+    return replace(mail(f"{number}:deleted"), principal=who, parts=(), withdraws=str(number))
+
+
+async def test_what_takes_a_message_back_is_mail_of_its_lane(store: Store):
+    lease = await claimed(store)
+
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
+
+    assert [each.source_id for _, each in await store.inbox.waiting(lease)] == ["1", "1:deleted"]
+    assert await store.lanes.stops() == [("s1", "1")]
+
+
+async def test_what_was_taken_back_before_it_was_read_ends_by_itself(store: Store):
+    lease = await claimed(store)
+    await store.inbox.withdraw(taking_back(), QUEUE)
+    ids = [row for row, _ in await store.inbox.waiting(lease)]
+
+    await store.write(lambda tx: store.inbox.drop(tx, lease, ids))
+    assert await store.inbox.waiting(lease) == []
+    found = await store.inbox.find("test", "1")
+    assert (found.state, found.reason) == ("refused", TAKEN_BACK)
+    assert await store.write(lambda tx: store.inbox.finish(tx, lease, [], Ending.REFUSED)) is True
+    assert await store.inbox.withdraw(taking_back(), QUEUE) is None
+    assert await store.lanes.claim(QUEUES) is None
+
+
+async def test_only_who_wrote_a_message_takes_it_back_but_where_others_may(store: Store):
+    await add(store, session())
+    await store.inbox.accept(mail(1), "s1", QUEUE)
+
+    assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE) is None
+    assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE, moderated=True) == "s1"
+    await store.inbox.accept(mail(2), "s1", QUEUE)
+    assert await store.inbox.withdraw(taking_back(2, by="ann"), QUEUE) == "s1"
+
+
+async def test_a_message_that_was_taken_back_before_it_came_is_not_accepted(store: Store):
+    await add(store, session())
+
+    assert await store.inbox.withdraw(taking_back(), QUEUE) is None
+    assert await store.inbox.withdraw(taking_back(), QUEUE) is None
+    assert await store.inbox.accept(mail(1), "s1", QUEUE) is None
+    found = await store.inbox.find("test", "1")
+    assert (found.session, found.state, found.reason) == ("", "refused", TAKEN_BACK)
+
+
+async def test_what_a_command_said_is_taken_back_with_it(store: Store):
+    await add(store, session())
+    await store.inbox.accept(mail("1:said"), "s1", QUEUE)
+
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
+
+
+async def test_the_open_mail_of_a_lane_says_what_was_taken(store: Store):
+    lease = await claimed(store)
+    await store.inbox.accept(mail(2), "s1", QUEUE)
+    await store.write(lambda tx: store.inbox.take(tx, lease, lease.waiting))
+
+    assert [(each.source_id, taken) for each, taken in await store.inbox.open(lease)] == [("1", True), ("2", False)]
+
+
+async def test_a_message_that_comes_while_it_is_taken_back_is_found(store: Store):
+    """The row was not there, and then it was: what PostgreSQL shows where two commits meet."""
+    await add(store, session())
+    await store.inbox.accept(mail(1), "s1", QUEUE)
+    write, looked = store.inbox._engine.write, []
+
+    async def blind(change, **more):
+        class Tx:
+            def __init__(self, tx):
+                self._tx = tx
+
+            def __getattr__(self, name):
+                return getattr(self._tx, name)
+
+            async def row(self, sql, *params):
+                if sql.startswith("SELECT lane, body") and not looked:
+                    looked.append(sql)
+                    return None
+                return await self._tx.row(sql, *params)
+
+        return await write(lambda tx: change(Tx(tx)), **more)
+
+    store.inbox._engine = _Recording(store._engine, lambda change: blind(change))
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"

@@ -242,7 +242,7 @@ async def test_a_stop_reaches_the_owner_and_only_this_time(store: Store, open_an
     assert await other.lanes.stop("s1") is True
     assert await store.workers.wait(5.0) is True
 
-    assert await store.lanes.stops() == ["s1"]
+    assert await store.lanes.stops() == [("s1", "")]
     assert await other.lanes.stops() == []
     await store.lanes.release(lease)
     assert await store.lanes.claim(QUEUES) is not None

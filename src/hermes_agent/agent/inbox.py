@@ -10,11 +10,14 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail, without_mark
-from hermes_agent.core.events import Answered, ContextAdded, MessageTaken
-from hermes_agent.core.inbound import Busy
-from hermes_agent.core.messages import Message, Role, Text, said
+from hermes_agent.core.events import Answered, ContextAdded, MessageTaken, Notice
+from hermes_agent.core.inbound import CHANGED, Busy
+from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, said
 
 WHO = "The last messages, in their order, are from these people; a name inside a message is only text:"
+NOT_ANY_MORE = "(This message was deleted where it was written, and is not to be answered any more:)"
+QUOTED = 200
+"""Characters of a deleted message that the model is told, so that it knows which one is meant."""
 
 
 async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = None, first: bool = False) -> None:
@@ -24,18 +27,81 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
     to wait for is over, whatever came of it. A message that asks a stopped run to go on adds words only where nobody
     would speak otherwise. `tail` adds what the runtime has to say beside the words.
     """
-    mail = await journal.mailbox.read()
+    mail = without_withdrawn(journal, await journal.mailbox.read())
     waits = session.awaits_reply and not first
     now = [letter for letter in mail if not (waits and letter.inbound.busy is Busy.QUEUE)]
     if len(now) < len(mail):
         journal.mailbox.leave()
     if now:
-        events: list[MessageTaken | Answered | ContextAdded] = [*events_of(session, now)]
+        read = with_new_text(now)
+        events: list[MessageTaken | Answered | ContextAdded] = [*events_of(session, read)]
         heard = "\n".join(event.message.text for event in events if isinstance(event, MessageTaken))
         if tail is not None and any(isinstance(event, MessageTaken) for event in events):
-            events += filter(None, [await tail.beside(session, heard, senders_of(now))])
+            events += filter(None, [await tail.beside(session, heard, senders_of(read))])
         # They share the commit of what is done next: the row of the model call that answers them.
         journal.post(*events, changes=[journal.mailbox.take(now)])
+
+
+async def take_withdrawals(journal: Journal) -> None:
+    """Take only what takes messages back; the rest stays for the next run."""
+    if without_withdrawn(journal, await journal.mailbox.read()):
+        journal.mailbox.leave()
+
+
+def without_withdrawn(journal: Journal, mail: Sequence[Mail]) -> Sequence[Mail]:
+    """The mail without messages that were deleted where they were written. The log tells of them; the model is told of
+    those that it has read, where something else is left to answer."""
+    mailbox, gone = journal.mailbox, {letter.inbound.withdraws for letter in mail} - {""}
+    if not gone:
+        return mail
+    unread = [letter for letter in mail if letter.inbound.identity in gone]
+    back = [letter for letter in mail if letter.inbound.withdraws]
+    change = mailbox.drop([*unread, *back])
+    words = mailbox.back.words
+    lapsed = mailbox.back.lapsed
+    told = [taken_back(words[each]) for each in sorted(gone & words.keys()) if not lapsed]
+    by = {letter.inbound.withdraws: letter.inbound.principal.user for letter in back}
+    notices = [
+        Notice(
+            text=f"Deleted by {by[each.inbound.identity] or 'its sender or a moderator'} before it was read, and not "
+            f"answered: {each.inbound.text}"
+        )
+        for each in unread
+    ]
+    journal.post(*notices, *told, changes=[change])
+    return [letter for letter in mail if letter not in unread and letter not in back]
+
+
+def taken_back(words: Text | None) -> MessageTaken:
+    """Tells the model that a message which it has read is not to be answered."""
+    note = Text(text=NOT_ANY_MORE, origin=Origin.RUNTIME)
+    parts = (note, replace(words, text=words.text[:QUOTED])) if words is not None else (note,)
+    return MessageTaken(message=Message(role=Role.USER, parts=parts))
+
+
+Part = Text | Image | File
+
+
+def with_new_text(mail: Sequence[Mail]) -> Sequence[Mail]:
+    """The mail with messages that were changed before anybody read them as they say now, in the place of the first
+    text."""
+    read: list[Mail] = []
+    places: dict[str, int] = {}
+    for letter in mail:
+        place = places.get(letter.inbound.replaces) if letter.inbound.replaces else None
+        if place is None:
+            places[letter.inbound.identity] = len(read)
+            read.append(letter)
+        else:
+            before = read[place].inbound
+            parts = letter.inbound.parts if before.replaces else tuple(map(_as_first, letter.inbound.parts))
+            read[place] = replace(read[place], inbound=replace(before, parts=parts))
+    return read
+
+
+def _as_first(part: Part) -> Part:
+    """The new text of a message that nobody has read before."""
+    return replace(part, text=part.text.replace(CHANGED, "", 1)) if isinstance(part, Text) else part
 
 
 def senders_of(mail: Sequence[Mail]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hermes_agent.agent.act import act
 from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.ask import ask
-from hermes_agent.agent.inbox import take_inbox
+from hermes_agent.agent.inbox import take_inbox, take_withdrawals
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.errors import HermesError, LimitReached, StoreError, TimedOut, ToolError
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded, Undone
 from hermes_agent.core.ids import Ids
+from hermes_agent.core.inbound import TAKEN_BACK
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolResult, said
 from hermes_agent.core.model import Reply, StopReason, Usage
 from hermes_agent.store.inbox import Ending
@@ -31,6 +32,10 @@ ENDINGS = {
 
 GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
 CUT_OFF = said(GO_ON, Origin.RUNTIME)
+NOT_TO_BE_ANSWERED = said(
+    "What was asked last was deleted where it was written, and the run was stopped: it is not to be answered any more.",
+    Origin.RUNTIME,
+)
 SUM_UP = (
     "The limit of model calls for this run is reached. Without using tools, say briefly what is done and what is left."
 )
@@ -51,7 +56,9 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
             if agent.finishing is not None:
                 ended = await agent.finishing(session.id, ended)
     except TimeoutError:
-        if not journal.mailbox.took and not switch.makes_way:
+        if switch.withdrawn:
+            await take_withdrawals(journal)
+        elif not journal.mailbox.took and not switch.makes_way:
             await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.
         ended = switch.verdict(session.turn)
     except StoreError:
@@ -98,6 +105,8 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
     while True:
         await take_inbox(session, journal, tail=agent.tail, first=first)
         first = False
+        if journal.mailbox.back.lapsed:
+            return RunEnded(outcome=Outcome.STOPPED, text="", turns=session.turn, reason=WITHDRAWN)
         if not session.awaits_reply:
             return done(session)
         agent.budget.spend_turn(agent.clock.monotonic())
@@ -154,13 +163,23 @@ async def at_limit(agent: Agent, session: Session, journal: Journal, limit: Limi
 
 async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: Closing | None = None) -> RunEnded:
     """Close what is open and commit the end together with the fate of every message that the run took."""
-    closing = loose_ends(session)
+    closing: list[Replied | ToolEnded | Undone | MessageTaken] = [*loose_ends(session)]
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]
     reason = "" if ending is Ending.ANSWERED else ended.text
+    if ended.reason == WITHDRAWN:
+        closing, reason = [*closing, *taken_back(session)], TAKEN_BACK
     more = closing_by.changes(session, ended) if closing_by else ()
     await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason), *more])
     return ended
+
+
+def taken_back(session: Session) -> list[Undone | MessageTaken]:
+    """What a run leaves behind of messages that were deleted: nothing; where it has worked for them already, what it
+    did and a word about them."""
+    if not session.heard:
+        return []
+    return [MessageTaken(message=NOT_TO_BE_ANSWERED)] if session.rounds else [Undone(to=session.began)]
 
 
 def loose_ends(session: Session) -> list[Replied | ToolEnded]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
+from hermes_agent.agent.withdrawals import Withdrawals
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Inbound
@@ -62,7 +63,10 @@ class OpenGate:
 
 
 class Mailbox:
-    """Mail of one lane under its lease. The store is looked at only when somebody rang or something was left."""
+    """Mail of one lane under its lease. The store is looked at only when somebody rang or something was left.
+
+    `back` knows what of that was deleted where it was written.
+    """
 
     def __init__(self, store: Store, lease: Lease, clock: Clock) -> None:
         self._clock = clock
@@ -73,15 +77,19 @@ class Mailbox:
         self._rung.set()
         self._left = False
         self._taken: list[int] = list(lease.taken)
+        self._dropped: set[int] = set()
+        self.back = Withdrawals()
         self.released = False
 
     def behind(self, gate: Gate) -> None:
         """From now on, find what this gate lets through."""
         self._gate = gate
 
-    def ring(self) -> None:
-        """Somebody put mail into the inbox."""
+    def ring(self, withdrawn: str = "") -> None:
+        """Somebody put mail into the inbox; it takes the message `withdrawn` back."""
         self._rung.set()
+        if withdrawn:
+            self.back.announce(withdrawn)
 
     @property
     def took(self) -> bool:
@@ -98,6 +106,16 @@ class Mailbox:
         """Whether there may be mail that was not taken."""
         return self._gate.may_have(self._left or self._rung.is_set())
 
+    async def recall(self) -> None:
+        """Learn what an interrupted run had taken, and what of that was taken back."""
+        if self._taken:
+            for inbound, taken in await self._store.inbox.open(self._lease):
+                if inbound.withdraws:
+                    self.back.announced.add(inbound.withdraws)
+                elif taken:
+                    self.back.took(inbound)
+            self.back.see()
+
     async def wait(self) -> None:
         """Return when somebody rang since the last look."""
         await self._rung.wait()
@@ -111,7 +129,8 @@ class Mailbox:
         self._rung.clear()
         self._left = True  # Until it is read: whoever is stopped in the middle of this look has to look again.
         waiting = await self._store.inbox.waiting(self._lease)
-        fresh = [(row, each) for row, each in waiting if row not in self._taken]  # that may not be committed yet
+        known = self._dropped.union(self._taken)  # which may not be committed yet
+        fresh = [(row, each) for row, each in waiting if row not in known]
         mail = [Mail(id=row, inbound=each) for row, each in fresh if wanted is None or each.source_id in wanted]
         self._left = len(mail) < len(fresh)
         if mail:
@@ -130,6 +149,20 @@ class Mailbox:
             await self._store.inbox.take(tx, self._lease, ids)
 
         self._taken.extend(ids)
+        for letter in mail:
+            self.back.took(letter.inbound)
+        self.back.see()
+        return change
+
+    def drop(self, mail: Sequence[Mail]) -> Change:
+        """Mark as ended what was taken back and the mail that did so, as part of the commit that tells of it."""
+        ids = [letter.id for letter in mail]
+
+        async def change(tx: Transaction) -> None:
+            await self._store.inbox.drop(tx, self._lease, ids)
+
+        self._dropped.update(ids)
+        self.back.gone.update(letter.inbound.withdraws for letter in mail if letter.inbound.withdraws)
         return change
 
     def settle(self, ending: Ending, reason: str = "") -> Change:
@@ -145,4 +178,5 @@ class Mailbox:
     def next_run(self) -> None:
         """The lane was kept because mail came too late for the run that ended: it is looked at anew."""
         self._taken = []
+        self.back.next_run()
         self._rung.set()

@@ -49,8 +49,9 @@ class Session:
     event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those that were
     taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `speakers`
     are the principals whose messages this run took, `heard` counts these, `rounds` the replies that asked for tools.
-    `mark` is the sign of the runtime's own notes, `told` what each of their sources said last (its hash), `pins` what
-    is never compacted away. `compacted` is the length of `messages` after the last compaction, `prefix_tokens` the size
+    `began` is the number of the event with which the run began. `mark` is the sign of the runtime's own notes, `told`
+    what each of their sources said last (its hash), `pins` what is never compacted away. `compacted` is the length of
+    `messages` after the last compaction, `prefix_tokens` the size
     of the prefix by bytes / 4.
     """
 
@@ -69,6 +70,7 @@ class Session:
     speakers: set[str] = field(default_factory=set)
     heard: int = 0
     rounds: int = 0
+    began: int = 0
     draft: list[str] = field(default_factory=list)
     mark: str = ""
     told: dict[str, str] = field(default_factory=dict)
@@ -139,6 +141,7 @@ class Session:
         match entry.event:
             case RunStarted():
                 self.run, self.running, self.turn, self.heard, self.rounds = entry.run, True, 0, 0, 0
+                self.began = entry.number
                 self.speakers.clear()
             case RunEnded():
                 self.running = False

@@ -11,6 +11,8 @@ from hermes_agent.core.events import Outcome, RunEnded
 
 NEW_MESSAGE = "interrupted by a new message"
 """The reason of a stop that makes way for what somebody has just said."""
+WITHDRAWN = "what was asked was deleted"
+"""The reason of a stop where nothing is left to answer; nothing is said about it."""
 TIME_UP = "its time is up"
 """The reason of a stop that stands for the clock."""
 
@@ -42,6 +44,11 @@ class StopSwitch:
         """Whether the run was stopped so that a new message is read."""
         return self._reason == NEW_MESSAGE
 
+    @property
+    def withdrawn(self) -> bool:
+        """Whether the run was stopped because all that it was to answer was deleted."""
+        return self._reason == WITHDRAWN
+
     def stop(self, reason: str = "stopped") -> None:
         """End the run. Safe to call at any time and more than once, from the run's event loop."""
         self._when(reason, partial(self._strike, reason))
@@ -70,6 +77,8 @@ class StopSwitch:
 
     def verdict(self, turns: int) -> RunEnded:
         """How a run ended that this switch cut short."""
+        if self.withdrawn:
+            return RunEnded(outcome=Outcome.STOPPED, text="", turns=turns, reason=WITHDRAWN)
         if self.stopped:
             return RunEnded(outcome=Outcome.STOPPED, text="Stopped.", turns=turns, reason=self._reason)
         text = "Stopped: the time limit (`agent.max_seconds`) was reached."

@@ -14,7 +14,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, fold
-from hermes_agent.agent.stop import StopSwitch
+from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
@@ -61,6 +61,17 @@ class Running:
     switch: StopSwitch
     ended: asyncio.Event
     task: asyncio.Task[None] | None = None
+
+    def overtaken(self) -> None:
+        """Nothing is left that it could answer."""
+        self.switch.stop(WITHDRAWN)
+
+    def told(self, withdrawn: str) -> None:
+        """Another process says that it is to stop, or (then which) that a message of it was deleted."""
+        if withdrawn:
+            self.journal.mailbox.ring(withdrawn)
+        else:
+            self.switch.stop()
 
     @property
     def waits(self) -> bool:
@@ -129,18 +140,17 @@ class Floor:
         """Whether a run of this session is under way here."""
         return session in self._running
 
-    def want(self, session: str) -> None:
-        """There is, or may be, work for this session."""
+    def want(self, session: str, withdrawn: str = "") -> None:
+        """There is, or may be, work for this session; `withdrawn` is a message of it that was deleted."""
         if self._own is not None:
             self._own.add(session)
         if running := self._running.get(session):
-            running.journal.mailbox.ring()
+            running.journal.mailbox.ring(withdrawn)
         self.look()
 
     def stop(self, session: str, reason: str = "stopped") -> asyncio.Event | None:
         """End the session's run; what is set when it has ended, None where none is under way here."""
-        running = self._running.get(session)
-        if running is None:
+        if (running := self._running.get(session)) is None:
             return None
         running.switch.stop(reason)
         return running.ended
@@ -152,14 +162,12 @@ class Floor:
             self._worker = spawn(self._work(), name="worker")
 
     def heed(self, listener: Callable[[], None]) -> None:
-        """Have `listener` called at each ring from outside: somebody changed something that this process may wait
-        for."""
+        """Have `listener` called at each ring from outside: something that is waited for may have changed."""
         self._heeding.append(listener)
 
     def question(self, session: str) -> str:
         """The id of the question that the session's run in this process waits with; empty where there is none."""
-        running = self._running.get(session)
-        return running.question if running else ""
+        return running.question if (running := self._running.get(session)) else ""
 
     async def idle(self) -> None:
         """Return when the runs that are under way here have ended."""
@@ -247,8 +255,9 @@ class Floor:
             listener()
         for running in self._running.values():
             running.journal.mailbox.ring()
-        for session in await self._store.lanes.stops():
-            self.stop(session)
+        for session, withdrawn in await self._store.lanes.stops():
+            if (told := self._running.get(session)) is not None:
+                told.told(withdrawn)
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
@@ -275,6 +284,7 @@ class Floor:
         )
         journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
+        journal.mailbox.back.overtaken = running.overtaken
         self._running[lease.lane] = running
         self._trials.begun(lease)
         running.task = spawn(self._run(running), name=f"run {lease.lane}")
@@ -328,6 +338,7 @@ class Floor:
         self.service.speaks(journal, record)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id, view.number))
+        await journal.mailbox.recall()
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)

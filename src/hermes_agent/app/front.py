@@ -152,7 +152,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """
         if inbound.answers:
             await self._check_answerer(inbound, session)
-        elif self.receive is not None:
+        elif self.receive is not None and not inbound.withdraws:
             inbound = await self.receive(inbound)
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
@@ -161,6 +161,16 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             self._floor.stop(session, NEW_MESSAGE)
         self._floor.want(session)
         return Submitted(session=session, inbox=row)
+
+    async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> str | None:
+        """Take back the message `inbound.withdraws`, as `Inbox.withdraw`: what waits is not answered, a run that has
+        nothing else to answer ends without a word, any other one is told. Durable when this returns."""
+        at = self._deck.arrival()
+        lane = await self.store.inbox.withdraw(inbound, self._floor.queue, moderated=moderated, at=at)
+        if lane is not None:
+            self._deck.arrived(lane, inbound, at)
+            self._floor.want(lane, inbound.withdraws)
+        return lane
 
     async def resume(self, session: str) -> bool:
         """Work on a session that a crash left in the middle of a run, at once. False where nothing is open."""
@@ -181,8 +191,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         return await self.store.lanes.stop(session)
 
     def stop_now(self, session: str, reason: str = "stopped") -> bool:
-        """End the session's run in this process without waiting for its end; for signal handlers. False where there is
-        none."""
+        """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
         return self._floor.stop(session, reason) is not None
 
     def runs(self, session: str) -> bool:

@@ -8,6 +8,12 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.messages import File, Image, Text
 
+SAID = ":said"
+"""Ends the id of what a command says to the agent; before it stands that of the command."""
+CHANGED = "(I changed an earlier message. It now says:) "
+"""Stands before the new text of a message that was told before."""
+TAKEN_BACK = "Deleted where it was written."
+"""Why a message is refused that its sender took back."""
 PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
 """Kinds of chats that one person alone reads; `chat` and `name` are those of programs, by their key."""
 
@@ -97,7 +103,9 @@ class Inbound:
 
     `source` and `source_id` together are the platform's own identity of the message and make it count once. `parts`
     carry the origin that access control gave the sender. `resumes` marks mail that asks a stopped run to go on;
-    `answers` holds the id of the question that this message answers.
+    `answers` holds the id of the question that this message answers. `replaces` is the `identity` of the message whose
+    new text this is; `withdraws` that of one which was deleted where it was written: then the principal is who deleted
+    it (no user: the platform does not say), and there are no parts.
     """
 
     source: str
@@ -109,6 +117,13 @@ class Inbound:
     busy: Busy = Busy.STEER
     resumes: bool = False
     answers: str = ""
+    replaces: str = ""
+    withdraws: str = ""
+
+    @property
+    def identity(self) -> str:
+        """The platform's id of the message as it was first written."""
+        return self.replaces or self.source_id.removesuffix(SAID)
 
     @property
     def text(self) -> str:

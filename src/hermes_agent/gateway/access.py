@@ -44,7 +44,7 @@ class Access:
         standing = self.standing(sender.user, sender.groups)
         if sender.bot and not self.settings.bots:
             return Refusal.UNKNOWN
-        if not alone and not self._answers_in(where.chat):
+        if not self.answers_in(where):
             return Refusal.GROUP
         if standing is None:
             return Refusal.STRANGER if alone and self.settings.pairing else Refusal.UNKNOWN
@@ -81,8 +81,10 @@ class Access:
         """What is set for one chat."""
         return self.settings.chats.get(chat, ChatSettings())
 
-    def _answers_in(self, chat: str) -> bool:
-        return chat in self.settings.groups or EVERYBODY in self.settings.groups
+    def answers_in(self, where: Conversation) -> bool:
+        """Whether anybody is heard there: alone, or in a group that is allowed."""
+        groups = self.settings.groups
+        return where.chat_kind == "dm" or where.chat in groups or EVERYBODY in groups
 
     def _must_be_named(self, chat: str) -> bool:
         own = self.chat(chat).mention

@@ -68,10 +68,16 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdrawn:
-    """The message of that `source_id` was deleted by its sender."""
+    """The message of that `source_id` was deleted.
+
+    `by` is the id of who did it, where the platform says so; empty where it does not and lets nobody do it but the
+    sender and those who moderate the place. `moderates`: it lets whoever this is delete what others wrote.
+    """
 
     source_id: str
     where: Conversation
+    by: str = ""
+    moderates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from hermes_agent.app.orders.orders import Orders, at_once, is_order, order_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import ChatSettings, GatewaySettings
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import CHANGED, TAKEN_BACK, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access import Access, Refusal, harmless
 from hermes_agent.gateway.doors import Doors
@@ -30,6 +30,8 @@ MINUTE, HOUR = 60.0, 3600.0
 STRANGERS = 3
 """Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
 TOPIC = "topic"
+DELETED = ":deleted"
+"""Ends the id of the mail that takes a message back."""
 
 
 async def nobody_told(_: Conversation, __: str) -> None:
@@ -69,8 +71,8 @@ class Reception:
             case Removed(where=where, reason=reason):
                 log.warning("%s: %s", line.kind.name, reason)
                 await self.removed(where, reason)
-            case Withdrawn():  # It was read already, or will be: what was asked is answered.
-                log.info("%s: a message was deleted", line.kind.name)
+            case Withdrawn():
+                await self._withdrawn(line, access, heard)
         return ""
 
     def forget(self) -> None:
@@ -86,6 +88,8 @@ class Reception:
         if isinstance(standing, Refusal):
             await self._refuse(line, said, standing)
             return
+        if said.edited and await self._is_gone(line, said):
+            return
         who = self._doors.principal(line.kind.name, said.sender, standing)
         conversation = await self._conversation(access, said, standing)
         inbound = self._inbound(line, said, who, conversation)
@@ -95,6 +99,11 @@ class Reception:
             await self._order(access, inbound)
         else:
             await self._words(line, access, said, inbound)
+
+    async def _is_gone(self, line: Line, said: Said) -> bool:
+        """Whether the message whose new text this is was deleted before it was answered."""
+        mail = await self._runtime.store.inbox.find(line.kind.name, said.source_id)
+        return mail is not None and mail.reason == TAKEN_BACK
 
     async def _refuse(self, line: Line, said: Said, why: Refusal) -> None:
         """A stranger who writes alone is given a code; everybody else gets no sign that anybody is there."""
@@ -152,12 +161,30 @@ class Reception:
     async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
         origin = ORIGINS[inbound.principal.standing]
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
-        changed = "(I changed an earlier message. It now says:) " if said.edited else ""
+        changed = CHANGED if said.edited else ""
         folder = self.workspace / "received"
         files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
         notes = (Text(text=f"({chat.hint})", origin=Origin.RUNTIME),) if chat.hint else ()
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
         return (*notes, *files, *words)
+
+    async def _withdrawn(self, line: Line, access: Access, deleted: Withdrawn) -> None:
+        """A message was deleted where it was written: it is not answered any more."""
+        if not access.answers_in(deleted.where):
+            return
+        note = Inbound(
+            source=line.kind.name,
+            source_id=f"{deleted.source_id}{DELETED}",
+            principal=Principal(platform=line.kind.name, user=deleted.by),
+            conversation=deleted.where,
+            parts=(),
+            received=self._runtime.clock.now(),
+            withdraws=deleted.source_id,
+        )
+        lane = await self._runtime.hermes.withdraw(note, moderated=deleted.moderates)
+        if lane is not None:
+            log.info("%s: a message was deleted before it was answered", line.kind.name)
+            self._orders.heed(lane)
 
     async def _invited(self, line: Line, invited: Invited) -> str:
         """A word where whoever invites may speak here, or may ask for a code; other strangers get no sign."""
@@ -217,6 +244,7 @@ class Reception:
             conversation=conversation,
             parts=(Text(text=said.text, origin=ORIGINS[who.standing]),),
             received=said.at,
+            replaces=said.source_id if said.edited else "",
         )
 
     async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:

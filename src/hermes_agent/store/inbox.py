@@ -9,15 +9,15 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.inbound import SAID, TAKEN_BACK, Inbound
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
 from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
 
 ACCEPT = (
-    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, epoch, token) "
-    "VALUES ($1, $2, $3, $4, 'new', '', $5, 0, $6) ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
+    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, epoch, token, withdraws) "
+    "VALUES ($1, $2, $3, $4, 'new', '', $5, 0, $6, $7) ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
 )
 ACCEPTED = "SELECT id FROM inbox WHERE source = $1 AND source_id = $2 AND token = $3"
 # Mail that comes while a lane waits (for a back-off, or for more mail) does not shorten the wait.
@@ -46,8 +46,19 @@ SETTLE = (
     "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, blamed = 0, error = '', ready_at = 0, "
     "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
 )
+WRITTEN = "SELECT lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) ORDER BY id DESC LIMIT 1"
+OPEN = "SELECT body, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
+DROP = "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 WHERE lane = $1 AND ended IS NULL AND id IN ({ids})"
+UNCOUNT = "UPDATE lane SET pending = pending - $2 WHERE id = $1"
+NEVER = (
+    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, ended, epoch, token) "
+    "VALUES ($1, $2, '', '', 'refused', $3, $4, $4, 0, '') ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
+)
+FORGET = "DELETE FROM inbox WHERE lane = '' AND ended < $1"
 AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"
 FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
+NEVER_SECONDS = 7 * 24 * 3600.0
+"""How long it is known that a message was deleted which never came."""
 
 
 class Ending(StrEnum):
@@ -97,7 +108,7 @@ class Inbox:
         identity = (inbound.source, inbound.source_id)
 
         async def change(tx: Transaction) -> int | None:
-            row = await tx.row(ACCEPT, *identity, session, body, now, token)
+            row = await tx.row(ACCEPT, *identity, session, body, now, token, inbound.withdraws)
             if row is None:
                 row = await tx.row(ACCEPTED, *identity, token)
                 return None if row is None else int(row[0])
@@ -107,6 +118,52 @@ class Inbox:
             return int(row[0])
 
         return await (self._engine.write(change) if tx is None else change(tx))
+
+    async def withdraw(
+        self, inbound: Inbound, queue: str, *, moderated: bool = False, at: float | None = None
+    ) -> str | None:
+        """Take back the message `inbound.withdraws`: this becomes mail of its lane, which is returned; None where there
+        is nothing to take back (any more). One that has not come yet will not be accepted when it does.
+
+        It counts where the one who wrote the message deleted it, or a `moderated` place had it deleted, or the platform
+        does not say who did, which then lets nobody else.
+        """
+        token, by = inbound.withdraws, inbound.principal.user
+        key = (inbound.source, token, f"{token}{SAID}")
+        now = self._clock.now()
+
+        async def change(tx: Transaction) -> str | None:
+            row = await tx.row(WRITTEN, *key)
+            if row is None:
+                await tx.run(FORGET, now - NEVER_SECONDS)
+                if await tx.row(NEVER, *key[:2], TAKEN_BACK, now) is not None:
+                    return None
+                row = await tx.row(WRITTEN, *key)  # It has come meanwhile.
+            if row is None or not row[1]:
+                return None
+            written_by = revive(Inbound, plain(row[1])).principal.user
+            open_ = [revive(Inbound, plain(each[0])).identity for each in await tx.rows(OPEN, row[0])]
+            if token not in open_ or (by and by != written_by and not moderated):
+                return None
+            await self.accept(inbound, row[0], queue, tx=tx, at=at)
+            return str(row[0])
+
+        return await self._engine.write(change)
+
+    async def drop(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> None:
+        """End mail that was taken back before anybody read it, and what took it back. Raises `LostLease`."""
+        await fence(tx, lease)
+        ended = await tx.run(DROP.format(ids=marks(len(ids), 4)), lease.lane, TAKEN_BACK, self._clock.now(), *ids)
+        await tx.run(UNCOUNT, lease.lane, ended)
+
+    async def open(self, lease: Lease) -> list[tuple[Inbound, bool]]:
+        """The mail of the lane that has no end, in order, and whether it is part of the log."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(OPEN, lease.lane)
+
+        rows = await self._engine.read(query, brief=True)
+        return [(revive(Inbound, plain(body)), state != "new") for body, state in rows]
 
     async def waiting(self, lease: Lease) -> list[tuple[int, Inbound]]:
         """The mail of the lane that no run has taken yet, in order."""

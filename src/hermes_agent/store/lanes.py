@@ -38,7 +38,11 @@ RELEASE = (
 )
 INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
-STOPS = "SELECT id FROM lane WHERE owner = $1 AND stop_epoch = epoch ORDER BY id"
+STOPS = (
+    "SELECT id, '' FROM lane WHERE owner = $1 AND stop_epoch = epoch UNION ALL "
+    "SELECT lane.id, inbox.withdraws FROM lane JOIN inbox ON inbox.lane = lane.id "
+    "WHERE lane.owner = $1 AND inbox.withdraws <> '' AND inbox.ended IS NULL ORDER BY 1, 2"
+)
 NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues}){calm}"
 NEXT_OF = f"{NEXT} AND id IN ({{lanes}})"
 LONGEST_PAUSE = 300.0
@@ -132,13 +136,14 @@ class Lanes:
 
         return await self._engine.write(change)
 
-    async def stops(self) -> list[str]:
-        """The lanes of this worker that were told to stop; asked after a ring."""
+    async def stops(self) -> list[tuple[str, str]]:
+        """The lanes of this worker that were told to stop, and (then with its `identity`) those of which a message was
+        taken back; asked after a ring."""
 
         async def query(tx: Transaction) -> list[Row]:
             return await tx.rows(STOPS, self._workers.id)
 
-        return [row[0] for row in await self._engine.read(query, brief=True)]
+        return [(row[0], row[1]) for row in await self._engine.read(query, brief=True)]
 
     async def next_ready(
         self, queues: Sequence[str], lanes: Sequence[str] | None = None, *, suspects: bool = True

@@ -1,5 +1,6 @@
 """Commands of chats are durable, done in their order and once, and a defect in one is told."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,19 @@ async def test_an_order_that_a_crash_left_is_done(tmp_path: Path):
         mail = await here.runtime.store.inbox.find("telegram", "1")
         assert mail is not None
         assert mail.state == "answered"
+
+
+async def test_what_is_said_while_orders_of_an_earlier_process_are_done_comes_after_them(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await here.runtime.store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)
+        orders = made(here)
+        assert not orders.wait(CHAT)
+
+        orders.take_up()
+        assert orders.wait(CHAT)
+
+        await orders.drain()
+        assert not orders.wait(CHAT)
 
 
 async def test_orders_of_one_chat_are_done_in_their_order(tmp_path: Path):
@@ -130,3 +144,19 @@ async def test_an_order_waits_for_a_store_that_fails_and_is_done_then(tmp_path: 
         await orders.drain()
 
         assert await answers(here) == ["Titled “Mine”."]
+
+
+async def test_an_order_that_was_deleted_before_it_was_done_is_not_done(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        store, lane = here.runtime.store, f"command {CHAT.key}"
+        await store.inbox.accept(line(here, "/title Mine"), lane, COMMANDS)
+        back = replace(line(here, "", "1:deleted"), parts=(), withdraws="1")
+        assert await here.runtime.hermes.withdraw(back) == lane
+
+        orders = made(here)
+        orders.heed("a session")
+        orders.heed(lane)
+        await orders.drain()
+
+        assert await answers(here) == []
+        assert await store.lanes.next_ready((COMMANDS,)) is None

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.gateway.heard import Media, Withdrawn
+from hermes_agent.app.orders.orders import COMMANDS, lane_of
+from hermes_agent.core.inbound import Inbound, Principal, Standing
+from hermes_agent.core.messages import Text
+from hermes_agent.gateway.heard import Media
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Say
@@ -17,7 +20,7 @@ from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.faults import KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
-from tests.gateway.broken_store import no_room, read_only, room, writable
+from tests.gateway.chats.broken_store import no_room, read_only, room, writable
 from tests.gateway.house import eventually, house
 
 HOME = "owners: ['7']\nhome: '7'\n"
@@ -74,17 +77,32 @@ async def test_of_two_gateways_with_one_token_the_second_waits_and_takes_over(tm
                 assert second.known["fake"].state == "listening"
 
 
+async def test_an_order_that_the_listening_process_left_is_done_by_the_one_that_listens_next(tmp_path: Path):
+    platform = FakePlatform()
+    home = Home(root=tmp_path, base=tmp_path)
+    kinds = {"fake": platform.kind()}
+    settle_home(home.root, "http://127.0.0.1:9/v1")
+    with home.config_file.open("a") as file:
+        file.write("gateway:\n  channels:\n    fake: {enabled: true, owners: ['7']}\n")
+    async with open_gateway(home, kinds) as first, open_gateway(home, kinds) as second:
+        await eventually(lambda: second.known["fake"].state == "waiting")
+        mail = Inbound(
+            source="fake",
+            source_id="left",
+            principal=Principal(platform="fake", user="7", standing=Standing.OWNER),
+            conversation=platform.where("1"),
+            parts=(Text(text="/title Mine"),),
+            received=1.0,
+        )
+        await first.runtime.store.inbox.accept(mail, lane_of(mail.conversation), COMMANDS)  # And it is not looked at.
+
+        await first.stop()
+
+        await eventually(lambda: [shown.text for shown in platform.chats.of("1")] == ["Titled “Mine”."])
+
+
 def slow(text: str) -> KeepAlives:
     return KeepAlives(reply=Answer(pieces=(Say(text),)), every=0.05, count=8)
-
-
-async def test_a_message_that_is_deleted_while_it_is_answered_is_still_answered(tmp_path: Path):
-    async with house(tmp_path, [slow("Here it is.")], "owners: ['7']\nstream: false\n") as here:
-        source = await here.platform.say("Look it up")
-        await eventually(lambda: bool(here.model.exchanges))
-        await here.platform.tell(Withdrawn(source_id=source, where=here.platform.where("1")))
-
-        assert [shown.text for shown in await here.shown()] == ["Here it is."]
 
 
 async def test_a_message_that_is_changed_while_it_is_answered_is_read_at_the_next_turn(tmp_path: Path):

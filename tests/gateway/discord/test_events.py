@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.gateway.discord.events import Reader, plain
+from hermes_agent.gateway.discord.events import Reader, plain, singly
 from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
 
 
@@ -116,3 +116,13 @@ async def test_a_button_of_another_kind_is_nothing(more):
 
 def test_somebody_unknown_is_a_number():
     assert plain("<@8> and <@42>", "42", {}) == "@8 and"
+
+
+def test_what_a_moderator_deletes_at_once_is_told_one_by_one():
+    many = {"ids": ["1", "2"], "channel_id": "9"}
+
+    assert [(name, each["id"]) for name, each in singly("MESSAGE_DELETE_BULK", many)] == [
+        ("MESSAGE_DELETE", "1"),
+        ("MESSAGE_DELETE", "2"),
+    ]
+    assert list(singly("MESSAGE_DELETE", {"id": "1"})) == [("MESSAGE_DELETE", {"id": "1"})]

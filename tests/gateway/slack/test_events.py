@@ -87,6 +87,20 @@ async def test_a_deletion_and_a_farewell_are_told():
     assert isinstance(await event(type="member_left_channel", user="U0"), Removed)
 
 
+async def test_a_deleted_message_that_begins_a_thread_is_told_too():
+    stone = {"subtype": "tombstone", "user": "USLACKBOT", "text": "This message was deleted.", "ts": "10.5"}
+    before = {"user": "U7", "text": "hello", "thread_ts": "10.5"}
+    gone = await event(subtype="message_changed", message=stone, previous_message=before)
+
+    assert isinstance(gone, Withdrawn)
+    assert (gone.source_id, gone.where.thread) == ("C1:10.5", "10.5")
+
+
+@pytest.mark.parametrize("before", [{"user": "U0"}, {"bot_id": "B0"}])
+async def test_what_it_takes_away_itself_is_nothing_to_it(before):
+    assert await event(subtype="message_deleted", deleted_ts="10.5", previous_message=before) is None
+
+
 async def test_files_come_with_where_they_are():
     file = {"name": "a.m4a", "mimetype": "audio/mp4", "size": 7, "url_private_download": "u", "subtype": "slack_audio"}
     said = await event(subtype="file_share", files=[file, {"id": "F2"}])

@@ -12,7 +12,7 @@ from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_com
 from hermes_agent.app.floor import give_back
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
-from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 COMMANDS = "commands"
 """The queue of lanes whose mail is commands."""
+LANE = "command "
+"""How their names begin."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
 ModelOf = Callable[[Conversation], str]
@@ -75,9 +77,14 @@ class Orders:
         if await self._store.inbox.accept(inbound, lane, COMMANDS) is not None:
             self._see_to(lane)
 
+    def heed(self, lane: str) -> None:
+        """One of the orders in this lane was taken back, if it is one of orders."""
+        if lane.startswith(LANE):
+            self._see_to(lane)
+
     def wait(self, conversation: Conversation) -> bool:
         """Whether orders of this conversation wait, or are being done: what is said after them comes after them."""
-        return lane_of(conversation) in self._tasks
+        return None in self._tasks or lane_of(conversation) in self._tasks
 
     async def do_at_once(self, inbound: Inbound) -> None:
         """Do an order before anything that waits, once, and say what came of it."""
@@ -131,7 +138,9 @@ class Orders:
         try:
             while not released and (waiting := await self._store.inbox.waiting(lease)):
                 row, inbound = waiting[0]
-                released = await self._end(lease, row, inbound, lease.poison or await self._do(inbound))
+                gone = {each.withdraws for _, each in waiting} - {""}
+                text = "" if {inbound.withdraws, inbound.identity} & gone else lease.poison or await self._do(inbound)
+                released = await self._end(lease, row, inbound, text)
         except StoreError as error:
             await give_back(self._store, lease, str(error))
             raise
@@ -169,11 +178,11 @@ class Orders:
         desk = Desk(runtime=self._runtime, record=record, inbound=inbound, busy=hermes.runs(record.id))
         done = await perform(desk)
         if done is None:  # Words that were said after an order.
-            await hermes.submit(replace(inbound, source_id=f"{inbound.source_id}:said"), record.id)
+            await hermes.submit(replace(inbound, source_id=f"{inbound.source_id}{SAID}"), record.id)
             return ""
         if done.submit is not None:
             # The command itself has the message's identity; what it says has one of its own.
-            message = replace(done.submit, source_id=f"{inbound.source_id}:said")
+            message = replace(done.submit, source_id=f"{inbound.source_id}{SAID}")
             await hermes.submit(message, done.session or record.id)
         return done.text
 
@@ -188,7 +197,7 @@ class Orders:
 
 def lane_of(conversation: Conversation) -> str:
     """The lane of a conversation's commands."""
-    return f"command {conversation.key}"
+    return f"{LANE}{conversation.key}"
 
 
 def _letter(inbound: Inbound, text: str, row: int = 0) -> Letter:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hermes_agent.agent.journal import Beside
 from hermes_agent.agent.mailbox import Change, Mailbox
-from hermes_agent.agent.stop import NEW_MESSAGE
+from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, Notice, Outcome, RunEnded
 from hermes_agent.core.inbound import Conversation
@@ -73,6 +73,8 @@ def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:
     match entry.event:
         case RunEnded() as ended:
             text = _ending(ended)
+            if ended.reason == WITHDRAWN:  # What was shown of a reply goes away.
+                return reply_key(session, entry.run), Content(text="")
             return (reply_key(session, entry.run), Content(text=text)) if text else None
         case Asked() as asked:
             return f"{session}:{asked.question}", asking(asked)

@@ -26,7 +26,7 @@ from hermes_agent.gateway.channel import (
     Part,
     Unit,
 )
-from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Reader
+from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Reader, singly
 from hermes_agent.gateway.discord.rest import Rest
 from hermes_agent.gateway.discord.stream import Stream
 from hermes_agent.gateway.heard import Hear, Pressed
@@ -65,13 +65,15 @@ class DiscordChannel:
         reader = Reader(own=str(me.get("id", "")), parent=self._parent, fetch=self._fetch, now=self._now)
 
         async def take(name: str, data: Mapping[str, Any]) -> bool:
-            heard = await reader.heard(name, data)
-            if heard is None:
-                return False
-            word = await hear(heard)
-            if isinstance(heard, Pressed):
-                await self._note(data, word)
-            return True
+            known = False
+            for kind, each in singly(name, data):
+                heard = await reader.heard(kind, each)
+                if heard is None:
+                    continue
+                known, word = True, await hear(heard)
+                if isinstance(heard, Pressed):
+                    await self._note(data, word)
+            return known
 
         while True:
             place = await self._rest.call("GET", "gateway/bot", reads=True)
@@ -106,7 +108,7 @@ class DiscordChannel:
             file = await asyncio.to_thread(Path(part.file.path).read_bytes)
         except OSError as error:
             raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
-        return await self._rest.post_file(path, content, part.file.name, file)
+        return await self._rest.post_file(path, content, part.file, file)
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         await self._rest.call("PATCH", _message(to, receipt), _content(part))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -39,7 +39,7 @@ class Reader:
                 found = await self._said(data)
             case "MESSAGE_UPDATE" if data.get("edited_timestamp"):
                 found = await self._said(data, edited=True)
-            case "MESSAGE_DELETE":
+            case "MESSAGE_DELETE":  # Discord lets the sender and moderators do it, and does not say who did.
                 found = Withdrawn(source_id=str(data.get("id")), where=await self._where(data))
             case "INTERACTION_CREATE":
                 found = await self._pressed(data)
@@ -111,6 +111,15 @@ class Reader:
             return datetime.fromisoformat(str(data.get("timestamp"))).timestamp()
         except ValueError:
             return self.now()
+
+
+def singly(name: str, data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The event, or one of each message where a moderator deleted many at once."""
+    if name == "MESSAGE_DELETE_BULK":
+        for id_ in data.get("ids") or ():
+            yield "MESSAGE_DELETE", {**data, "id": id_}
+    else:
+        yield name, data
 
 
 def plain(text: str, own: str, mentioned: Mapping[str, str]) -> str:

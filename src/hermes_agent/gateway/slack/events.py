@@ -59,15 +59,22 @@ class Reader:
         match event.get("subtype", ""):
             case "message_changed":
                 now, before = event.get("message") or {}, event.get("previous_message") or {}
+                if now.get("subtype") == "tombstone":  # Others have answered it in its thread, which stays.
+                    return self._withdrawn(channel, now.get("ts"), before)
                 if now.get("text") == before.get("text"):
                     return None  # Slack added the preview of a link.
                 return await self._said(now, channel, edited=True)
             case "message_deleted":
-                where = _where(channel, str((event.get("previous_message") or {}).get("thread_ts", "")))
-                return Withdrawn(source_id=f"{channel}:{event.get('deleted_ts')}", where=where)
+                return self._withdrawn(channel, event.get("deleted_ts"), event.get("previous_message") or {})
             case subtype if subtype in SPOKEN:
                 return await self._said(event, channel)
         return None
+
+    def _withdrawn(self, channel: str, stamp: object, before: Mapping[str, Any]) -> Withdrawn | None:
+        """Slack lets the sender and those who administer the workspace delete a message, and does not say who did."""
+        if before.get("user") == self.own.user or (before.get("bot_id") or "") == self.own.bot:
+            return None
+        return Withdrawn(source_id=f"{channel}:{stamp}", where=_where(channel, str(before.get("thread_ts", ""))))
 
     async def _said(self, event: Mapping[str, Any], channel: str, *, edited: bool = False) -> Said | None:
         user, bot = str(event.get("user", "")), str(event.get("bot_id", ""))
