@@ -1,5 +1,6 @@
 """Encrypted rooms at the double: keys that come late or never, and people who verify the agent's device."""
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -127,10 +128,12 @@ async def test_somebody_who_verifies_it_from_their_device_is_answered_there(at: 
 
 async def test_its_owner_is_told_of_its_device_before_anything_happens(at: Hearing):
     notes: list[str] = []
-    at.needs = replace(at.needs, note=notes.append)
-    at.channel = CHANNEL.make(at.needs)
-    async with at.listening():
-        await until(lambda: bool(notes))
+    other = CHANNEL.make(replace(at.needs, note=notes.append))
+    listening = asyncio.create_task(other.listen(at))
+    await until(lambda: bool(notes))
+    listening.cancel()
+    await asyncio.wait((listening,))
+    await other.close()
 
     assert notes[0].startswith("device DEVICE, fingerprint ")
 
