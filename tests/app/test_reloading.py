@@ -21,7 +21,7 @@ from hermes_agent.gateway.channel import Channel, Needs, Option
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.recording import Recorder
-from hermes_agent.providers.demo.script import Answer, Pace, Say
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
@@ -338,3 +338,26 @@ async def test_many_reloads_leave_nothing_behind(tmp_path: Path):
         assert runtime.settings.agent.max_turns == 55
         assert sizes == [3] * 5
         assert files[-1] <= files[0] + 2
+
+
+async def test_tools_that_are_taken_away_in_a_conversation_are_not_there_for_what_is_said_next(tmp_path: Path):
+    script = [Call("todo", {}), Say("Looked."), Call("todo", {}), Say("Tried.")]
+    async with house(tmp_path, script, more="tools:\n  fake:\n    disabled: [web]\n") as here:
+        assert await here.ask("Hi") == "Looked."
+        rewrite(here, "disabled: [web]", "disabled: [web, todo]")
+        await said(here, 1)
+
+        assert await here.ask("Again") == "Tried."
+        assert "todo" not in here.gateway.runtime.generations.now.toolkit.toolsets("fake")
+        assert "There is no tool" in str(here.model.asked[-1].messages[-1])
+
+
+async def test_how_many_runs_and_where_they_work_changes_with_the_settings(tmp_path: Path):
+    async with house(tmp_path, [Say("There.")], gateway="max_runs: 7") as here:
+        rewrite(here, "max_runs: 7", f"max_runs: 3\n  workspace: {tmp_path / 'elsewhere'}")
+        await said(here, 1)
+
+        assert here.gateway.runtime.hermes.floor.service.most == 3
+        assert await here.ask("Hi") == "There."
+        assert here.gateway.reception.workspace == tmp_path / "elsewhere"
+        assert (tmp_path / "elsewhere").is_dir()
