@@ -361,3 +361,30 @@ async def test_how_many_runs_and_where_they_work_changes_with_the_settings(tmp_p
         assert await here.ask("Hi") == "There."
         assert here.gateway.reception.workspace == tmp_path / "elsewhere"
         assert (tmp_path / "elsewhere").is_dir()
+
+
+async def test_a_file_that_somebody_is_writing_is_read_when_they_have_done(tmp_path: Path):
+    class Written(Part):
+        def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+            raise AssertionError("Half of it was read.")
+
+    async with alone(tmp_path, Written(OSError())) as reloading:
+        (tmp_path / "config.yaml").write_text("gateway:\n  drain_seconds: 7\n")
+        reading = asyncio.ensure_future(reloading.read())
+        await asyncio.sleep(0)
+        (tmp_path / "config.yaml").write_text("gateway:\n  drain_seconds: 70\n")
+        await reading
+
+        assert reloading._wanted.is_set()
+
+
+async def test_what_breaks_is_logged_and_the_next_saving_is_read_all_the_same(tmp_path: Path):
+    part = Part(OSError("No more files."))
+    async with alone(tmp_path, part) as reloading, reloading.following():
+        with (tmp_path / "config.yaml").open("a") as file:
+            file.write("gateway:\n  drain_seconds: 7\n")
+        await eventually(lambda: part.tried == [7])
+        reloading.look()
+        await eventually(lambda: part.tried == [7, 7])
+
+    assert "No more files" in (tmp_path / "logs/hermes.log").read_text()
