@@ -79,7 +79,6 @@ class Gateway:
         floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
         floor.heed(self.delivery.look)
         self._delivering = spawn(self.delivery.run(), name="delivery")
-        self.orders.take_up()
         log.info("the gateway begins, with %s", ", ".join(sorted(self._kinds)) or "no channel")
         for kind in self._kinds.values():
             self._begin(kind)
@@ -183,6 +182,7 @@ class Gateway:
         try:
             self.lines[kind.name] = line
             self.reception.forget()
+            self.orders.take_up()  # Also those of a process that had the channel, and died.
             self.delivery.look()
             # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
             ailment = await line.channel.health()
