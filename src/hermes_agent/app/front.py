@@ -152,8 +152,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """
         if inbound.answers:
             await self._check_answerer(inbound, session)
-        elif self.receive is not None and not inbound.withdraws:
-            inbound = await self.receive(inbound)
+        if self.receive is not None and not inbound.withdraws:
+            received = await self.receive(inbound)
+            inbound = inbound if inbound.answers else received
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         self._deck.arrived(session, inbound, at)

@@ -148,7 +148,7 @@ class Reception:
         answers = "" if said.media else hermes.floor.question(record.id)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
-        if self._orders.wait(inbound.conversation):
+        if self._orders.wait(inbound.conversation) or self._is_hooked:  # Nobody else waits for a hook.
             await self._orders.take(replace(message, answers=""))
             return
         try:
@@ -157,6 +157,11 @@ class Reception:
             raise
         except HermesError as error:
             await self._orders.answer(inbound, str(error))
+
+    @property
+    def _is_hooked(self) -> bool:
+        hooks = self._runtime.hooks
+        return hooks is not None and hooks.waits_for("message:received")
 
     async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
         origin = ORIGINS[inbound.principal.standing]
