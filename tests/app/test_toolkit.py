@@ -3,7 +3,7 @@
 import pytest
 
 from hermes_agent.app.settings import Settings
-from hermes_agent.app.toolkit import TOOLSETS, Toolkit
+from hermes_agent.app.toolkit import IN_CHATS, TOOLSETS, Means, Toolkit
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, UnknownTool
 from hermes_agent.host.paths import Home
@@ -87,7 +87,16 @@ def test_settings_switch_toolsets_by_surface(tmp_path):
 
     assert kit.toolsets("cli") == ("files", "code", "web", "todo", "skills", "memory", "recall", "clarify")
     assert kit.toolsets("guest") == ("files", "todo", "memory", "recall", "clarify")
+    assert kit.toolsets("telegram") == tuple(name for name in TOOLSETS if name not in IN_CHATS)
+
+
+def test_only_chats_can_be_sent_files_and_no_guest(tmp_path):
+    home, means = Home(root=tmp_path, base=tmp_path), Means(delivers=lambda surface: surface == "telegram")
+    kit = Toolkit(home, Settings(), SystemClock(), None, (), means)
+
     assert kit.toolsets("telegram") == TOOLSETS
+    assert "send_file" in [schema.name for schema in kit.toolbox("telegram").offered]
+    assert not {"sending"} & {*kit.toolsets("cli"), *kit.toolsets("guest"), *kit.toolsets("webhook")}
 
 
 def test_a_wrong_toolset_in_the_settings_is_told(tmp_path):

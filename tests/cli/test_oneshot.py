@@ -15,6 +15,7 @@ from hermes_agent.providers.demo.script import Heard, Say
 from hermes_agent.testing.faults import Hang, Status
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
 from tests.children import Said, said_by, started
+from tests.cli.shell import program, typed
 
 
 class Shell:
@@ -100,7 +101,17 @@ def test_a_limit_has_its_exit_code(shell: Shell):
     said = shell.run("-z", "Hi")
 
     assert said.code == 6
-    assert "`agent.max_seconds`" in said.out
+    assert said.out == ""
+    assert said.err == 'Stopped: the time limit (`agent.max_seconds`) was reached.\n`hermes -c -z ""` goes on.\n'
+    shell.script = lambda heard: Say("Here.")
+    assert shell.run("-c", "-z", "").out == "Here.\n"
+
+
+def test_without_a_model_no_session_is_begun(tmp_path: Path):
+    said = program("-z", "Hi", home=tmp_path)
+
+    assert (said.code, said.out) == (3, "")
+    assert "There are no sessions yet" in typed(tmp_path, "sessions", "list").err
 
 
 def test_there_may_be_nothing_to_resume(shell: Shell):

@@ -1,6 +1,8 @@
 """One attempt to show a slot leaves behind what is certainly shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +51,30 @@ class Stage:
 
     def texts(self) -> list[str]:
         return [shown.text for shown in self.platform.chats.of("1")]
+
+
+async def test_a_file_that_the_platform_does_not_take_is_told_and_the_rest_is_shown(tmp_path: Path):
+    stage = Stage(largest_file=2_000_000)
+    stage.line.kind = replace(stage.line.kind, abilities=replace(stage.line.kind.abilities, longest_message=400))
+    files = []
+    for name, size in (("small.bin", 2_000_000), ("large.bin", 2_100_000)):
+        (tmp_path / name).write_bytes(bytes(size))
+        files.append(Attachment(path=str(tmp_path / name), name=name))
+    attempt = stage.attempt("", content=Content(text="Here:", files=tuple(files)))
+
+    await attempt.show()
+
+    assert [shown.file for shown in stage.platform.chats.of("1")] == ["", "small.bin", ""]
+    assert stage.texts()[-1] == "(The file large.bin is too large: Fake takes 2 MB, it has 2.1.)"
+
+
+async def test_a_file_that_is_not_there_is_the_platforms_to_refuse():
+    stage = Stage(largest_file=9)
+    files = (Attachment(path="/nowhere/a.bin", name="a.bin"),)
+
+    await stage.attempt("", content=Content(text="", files=files)).show()
+
+    assert [shown.file for shown in stage.platform.chats.of("1")] == ["a.bin"]
 
 
 async def test_each_piece_is_noted_before_it_is_sent():
@@ -157,7 +183,7 @@ async def test_words_that_are_certainly_not_there_are_sent_without_a_mark():
 
 
 async def test_a_file_that_is_not_found_is_marked_where_words_may_have_been_sent_in_its_place():
-    stage = Stage(read_back=True, edit=True, largest_file=1000)
+    stage = Stage(read_back=True, edit=True, largest_file=1_000_000)
     content = Content(text="", files=(Attachment(path=__file__, name="a.txt", caption="See."),))
 
     reply = stage.attempt("", content=content, state=SlotState.UNSURE, version=2)

@@ -1,5 +1,7 @@
 """What a line makes of a content: as many messages as the platform needs."""
 
+from dataclasses import replace
+
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button, Content
 from hermes_agent.gateway.channel import Abilities
@@ -38,7 +40,16 @@ def test_files_follow_the_words_where_they_can():
     content = Content(text="Here:", files=(FILE,))
 
     assert [part.file for part in line(largest_file=9).parts(content, slot=1, to=DM)] == [None, FILE]
-    assert line().parts(content, slot=1, to=DM)[1].text == "(The file a.txt cannot be sent here.)"
+    assert line().parts(content, slot=1, to=DM)[1].text == "See\n\n(The file a.txt cannot be sent here.)"
+
+
+def test_words_at_a_file_that_are_too_many_stand_before_it():
+    content = Content(text="", files=(replace(FILE, caption="a" * 30 + "\n\n" + "b" * 30),))
+
+    parts = line(largest_file=9).parts(content, slot=1, to=DM)
+
+    assert [(part.text[0], part.file is None) for part in parts] == [("a", True), ("b", False)]
+    assert line().parts(content, slot=1, to=DM)[1].text.startswith("bbb")
 
 
 def test_code_blocks_are_marked_as_the_platform_knows_them():

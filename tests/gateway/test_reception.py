@@ -228,13 +228,13 @@ async def test_a_chat_has_settings_of_its_own(tmp_path: Path):
 
 async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
     async def picture() -> bytes:
-        return b"png"
+        return b"\x89PNG"
 
     async def lost() -> bytes:
         raise NotNow("It broke.")
 
     media = (
-        Media(name="a.png", media_type="image/png", size=3, fetch=picture),
+        Media(name="a.png", media_type="image/png", size=4, fetch=picture),
         Media(name="../../evil\u202e.sh", media_type="text/x-sh", size=3, fetch=picture),
         Media(name="v.ogg", media_type="audio/ogg", size=3, fetch=picture, voice=True),
         Media(name="lost.txt", media_type="text/plain", size=3, fetch=lost),

@@ -263,6 +263,11 @@ asyncio.run(main(Path(sys.argv[1]), sys.argv[2] == "0"))
 """
 
 
+async def test_the_log_says_that_it_began_before_anything_was_heard(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        assert "the gateway begins, with fake" in here.gateway.runtime.home.log_file.read_text()
+
+
 class Noting(FakePlatform):
     """A platform whose channel has something to show to its owner."""
 

@@ -54,8 +54,10 @@ PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
-TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify")
+TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify", "sending")
 """The built-in toolsets, in the order in which the prompt names their tools."""
+IN_CHATS = frozenset({"sending"})
+"""Those that only chats have: elsewhere nobody would get what they send."""
 CLI = "cli"
 SMALL_WINDOW = 16_384
 """Tokens of a window below which a prompt shows only what nearly every piece of work needs."""
@@ -77,7 +79,7 @@ class Means:
     is none, `redact` for a text without any known secret, `mask` for one of the same
     length; `notes` for those of the home, `standing` what a principal,
     by their key, is to this agent. `http` is what the web is reached by. `store` gives the log. `unasked` is what
-    people said about questions."""
+    people said about questions. `delivers` tells surfaces that are chats."""
 
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
@@ -86,6 +88,7 @@ class Means:
     store: Callable[[], Store] = no_store
     standing: StandingOf = standing_here
     http: Http = field(default_factory=Http)
+    delivers: Callable[[str], bool] = lambda _: False
     unasked: Unasked = field(default_factory=Unasked)
 
     def is_owner(self, principal: str) -> bool:
@@ -137,7 +140,9 @@ class Toolkit:
         return tuple(
             name
             for name in chosen
-            if (self._toolsets is None or name in self._toolsets) and (not narrowed or name in narrowed)
+            if (self._toolsets is None or name in self._toolsets)
+            and (not narrowed or name in narrowed)
+            and (name not in IN_CHATS or self._means.delivers(surface))
         )
 
     def granted_to(self, surface: str, principal: str) -> frozenset[Capability]:

@@ -150,6 +150,7 @@ class Lasting:
                 standing=self.standing,
                 http=self.http,
                 unasked=self.unasked,
+                delivers=lambda surface: surface in self.people.channels,
             )
             toolkit = Toolkit(self.home, settings, self.clock, options.toolsets, options.extra_tools, means)
             closing.push_async_callback(toolkit.close)

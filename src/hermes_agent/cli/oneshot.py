@@ -20,6 +20,9 @@ from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder, find_home
 from hermes_agent.store.sessions import Session as SessionRecord
 
+GO_ON = '`hermes -c -z ""`'
+"""What lets a run that was cut short go on."""
+
 
 def run(invocation: Invocation) -> int:
     """Ask, print, and return the exit code of `Exit`. With an empty prompt, take up a run that was interrupted."""
@@ -79,6 +82,8 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     """The session, the event to follow it from, and whether there is anything to follow."""
     workspace = str(current_folder())
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
+    if not (runtime.taped or invocation.resume or invocation.go_on):
+        runtime.route()  # Without a model no session is begun.
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
         await runtime.hermes.choose(record.id, invocation.model)
@@ -173,5 +178,7 @@ def report(ended: RunEnded, *, as_json: bool) -> int:
             say(ended.text)
         return Exit.OK
     if not as_json:
-        (say if ended.outcome is Outcome.LIMIT else tell)(ended.text)
+        tell(ended.text.replace("`/continue`", GO_ON))
+        if ended.outcome is Outcome.LIMIT and "`/continue`" not in ended.text:
+            tell(f"{GO_ON} goes on.")
     return Exit.of(ended)

@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
-from hermes_agent.app.models.routes import route_of
+from dataclasses import replace
+
+from hermes_agent.app.models.routes import model_settings, route_of
 from hermes_agent.cli.surface import Surface
-from hermes_agent.providers.route import Route
+from hermes_agent.core.errors import NoModel
+from hermes_agent.host.late import late
+from hermes_agent.providers.catalog import find, known_models
+from hermes_agent.providers.route import Route, choose, load_vendor, vendor_of
 from hermes_agent.providers.vendor import Vendor
+from hermes_agent.providers.vendors import VENDORS
+
+CLOSE = 0.8
+"""How like a known name another one is that was probably mistyped."""
 
 
 def route_to(surface: Surface, name: str = "") -> Route:
     """The route to the named model, otherwise to the configured one. Raises `NoModel`."""
     return route_of(surface.loaded, surface.secrets, name)
+
+
+def route_without(surface: Surface, name: str = "") -> tuple[Route, str]:
+    """The same, also to a model whose key is not there yet, and then the sentence that says so (otherwise empty).
+    Raises `NoModel` where more than the key is missing."""
+    try:
+        return route_to(surface, name), ""
+    except NoModel as error:
+        settings = model_settings(surface.loaded, name)
+        vendor = VENDORS.get(vendor_of(settings))
+        if not settings.default or vendor is None:
+            raise
+        names = load_vendor(vendor_of(settings)).key_names
+
+        def secret(asked: str) -> str:
+            return surface.secrets.get(asked) or ("none-yet" if asked in names else "")
+
+        try:
+            route = choose(settings, secret, surface.loaded.value.models)
+        except NoModel:
+            raise error from None
+        return replace(route, key=""), str(error)
+
+
+def refuse_typo(surface: Surface, route: Route) -> None:
+    """Raise `NoModel` for a name that nobody has heard of and that looks like one that is known."""
+    known = [
+        each for each in (*known_models(), *surface.loaded.value.models) if each.startswith(f"{route.vendor.name}/")
+    ]
+    if route.vendor.mixes or route.name in known or find(route.vendor, route.model) is not None:
+        return
+    near = late("difflib").get_close_matches(route.name, known, n=3, cutoff=CLOSE)
+    if route.vendor.server and known:
+        near = near or known
+    if near:
+        raise NoModel(
+            f"The catalogue knows no `{route.name}`. Did you mean {' or '.join(f'`{each}`' for each in near)}? "
+            "`--force` takes it as it is."
+        )
 
 
 def key_name(surface: Surface, vendor: Vendor) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from hermes_agent.core.outbound import Piece, Slot, SlotState
@@ -13,6 +14,7 @@ from hermes_agent.gateway.channel import MessageGone, NotNow, OutcomeUnknown, Pa
 from hermes_agent.gateway.line import REPEAT, Line
 
 T = TypeVar("T")
+MB = 1_000_000
 CALL_SECONDS = 60.0
 """The longest that a platform may take for one answer."""
 
@@ -39,13 +41,26 @@ class Attempt:
         """Change what is shown, send what is not, take away what is too much."""
         slot = self._slot
         parts = self._line.parts(slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
-        for index, part in enumerate(parts):
+        for index, part in enumerate([await self._possible(part) for part in parts]):
             if index < len(self.pieces):
                 await self._change(index, part)
             else:
                 await self._add(part)
         while len(self.pieces) > len(parts):
             await self._remove()
+
+    async def _possible(self, part: Part) -> Part:
+        """The part; without its file where the platform takes none that is so large."""
+        if part.file is None:
+            return part
+        with suppress(OSError):
+            size = (await asyncio.to_thread(Path(part.file.path).stat)).st_size
+            if size > (largest := self._line.kind.abilities.largest_file):
+                title = self._line.kind.title
+                return self._line.without(
+                    part, f"is too large: {title} takes {largest / MB:g} MB, it has {size / MB:.1f}"
+                )
+        return part
 
     async def _change(self, index: int, part: Part) -> None:
         piece = self.pieces[index]

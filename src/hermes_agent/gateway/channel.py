@@ -15,6 +15,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.heard import Hear
 from hermes_agent.host.http import Http
+from hermes_agent.host.nearest import nearest_key
 
 
 class ChannelError(HermesError):
@@ -205,3 +206,10 @@ class Kind:
     make: Callable[[Needs], Channel]
     options: Mapping[str, Option] = field(default_factory=dict)
     hash_ids: bool = False
+
+
+def no_option(kind: Kind, name: str) -> str:
+    """That a channel has no option of that name, and which one was meant."""
+    near = nearest_key(name, tuple(kind.options))
+    known = f"There are: {', '.join(kind.options)}." if kind.options else "It has none of its own."
+    return f"`{kind.name}` has no option `{name}`. " + (f"Did you mean `{near}`?" if near else known)

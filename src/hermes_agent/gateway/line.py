@@ -10,10 +10,10 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel import Channel, Kind, Part
-from hermes_agent.gateway.cutting import cut, size_in
-from hermes_agent.gateway.fences import closed, plainest
 from hermes_agent.gateway.pacing import Pacer
-from hermes_agent.gateway.readable import readable
+from hermes_agent.gateway.text.cutting import cut, size_in
+from hermes_agent.gateway.text.fences import closed, plainest
+from hermes_agent.gateway.text.readable import readable
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,8 @@ MANY = 5000
 """Chats that are remembered to take no words without a message."""
 MARKS = 20
 """Characters that are kept for the end of a code block that is still being written."""
+CAPTION = 1000
+"""How long the words at a file may be everywhere; more of them stand before it."""
 TOOL_WIDTH = 100
 """Characters of the line that says what a run is doing."""
 
@@ -69,11 +71,20 @@ class Line:
         if content.buttons and abilities.buttons and parts:
             parts[-1] = replace(parts[-1], buttons=content.buttons[: abilities.buttons])
         for file in content.files:
+            *before, caption = cut(self.words(file.caption), min(CAPTION, self.longest), size_in(abilities.unit)) or [
+                ""
+            ]
+            parts += [Part(text=text, slot=slot) for text in before]
             if abilities.largest_file:
-                parts.append(Part(text=file.caption, file=file, slot=slot))
+                parts.append(Part(text=caption, file=file, slot=slot))
             else:
-                parts.append(Part(text=f"(The file {file.name} cannot be sent here.)", slot=slot))
+                parts.append(self.without(Part(text=caption, file=file, slot=slot), "cannot be sent here"))
         return parts
+
+    def without(self, part: Part, why: str) -> Part:
+        """The part in words alone, which say why its file is not there."""
+        name = part.file.name if part.file else ""
+        return replace(part, text=f"{part.text}\n\n(The file {name} {why}.)".strip(), file=None)
 
     def words(self, text: str) -> str:
         """A text as the platform can show it."""

@@ -14,7 +14,9 @@ from hermes_agent.gateway.channel import ChannelError
 from hermes_agent.gateway.heard import Media
 from hermes_agent.host.files import write_private
 
-PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+"""How the pictures begin that models look at. That a message calls its file one is not enough: what is none makes each
+later request of the session fail."""
 LARGEST_PICTURE = 5_000_000
 """Bytes of a picture that providers take; a larger one is a file."""
 MB = 1_000_000
@@ -38,12 +40,20 @@ async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin:
         return _note(f"The file {name} could not be fetched: {error}")
     if len(content) > largest_mb * MB:
         return _note(f"The file {name} was not taken in: it is larger than {largest_mb:g} MB.")
-    if media.media_type in PICTURES and len(content) <= LARGEST_PICTURE:
-        return Image(media_type=media.media_type, data=base64.b64encode(content).decode(), origin=origin)
+    picture = picture_in(content) if media.media_type.startswith("image/") else ""
+    if picture and len(content) <= LARGEST_PICTURE:
+        return Image(media_type=picture, data=base64.b64encode(content).decode(), origin=origin)
     path = folder / f"{UNSAFE.sub('_', mark)[:60]}-{name}"
     await asyncio.to_thread(_keep, path, content)
     what = "spoken message" if media.voice else "file"
     return _note(f"A {what} came with this message ({media.media_type}, {len(content):,} bytes): {path}")
+
+
+def picture_in(content: bytes) -> str:
+    """The media type of a picture that models look at; empty where it is none."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for begins, kind in PICTURES.items() if content.startswith(begins)), "")
 
 
 def safe_name(name: str) -> str:

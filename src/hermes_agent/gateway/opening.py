@@ -14,7 +14,7 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.gateway.channel import Kind
+from hermes_agent.gateway.channel import Kind, no_option
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.line import Channels
@@ -33,12 +33,32 @@ def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     for name, channel in settings.channels.items():
         if name not in CHANNELS:
-            near = nearest_key(name, tuple(CHANNELS))
-            meant = f"Did you mean `{near}`?" if near else f"There are: {', '.join(CHANNELS)}."
-            raise ConfigError(f"There is no channel `{name}`. {meant}")
+            raise ConfigError(no_channel(name))
         if channel.enabled:
             kinds[name] = late(CHANNELS[name])
     return kinds
+
+
+def unfit(settings: GatewaySettings) -> dict[str, str]:
+    """What is wrong with channels and their own options, by the dotted key."""
+    found: dict[str, str] = {}
+    for name, channel in settings.channels.items():
+        key = f"gateway.channels.{name}"
+        if name not in CHANNELS:
+            found[key] = no_channel(name)
+            continue
+        kind: Kind = late(CHANNELS[name])
+        for option in channel.options.keys() - kind.options.keys():
+            found[f"{key}.options.{option}"] = no_option(kind, option)
+    return found
+
+
+def no_channel(name: str) -> str:
+    """That there is no such channel, and which one was meant."""
+    near = nearest_key(name, tuple(CHANNELS))
+    return f"There is no channel `{name}`. " + (
+        f"Did you mean `{near}`?" if near else f"There are: {', '.join(CHANNELS)}."
+    )
 
 
 def is_hidden(kind: Kind | None) -> bool:

@@ -16,7 +16,7 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError, HermesError, LostLease, StoreError
-from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
 from hermes_agent.gateway.delivery import Delivery
 from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts
@@ -79,7 +79,7 @@ class Gateway:
         floor.bus.overhear(lambda seen: self.delivery.look() if seen.event.kind in SAYING else None)
         floor.heed(self.delivery.look)
         self._delivering = spawn(self.delivery.run(), name="delivery")
-        self.orders.take_up()
+        log.info("the gateway begins, with %s", ", ".join(sorted(self._kinds)) or "no channel")
         for kind in self._kinds.values():
             self._begin(kind)
 
@@ -182,6 +182,7 @@ class Gateway:
         try:
             self.lines[kind.name] = line
             self.reception.forget()
+            self.orders.take_up()  # Also those of a process that had the channel, and died.
             self.delivery.look()
             # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
             ailment = await line.channel.health()
@@ -207,8 +208,8 @@ class Gateway:
         )
         # Boundary: one job.
         try:
-            if unknown := given.keys() - kind.options.keys():
-                raise ConfigError(f"gateway.channels.{kind.name}.options has no {', '.join(sorted(unknown))}.")
+            for unknown in sorted(given.keys() - kind.options.keys()):
+                raise ConfigError(no_option(kind, unknown))
             line = made(kind, kind.make(needs), self.runtime.clock)
         except HermesError as error:
             log.error("channel %s cannot begin: %s", kind.name, error)  # noqa: TRY400  a sentence for the owner

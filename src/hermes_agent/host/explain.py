@@ -39,11 +39,14 @@ def explain(loaded: Loaded[Any], schema: type[Any], key: str) -> Explanation:
 
 
 def source_of(loaded: Loaded[Any], key: str) -> str:
-    """Where the value of a key, or of the settings below it, comes from."""
+    """Where the value of a key, or of the settings below or above it, comes from."""
     if key in loaded.sources:
         return loaded.sources[key]
     below = [source for name, source in loaded.sources.items() if name.startswith(f"{key}.")]
-    return below[0] if below else "default"
+    if below:
+        return below[0]
+    above = [name for name in loaded.sources if key.startswith(f"{name}.")]
+    return loaded.sources[max(above, key=len)] if above else "default"
 
 
 def known(schema: type[Any], key: str) -> Setting:

@@ -14,6 +14,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
+from hermes_agent.core.plural import plural
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
 from hermes_agent.host.held import held
 from hermes_agent.scanner.finding import Severity
@@ -84,7 +85,7 @@ class Writer:
             if file == FILE:
                 read(done.content, name)
             written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
-            return dataclasses.replace(written, note=f"{done.count} place(s), found: {done.strategy}")
+            return dataclasses.replace(written, note=f"{plural(done.count, 'place')}, found: {done.strategy}")
 
     async def write_file(self, name: str, file: str, content: bytes, by: By) -> Written:
         """A support file, new or replaced."""

@@ -26,8 +26,8 @@ LOCAL = ("cli:", "library:")
 # Surfaces where anybody may speak, or a machine does: these toolsets are off unless the owner enables them. Nothing
 # there runs commands, touches files, or reaches an address that a stranger names.
 WITHOUT: Mapping[str, frozenset[str]] = {
-    WEBHOOK: frozenset({"files", "shell", "code", "web", "skills", "memory", "recall"}),
-    GUEST: frozenset({"files", "shell", "code", "web", "skills"}),
+    WEBHOOK: frozenset({"files", "shell", "code", "web", "skills", "memory", "recall", "sending"}),
+    GUEST: frozenset({"files", "shell", "code", "web", "skills", "sending"}),
 }
 # What runs on such a surface may use, whatever tools they find besides: what the toolsets need that are on, no more.
 BEHIND: Mapping[str, frozenset[Capability]] = {
@@ -37,6 +37,7 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
     "web": frozenset({Capability.NET}),
     "skills": frozenset({Capability.SKILLS}),
     "memory": frozenset({Capability.MEMORY}),
+    "sending": frozenset({Capability.FS_READ, Capability.MESSAGE}),
 }
 
 

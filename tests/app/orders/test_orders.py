@@ -59,6 +59,19 @@ async def test_an_order_that_a_crash_left_is_done(tmp_path: Path):
         assert mail.state == "answered"
 
 
+async def test_what_is_said_while_orders_of_an_earlier_process_are_done_comes_after_them(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        await here.runtime.store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)
+        orders = made(here)
+        assert not orders.wait(CHAT)
+
+        orders.take_up()
+        assert orders.wait(CHAT)
+
+        await orders.drain()
+        assert not orders.wait(CHAT)
+
+
 async def test_orders_of_one_chat_are_done_in_their_order(tmp_path: Path):
     async with place(tmp_path, []) as here:
         orders = made(here)

@@ -136,3 +136,23 @@ def test_an_edited_file_that_is_wrong_is_kept_aside(tmp_path: Path, monkeypatch:
     assert "takes true or false" in said.err
     assert not (tmp_path / "home" / "config.yaml").exists()
     assert (tmp_path / "home" / "cache" / "config.edit.yaml").read_text() == "jailed: perhaps\n"
+
+
+def test_a_channel_or_an_option_of_one_that_there_is_not_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "gateway:\n  channels:\n    telegrm:\n      enabled: true\n    telegram:\n      options:\n        api_ulr: x\n"
+    )
+
+    said = typed(tmp_path, "config", "check")
+
+    assert said.code == 4
+    assert f"{tmp_path / 'config.yaml'}:4: There is no channel `telegrm`. Did you mean `telegram`?" in said.out
+    assert "`telegram` has no option `api_ulr`. Did you mean `api_url`?" in said.out
+
+
+def test_such_a_channel_is_told_when_it_is_set(tmp_path: Path) -> None:
+    wrong = typed(tmp_path, "config", "set", "gateway.channels.carrier.enabled", "true")
+    right = typed(tmp_path, "config", "set", "gateway.channels.telegram.enabled", "true")
+
+    assert "There is no channel `carrier`. There are: discord, " in wrong.err
+    assert right.err == ""

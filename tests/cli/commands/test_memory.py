@@ -33,7 +33,7 @@ def editor(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_notes_are_shown_with_how_full_they_are(home: Path) -> None:
     out = memory(home, "show").out
 
-    assert out.startswith("MEMORY.md: 1 entries, 18 of 2,200 characters\n  1. The build is make.\n")
+    assert out.startswith("MEMORY.md: 1 entry, 18 of 2,200 characters\n  1. The build is make.\n")
     assert json.loads(memory(home, "show", "--json").out)[0]["entries"] == ["The build is make."]
 
 

@@ -129,3 +129,28 @@ def test_the_shell_completes_models_and_vendors() -> None:
 
     assert [item.value for item in from_catalogue] == ["deepseek/deepseek-v4-flash"]
     assert "zai" in [item.value for item in ModelName().shell_complete(None, None, "za")]
+
+
+def test_a_model_is_chosen_and_shown_before_its_key_is_there(tmp_path: Path) -> None:
+    said = typed(tmp_path, "model", "set", "openai/gpt-5.2")
+    shown = typed(tmp_path, "model", "show")
+
+    assert said.out == "openai/gpt-5.2 is the model from now on.\n"
+    assert "OPENAI_API_KEY" in said.err
+    assert "none" in next(line for line in shown.out.splitlines() if line.startswith("key"))
+    assert "OPENAI_API_KEY" in shown.err
+    with pytest.raises(NoModel, match="region"):
+        typed(tmp_path, "model", "show", "bedrock/x", AWS_REGION="nowhere")
+
+
+@pytest.mark.parametrize(("name", "near"), [("demo/typo", "demo/scripted"), ("openai/gpt-5.22", "openai/gpt-5.2")])
+def test_a_name_that_looks_mistyped_is_taken_by_force_alone(tmp_path: Path, name: str, near: str) -> None:
+    with pytest.raises(NoModel, match=f"Did you mean `{near}`"):
+        typed(tmp_path, "model", "set", name)
+    assert not (tmp_path / "config.yaml").exists()
+
+    assert name in typed(tmp_path, "model", "set", name, "--force").out
+
+
+def test_a_new_name_that_is_like_no_other_is_taken(tmp_path: Path) -> None:
+    assert "openai/wholly-new" in typed(tmp_path, "model", "set", "openai/wholly-new").out

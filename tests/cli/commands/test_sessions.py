@@ -137,9 +137,9 @@ def test_deleting_asks_first(home: Path) -> None:
 
 
 def test_pruning_deletes_what_is_older(home: Path) -> None:
-    assert sessions(home, "prune", "--before", "2023-11-15", "--yes").out == "1 sessions deleted.\n"
+    assert sessions(home, "prune", "--before", "2023-11-15", "--yes").out == "1 session deleted.\n"
     assert sessions(home, "prune", "--before", "2023-11-15", "-y").out.startswith("No session is unused since")
-    assert sessions(home, "prune", "--before", "1d", stdin="y\n").out == "1 sessions deleted.\n"
+    assert sessions(home, "prune", "--before", "1d", stdin="y\n").out == "1 session deleted.\n"
 
 
 def test_what_is_kept_is_counted(home: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.faults import Status
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
@@ -80,3 +80,8 @@ def test_a_wrong_config_file_is_told_first(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="unknown setting"):
         typed(tmp_path, "setup", "--no-local", "--non-interactive")
+
+
+def test_without_a_terminal_it_says_what_to_do_instead(tmp_path: Path) -> None:
+    with pytest.raises(HermesError, match=r"no terminal.*--non-interactive.*hermes model set"):
+        typed(tmp_path, "setup", "--no-local")

@@ -102,6 +102,25 @@ async def test_a_file_goes_with_its_name_and_bytes(platform, channel, tmp_path):
     assert platform.files == {"a _b_.bin": b"\0\r\n--content"}
 
 
+@pytest.mark.parametrize(("kind", "told"), [("image/png", "image/png"), ("x\r\nEvil: 1", "application/octet-stream")])
+async def test_a_file_goes_as_what_it_is(platform, channel, tmp_path, kind, told):
+    (tmp_path / "a").write_bytes(b"content")
+    file = Attachment(path=str(tmp_path / "a"), name="a", media_type=kind)
+
+    await channel.send(ANN, Part(text="", file=file), "k")
+
+    assert json.loads(platform.chats.of("1")[0].written)["type"] == told
+
+
+@pytest.mark.parametrize(("text", "size"), [("x" * 2001, 0), ("", 0), ("x", 10_500_000)])
+async def test_what_discord_does_not_take_is_refused_for_good(channel, tmp_path, text, size):
+    (tmp_path / "a").write_bytes(bytes(size))
+    file = Attachment(path=str(tmp_path / "a"), name="a.bin") if size else None
+
+    with pytest.raises(NeverHere, match="refuses"):
+        await channel.send(ANN, Part(text=text, file=file), "k")
+
+
 async def test_a_file_that_is_not_there_is_said_so(channel, tmp_path):
     with pytest.raises(NeverHere, match="none cannot be read"):
         await channel.send(ANN, Part(text="", file=Attachment(path=str(tmp_path / "none"), name="none")), "k")

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.app.orders.orders import COMMANDS, lane_of
+from hermes_agent.core.inbound import Inbound, Principal, Standing
+from hermes_agent.core.messages import Text
 from hermes_agent.gateway.heard import Media
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
@@ -72,6 +75,30 @@ async def test_of_two_gateways_with_one_token_the_second_waits_and_takes_over(tm
                 await platform.say("Still there?")
                 await eventually(lambda: len(platform.chats.of("1")) == 2)
                 assert second.known["fake"].state == "listening"
+
+
+async def test_an_order_that_the_listening_process_left_is_done_by_the_one_that_listens_next(tmp_path: Path):
+    platform = FakePlatform()
+    home = Home(root=tmp_path, base=tmp_path)
+    kinds = {"fake": platform.kind()}
+    settle_home(home.root, "http://127.0.0.1:9/v1")
+    with home.config_file.open("a") as file:
+        file.write("gateway:\n  channels:\n    fake: {enabled: true, owners: ['7']}\n")
+    async with open_gateway(home, kinds) as first, open_gateway(home, kinds) as second:
+        await eventually(lambda: second.known["fake"].state == "waiting")
+        mail = Inbound(
+            source="fake",
+            source_id="left",
+            principal=Principal(platform="fake", user="7", standing=Standing.OWNER),
+            conversation=platform.where("1"),
+            parts=(Text(text="/title Mine"),),
+            received=1.0,
+        )
+        await first.runtime.store.inbox.accept(mail, lane_of(mail.conversation), COMMANDS)  # And it is not looked at.
+
+        await first.stop()
+
+        await eventually(lambda: [shown.text for shown in platform.chats.of("1")] == ["Titled “Mine”."])
 
 
 def slow(text: str) -> KeepAlives:

@@ -96,7 +96,7 @@ class Recorded:
 
 
 async def test_a_photo_is_sent_as_one_and_a_missing_file_never(double: TelegramDouble, http: Http, tmp_path: Path):
-    (tmp_path / "a.png").write_bytes(b"png")
+    (tmp_path / "a.png").write_bytes(b"\x89PNG")
     channel = bot(double, http)
 
     await channel.send(

@@ -97,12 +97,12 @@ async def test_a_question_is_answered_with_a_button_in_a_topic(tmp_path: Path):
 
 async def test_a_picture_reaches_the_model(tmp_path: Path):
     async with at_work(tmp_path, [Say("A cat.")]) as (double, model, _gateway):
-        double.files["p1"] = b"png"
+        double.files["p1"] = b"\x89PNG"
         await double.say("", chat="7", caption="What is it?", photo=[{"file_id": "p1", "width": 9, "file_size": 3}])
         await eventually(lambda: bool(double.chats.of("7")))
 
         pictures = [part for part in model.asked[0].messages[-1].parts if isinstance(part, Image)]
-        assert base64.b64decode(pictures[0].data) == b"png"
+        assert base64.b64decode(pictures[0].data) == b"\x89PNG"
 
 
 async def test_a_long_reply_with_code_keeps_its_blocks(tmp_path: Path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.gateway.telegram.markdown import UNMEANT, formatted
+from hermes_agent.gateway.telegram.markdown import UNMEANT, formatted, unmeant
 from hermes_agent.testing.doubles.telegram_words import unformatted
 
 
@@ -22,6 +22,8 @@ from hermes_agent.testing.doubles.telegram_words import unformatted
         ("[no address]()", "no address"),
         ("```python\nx = `1`\n```", "```python\nx = \\`1\\`\n```"),
         ("```\nnever closed", "```\nnever closed\n```"),
+        ("````md\n```py\nx\n```\n````", "```md\n\\`\\`\\`py\nx\n\\`\\`\\`\n```"),
+        ("1. a\n   ~~~c++ x=1\n   b\n   ~~~", "1\\. a\n```c++\nb\n```"),
         ("**a *b* c**", "*a _b_ c*"),
         ("2 * 3 * 4 and snake_case_name", r"2 \* 3 \* 4 and snake\_case\_name"),
         ("ask @everybody or a@b.org", rf"ask {UNMEANT}everybody or a@b\.org"),
@@ -29,6 +31,17 @@ from hermes_agent.testing.doubles.telegram_words import unformatted
 )
 def test_formatting_is_kept_and_every_other_sign_escaped(text: str, expected: str):
     assert formatted(text) == expected
+
+
+def test_names_that_leave_no_room_for_a_sign_more_get_another_sign():
+    text = "@ann " * 800
+
+    shown = unformatted(formatted(text))
+    assert len(shown) <= 4096
+    assert "@" not in shown
+    assert unmeant("ask @ann") == f"ask {UNMEANT}ann"
+    assert "@" not in unmeant(text)
+    assert UNMEANT not in formatted("```\n@cached\n```")
 
 
 @given(st.text(alphabet=st.sampled_from("ab _*[]()~`>#+-=|{}.!\\\n@1"), max_size=80))

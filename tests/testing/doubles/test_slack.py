@@ -65,3 +65,26 @@ async def test_a_method_that_takes_no_json_refuses_it(platform):
 
     with pytest.raises(SlackApiError, match="invalid_arguments"):
         await web.api_call("users.info", json={"user": "7"})
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks", "refusal"),
+    [
+        ("x" * 40_001, [], "msg_too_long"),
+        ("x", [{"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}], "invalid_blocks"),
+        ("x", [{"type": "divider"}] * 51, "invalid_blocks"),
+    ],
+)
+async def test_what_slack_does_not_take_is_refused(platform, text, blocks, refusal):
+    web = AsyncWebClient(token="xoxb-1", base_url=f"{platform.url}/api/")
+
+    with pytest.raises(SlackApiError, match=refusal):
+        await web.chat_postMessage(channel="D1", text=text, blocks=blocks)
+
+
+async def test_a_changed_message_may_be_no_longer_than_4000_signs(platform):
+    web = AsyncWebClient(token="xoxb-1", base_url=f"{platform.url}/api/")
+    sent = await web.chat_postMessage(channel="D1", text="hi")
+
+    with pytest.raises(SlackApiError, match="msg_too_long"):
+        await web.chat_update(channel="D1", ts=sent["ts"], text="x" * 4001)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from hermes_agent.app.service.handing import Handing
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
@@ -26,6 +27,7 @@ from hermes_agent.tools.files.tools import FileTools
 from hermes_agent.tools.files.writing import Writer
 from hermes_agent.tools.output import Hiding
 from hermes_agent.tools.schema import collect
+from hermes_agent.tools.sending import SendTools
 from hermes_agent.tools.shell.tools import ShellTools
 from hermes_agent.tools.todo import Todos, TodoTools
 from hermes_agent.tools.web.tools import WebTools
@@ -57,8 +59,9 @@ class Toolsets:
         caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         hiding = Hiding(redact=needs.redact, mask=needs.mask)
         self.shell = ShellTools(place=place, settings=settings.terminal, caps=caps, hiding=hiding)
+        guard = Guard(home=needs.home.root, person=Path.home())
         files = FileTools(
-            guard=Guard(home=needs.home.root, person=Path.home()),
+            guard=guard,
             log=ReadLog(needs.home.cache / "read"),
             writer=Writer(),
             ripgrep=shutil.which("rg") or "",
@@ -73,6 +76,7 @@ class Toolsets:
             "memory": MemoryTools(open_notes=needs.notes, is_owner=needs.is_owner),
             "recall": ConversationTools(needs.store),
             "clarify": ClarifyTools(),
+            "sending": SendTools(guard=guard, hand_over=Handing(store=needs.store)),
         }
 
     def tools_of(self, toolset: str) -> tuple[Tool, ...]:

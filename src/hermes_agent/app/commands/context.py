@@ -12,6 +12,7 @@ from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Compacted, Pinned, PrefixFrozen, Unpinned
 from hermes_agent.core.messages import Message, Role
+from hermes_agent.core.plural import plural
 
 READ_ONLY = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 CHANGES = (Capability.FS_WRITE, Capability.EXEC, Capability.MESSAGE, Capability.SCHEDULE)
@@ -32,7 +33,7 @@ async def context(desk: Desk, _: str) -> Done:
     lines.append(f"{'together':<18}{total:>9,}{share}")
     if shortened := [entry.event for entry in entries if isinstance(entry.event, Compacted)]:
         last = shortened[-1]
-        lines.append(f"Shortened {len(shortened)} time(s), last from {last.before:,} to {last.after:,} tokens.")
+        lines.append(f"Shortened {plural(len(shortened), 'time')}, last from {last.before:,} to {last.after:,} tokens.")
     return Done(text="\n".join(lines))
 
 
@@ -66,7 +67,7 @@ async def unpin(desk: Desk, rest: str) -> Done:
         raise HermesError(f"There is no pin `{rest}`. `/pin` lists them, `/unpin all` takes all off.")
     async with desk.hermes.holding(desk.record.id, beside_run=True) as journal:
         await journal.commit(*(Unpinned(pin=each) for each in chosen))
-    return Done(text=f"Took off {len(chosen)} pin(s).")
+    return Done(text=f"Took off {plural(len(chosen), 'pin')}.")
 
 
 async def _shorten(desk: Desk, focus: str) -> bool:

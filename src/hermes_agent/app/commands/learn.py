@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.inbound import Standing
+from hermes_agent.core.plural import plural
 
 HELP = (
     "`/learn` lists what was learned and what waits; `/learn show ID`, `diff ID`, `undo [ID]`, `why TURN`, "
@@ -40,7 +41,7 @@ async def _done(desk: Desk, word: str, name: str) -> str:
         case "stats":
             return "\n".join(await learned.stats())
         case "review":
-            return f"{await desk.runtime.learner.run()} jobs done."
+            return f"{plural(await desk.runtime.learner.run(), 'job')} done."
         case _:
             raise HermesError(HELP)
 

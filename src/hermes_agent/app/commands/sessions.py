@@ -10,6 +10,7 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, MessageTaken, Undone
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import File, Image, Role, Text
+from hermes_agent.core.plural import plural
 from hermes_agent.store.sessions import Session
 
 LOOKED_AT = 200
@@ -101,7 +102,7 @@ async def undo(desk: Desk, rest: str) -> Done:
         raise HermesError("There is nothing to undo.")
     async with desk.hermes.holding(desk.record.id) as journal:
         await journal.commit(Undone(to=said[-min(count, len(said))].number - 1))
-    return Done(text=f"Took back {min(count, len(said))} message(s). They stay in the log.")
+    return Done(text=f"Took back {plural(min(count, len(said)), 'message')}; the log keeps all.")
 
 
 async def retry(desk: Desk, rest: str) -> Done:

@@ -85,7 +85,7 @@ class Orders:
 
     def wait(self, conversation: Conversation) -> bool:
         """Whether orders of this conversation wait, or are being done: what is said after them comes after them."""
-        return lane_of(conversation) in self._tasks
+        return None in self._tasks or lane_of(conversation) in self._tasks
 
     async def do_at_once(self, inbound: Inbound) -> None:
         """Do an order before anything that waits, once, and say what came of it."""

@@ -11,6 +11,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
 from hermes_agent.core.messages import ToolCall, ToolResult
+from hermes_agent.core.plural import plural
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAMES_PER_SECOND = 8
@@ -81,7 +82,7 @@ def short_result(text: str, call: Call | None) -> str:
     if call is not None and call.effect is Effect.EXEC:
         last = lines[-1]
         return f"{last} {lines[-2]}" if NOTE.fullmatch(last) else last
-    return f"{len(lines):,} lines"
+    return plural(len(lines), "line")
 
 
 def failure(text: str) -> str:

@@ -17,6 +17,7 @@ from hermes_agent.core.events import (
     ToolEnded,
     Undone,
 )
+from hermes_agent.core.plural import plural
 
 EXCHANGES = 2
 """How many of the latest messages of the person are shown again, with what was answered."""
@@ -71,7 +72,7 @@ def _shortened(text: str) -> str:
     lines = text.split("\n")
     if len(lines) <= MOST_LINES:
         return text
-    return f"… {len(lines) - MOST_LINES} lines before\n\n" + "\n".join(lines[-MOST_LINES:])
+    return f"… {plural(len(lines) - MOST_LINES, 'line')} before\n\n" + "\n".join(lines[-MOST_LINES:])
 
 
 def take_up(entries: Sequence[Entry], transcript: Transcript, status: Status) -> int:

@@ -13,9 +13,12 @@ from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.host.config_edit import replace_text, set_value, unset
 from hermes_agent.host.explain import explain, known, plain_at, plain_of, source_of
 from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.late import late
 from hermes_agent.host.schema import Free, Plain, PlainMap, Section, Table, find
 
 SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*_[A-Z0-9_]+")
+CHANNEL = "gateway.channels."
+UNFIT = "hermes_agent.gateway.opening:unfit"
 TELLING = re.compile(r"(api_?key|token|secret|password|authorization|credential)s?$", re.IGNORECASE)
 
 
@@ -76,6 +79,10 @@ def set_(surface: Surface, key: str, value: str | None) -> None:
     set_value(surface.home, surface.schema, key, value)
     loaded = surface.loaded
     say(f"{key} = {written(plain_at(plain_of(loaded.value), key))}  ({source_of(loaded, key)})")
+    if key.startswith(CHANNEL):
+        for wrong, text in channels(surface).items():
+            if key == wrong or key.startswith(f"{wrong}."):
+                remark(text)
 
 
 @config.command("unset")
@@ -121,6 +128,11 @@ def check(surface: Surface) -> int:
     if loaded.problems:
         remark(f"{'The last good' if loaded.basis == 'last good' else 'The default'} settings are used.")
         return Exit.CONFIG
+    wrong = channels(surface)
+    for key, text in wrong.items():
+        say(f"{place_of(surface, key)}: {text}")
+    if wrong:
+        return Exit.CONFIG
     say(f"{surface.home.config_file}: no mistake" + ("" if loaded.basis == "file" else " (there is no file: defaults)"))
     return Exit.OK
 
@@ -148,6 +160,23 @@ def explain_(surface: Surface, key: str, as_json: bool) -> None:
 def path(surface: Surface) -> None:
     """Print where config.yaml is."""
     say(str(surface.home.config_file))
+
+
+def channels(surface: Surface) -> dict[str, str]:
+    """What is wrong with channels, by the dotted key: which there are is known by their table, not by the schema."""
+    if find(surface.schema, "gateway.channels") is None or not surface.loaded.value.gateway.channels:
+        return {}
+    found: dict[str, str] = late(UNFIT)(surface.loaded.value.gateway)
+    return found
+
+
+def place_of(surface: Surface, key: str) -> str:
+    """The file and the first line of what stands under a key, or near it."""
+    sources = surface.loaded.sources
+    lines = [where for name, where in sources.items() if name == key or name.startswith(f"{key}.")]
+    lines += [where for name, where in sources.items() if key.startswith(f"{name}.")]
+    line = min((int(each.rpartition(":")[2]) for each in lines if each.rpartition(":")[2].isdigit()), default=0)
+    return f"{surface.home.config_file}:{line}" if line else str(surface.home.config_file)
 
 
 def written(value: Plain) -> str:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from hermes_agent.gateway.channel import Kind
 
+NO_CHANNEL = "No channel is switched on: `hermes gateway setup` says how one is."
+
 
 @click.group(short_help="Be reachable on chat platforms.")
 def gateway() -> None:
@@ -131,7 +133,9 @@ def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click han
     recent: deque[dict[str, Any]] | None = deque(maxlen=wanted["count"])
     for line in log_lines.lines(surface.home.log_file, reader):
         if line is None:
-            announce("\n".join(map(shown, recent or ())) or "Nothing yet.")
+            found = "\n".join(map(shown, recent or ()))
+            if found or not wanted["as_json"]:
+                announce(found or "Nothing yet.")
             recent = None
             if not wanted["follow"]:
                 return
@@ -147,6 +151,7 @@ def setup(channel: str) -> None:
     """Say step by step how a channel is set up."""
     if not channel:
         say("\n".join(f"hermes gateway setup {name}" for name in CHANNELS))
+        remark("Each of these says step by step how that channel is set up.")
         return
     if channel not in CHANNELS:
         raise ConfigError(f"There is no channel `{channel}`. There are: {', '.join(CHANNELS)}.")
@@ -195,13 +200,15 @@ def _begun(surface: Surface, state: GatewayState, how: str) -> None:
     say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
     if not state.settled:
         remark("It is not ready yet; `hermes gateway status` shows how it is.")
+    if state.config and state.config != surface.loaded.notice:
+        remark(state.config)
     say(_channels(state))
 
 
 def _channels(state: GatewayState) -> str:
     rows = [(name, each.state, str(each.heard), each.ailment) for name, each in state.channels.items()]
     notes = [f"{name}: {each.note}" for name, each in state.channels.items() if each.note]
-    shown = table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else "No channel is switched on."
+    shown = table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else NO_CHANNEL
     return "\n".join((shown, *notes))
 
 

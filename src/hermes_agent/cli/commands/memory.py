@@ -14,6 +14,7 @@ from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.plural import plural
 from hermes_agent.host.files import read_small, write_private
 from hermes_agent.memory.entries import decoded as text_of
 from hermes_agent.memory.entries import entries_of, size_of
@@ -44,7 +45,7 @@ def show(surface: Surface, as_json: bool) -> None:
         return
     for item, entries in found.items():
         limit = _limit(surface, target_of(item))
-        say(f"{item}: {len(entries)} entries, {size_of(entries):,} of {limit:,} characters")
+        say(f"{item}: {plural(len(entries), 'entry', 'entries')}, {size_of(entries):,} of {limit:,} characters")
         for number, entry in enumerate(entries, 1):
             say(f"  {number}. {entry}")
 

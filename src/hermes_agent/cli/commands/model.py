@@ -15,7 +15,7 @@ from hermes_agent.cli.models.offers import ModelName, Offer, offers_of, searched
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.picking.picking import Choice, pick
-from hermes_agent.cli.routes import key_name, route_to
+from hermes_agent.cli.routes import key_name, refuse_typo, route_to, route_without
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.config_edit import set_value
@@ -77,7 +77,7 @@ def search(surface: Surface, words: tuple[str, ...], as_json: bool) -> None:
 def show(surface: Surface, name: str, as_json: bool) -> None:
     """Show a model, by default the one that answers: where it is asked, what it can do, what it costs."""
     loaded = surface.loaded
-    route = route_to(surface, name or surface.invocation.model)
+    route, missing = route_without(surface, name or surface.invocation.model)
     rows = [
         ("model", route.name),
         ("address", route.base_url or "in this process"),
@@ -96,7 +96,7 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
         say_json({**dict(rows), **figures, "limits": limits_of(route)})
     else:
         say(table(rows))
-    for note in (*limits_of(route), *([loaded.notice] if loaded.notice else [])):
+    for note in (*limits_of(route), *filter(None, (missing, loaded.notice))):
         remark(note)
 
 
@@ -110,10 +110,13 @@ def show(surface: Surface, name: str, as_json: bool) -> None:
     type=click.Choice([each.value for each in Purpose]),
     help="For this alone, beside the one that answers.",
 )
+@click.option("--force", is_flag=True, help="Also a name that looks mistyped.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @pass_surface
-def set_(surface: Surface, name: str, purpose: str | None, as_json: bool) -> None:
+def set_(surface: Surface, name: str, purpose: str | None, force: bool, as_json: bool) -> None:
     """Choose the model that answers from now on, or one that works beside it."""
+    if not force:
+        refuse_typo(surface, route_without(surface, name)[0])
     if purpose is None:
         keep(surface, name, as_json)
         return
@@ -186,13 +189,14 @@ def shown(offers: Sequence[Offer], as_json: bool) -> None:
 
 def keep(surface: Surface, name: str, as_json: bool) -> None:
     """Write the choice down, and say what it means."""
-    route = route_to(surface, name)
+    route, missing = route_without(surface, name)
     set_value(surface.home, surface.schema, "model.default", route.name)
-    kept = Kept(model=route.name, effective=surface.loaded.value.model.default, notes=limits_of(route))
+    notes = (*limits_of(route), *([missing] if missing else []))
+    kept = Kept(model=route.name, effective=surface.loaded.value.model.default, notes=notes)
     if as_json:
         say_json(kept)
         return
-    say(f"{kept.model} answers from now on.")
+    say(f"{kept.model} is the model from now on." if missing else f"{kept.model} answers from now on.")
     if kept.effective != kept.model:
         remark(f"But HERMES_MODEL says {kept.effective}, and the environment comes first.")
     for note in kept.notes:

@@ -16,6 +16,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.plural import plural
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
 from hermes_agent.providers.cassette.reading import Cassette, read_cassette
@@ -78,10 +79,16 @@ def _tell(cassette: Cassette, steps: Sequence[Step], verdicts: Sequence[Verdict]
     say(table(rows, ("STEP", "SESSION", "PURPOSE", "MODEL", "SECONDS", "WHAT CAME"), right=(0, 4)))
     for verdict in verdicts:
         say()
-        say(f"{verdict.session}: {verdict.runs} runs, {verdict.steps} steps, {verdict.calls} tool calls.")
+        say(f"{verdict.session}: {figures(verdict)}.")
         if live:
             say(f"Now: {verdict.ended}")
         elif verdict.same:
             say("Played as recorded.")
         for difference in verdict.differences:
             say(f"Differs: {difference}")
+
+
+def figures(verdict: Verdict) -> str:
+    """How much of a recording was played."""
+    counted = ((verdict.runs, "run"), (verdict.steps, "step"), (verdict.calls, "tool call"))
+    return ", ".join(plural(count, noun) for count, noun in counted)

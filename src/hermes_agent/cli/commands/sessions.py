@@ -14,6 +14,7 @@ from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
 from hermes_agent.core.events import Entry
+from hermes_agent.core.plural import plural
 from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
 from hermes_agent.store.finding.snippets import marked
@@ -160,9 +161,9 @@ def prune(surface: Surface, before: float, yes: bool) -> None:
         say(f"No session is unused since {moment(before)}.")
         return
     if not yes:
-        click.confirm(f"Delete {count} sessions unused since {moment(before)}?", abort=True, err=True)
+        click.confirm(f"Delete {plural(count, 'session')} unused since {moment(before)}?", abort=True, err=True)
     removed = with_store(surface, lambda store: store.sessions.prune(before))
-    say(f"{len(removed)} sessions deleted.")
+    say(f"{plural(len(removed), 'session')} deleted.")
 
 
 @sessions.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import click
 
@@ -12,7 +13,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.errors import NoModel, ProviderError
+from hermes_agent.core.errors import HermesError, NoModel, ProviderError
 from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.providers.local import USUAL_PLACES
 from hermes_agent.providers.vendor import Vendor
@@ -20,6 +21,10 @@ from hermes_agent.providers.vendor import Vendor
 SCRIPTED = (
     "This model is scripted: it shows how the program works and knows nothing. Run `hermes setup` again at a terminal "
     "to enter a key, or put one into the environment (for instance OPENROUTER_API_KEY)."
+)
+UNASKED = (
+    "There is no terminal to ask you at. `hermes setup --non-interactive` takes the first model that answers. Or name "
+    "one: `hermes config set OPENROUTER_API_KEY KEY`, then `hermes model set openrouter/MODEL`."
 )
 
 
@@ -32,7 +37,15 @@ def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
     surface.home.ensure()
     surface.loaded.strict()
     found = asyncio.run(candidates(surface, () if no_local else USUAL_PLACES))
-    return first_that_answers(surface, found) if non_interactive else chosen_by_person(surface, found)
+    if non_interactive:
+        return first_that_answers(surface, found)
+    try:
+        return chosen_by_person(surface, found)
+    except click.Abort as error:
+        if sys.stdin.isatty():
+            raise
+        remark("")
+        raise HermesError(UNASKED) from error
 
 
 def first_that_answers(surface: Surface, found: list[Candidate]) -> int:

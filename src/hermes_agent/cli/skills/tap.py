@@ -7,6 +7,7 @@ import click
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.skills.shelf import JSON, TAP, with_hub
 from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.core.plural import plural
 from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.hub.address import address_of
 from hermes_agent.skills.hub.catalog import Catalog
@@ -59,7 +60,7 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
     bad = sum(bool(each.problem) for each in found.skills)
     left = f", {bad} of them cannot be used" if bad else ""
     more = f"; {found.left_out} more are too many" if found.left_out else ""
-    say(f"`{added.name}` ({trust.value}) offers {len(found.skills)} skills{left}{more}.")
+    say(f"`{added.name}` ({trust.value}) offers {plural(len(found.skills), 'skill')}{left}{more}.")
 
 
 @tap.command()

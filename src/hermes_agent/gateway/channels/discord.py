@@ -108,7 +108,7 @@ class DiscordChannel:
             file = await asyncio.to_thread(Path(part.file.path).read_bytes)
         except OSError as error:
             raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
-        return await self._rest.post_file(path, content, part.file.name, file)
+        return await self._rest.post_file(path, content, part.file, file)
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         await self._rest.call("PATCH", _message(to, receipt), _content(part))

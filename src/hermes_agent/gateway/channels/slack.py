@@ -26,12 +26,12 @@ from hermes_agent.gateway.channel import (
     Part,
     TokenRefused,
 )
-from hermes_agent.gateway.cutting import cut
 from hermes_agent.gateway.heard import Hear, Pressed
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader
 from hermes_agent.gateway.slack.mrkdwn import mrkdwn
 from hermes_agent.gateway.slack.web import Web
+from hermes_agent.gateway.text.cutting import cut
 from hermes_agent.gateway.websocket import Socket, require, websocket
 from hermes_agent.host.http import Http
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Button
+from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import (
     Abilities,
     Channel,
@@ -34,8 +34,9 @@ from hermes_agent.gateway.channel import (
 )
 from hermes_agent.gateway.heard import Hear, Pressed
 from hermes_agent.gateway.moves import Moves
-from hermes_agent.gateway.telegram.api import BotApi, Moved, Unchanged, Unparsed
-from hermes_agent.gateway.telegram.markdown import formatted
+from hermes_agent.gateway.telegram.api import BotApi, Moved, Unchanged, Unfit, Unparsed
+from hermes_agent.gateway.telegram.files import Way, ways_of
+from hermes_agent.gateway.telegram.markdown import formatted, unmeant
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
 from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, secret_of, told
 from hermes_agent.host.serve import serve
@@ -46,9 +47,7 @@ Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 POLL_SECONDS = 50
 WIDE = 12
 """Letters of a button's label with which it still shares its row."""
-PHOTOS = frozenset({"image/jpeg", "image/png"})
 LONGEST_WORD = 200
-LONGEST_CAPTION = 1024
 NO_PREVIEW: Plain = {"link_preview_options": {"is_disabled": True}}
 WEBHOOK_SET = "webhook is active"
 WEBHOOK_PORT = 8443
@@ -135,13 +134,22 @@ class Telegram:
         return await self._there(to, there)
 
     async def _sent(self, arguments: Plain, part: Part) -> Plain:
-        if part.file is not None:
-            photo = part.file.media_type in PHOTOS
-            method, field = ("sendPhoto", "photo") if photo else ("sendDocument", "document")
-            caption = {"caption": part.text[:LONGEST_CAPTION]} if part.text else {}
-            result: Plain = await self._api.upload(method, field, part.file, {**arguments, **caption})
+        if part.file is None:
+            return await self._text("sendMessage", {**arguments, **_buttons(part)}, part.text)
+        *others, last = await ways_of(part.file)
+        for way in others:
+            try:
+                return await self._file(way, part.file, part.text, arguments)
+            except Unfit as error:
+                log.info("telegram takes a file as a document alone: %s", error)
+        return await self._file(last, part.file, part.text, arguments)
+
+    async def _file(self, way: Way, file: Attachment, caption: str, arguments: Plain) -> Plain:
+        async def upload(words: Plain) -> Plain:
+            result: Plain = await self._api.upload(way.method, way.field, file, {**arguments, **words})
             return result
-        return await self._text("sendMessage", {**arguments, **_buttons(part)}, part.text)
+
+        return await _worded(upload, "caption", caption) if caption else await upload({})
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         """See `Channel`."""
@@ -244,14 +252,20 @@ class Telegram:
             await self._api.call("answerCallbackQuery", {"callback_query_id": query, "text": word[:LONGEST_WORD]})
 
     async def _text(self, method: str, arguments: Plain, text: str, quiet: Plain = NO_PREVIEW) -> Plain:
-        """A call with formatted words, or with plain ones where the format is not understood."""
-        try:
-            words = {"text": formatted(text), "parse_mode": "MarkdownV2"}
+        async def call(words: Plain) -> Plain:
             result: Plain = await self._api.call(method, {**arguments, **words, **quiet})
-        except Unparsed:
-            log.info("telegram did not understand the format of a message; it is sent plain")
-            result = await self._api.call(method, {**arguments, "text": text, **quiet})
-        return result
+            return result
+
+        return await _worded(call, "text", text)
+
+
+async def _worded(call: Callable[[Plain], Awaitable[Plain]], field: str, text: str) -> Plain:
+    """A call with formatted words, or with plain ones where the format is not understood."""
+    try:
+        return await call({field: formatted(text), "parse_mode": "MarkdownV2"})
+    except Unparsed:
+        log.info("telegram did not understand the format of a message; it is sent plain")
+        return await call({field: unmeant(text)})
 
 
 def _draft_id(key: str) -> int:

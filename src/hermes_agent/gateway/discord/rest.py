@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere
 from hermes_agent.gateway.service import Answer, Service
 
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
 GONE = frozenset({UNKNOWN_MESSAGE, 50005, 50021})
 """The message is not there, is somebody else's, or cannot be changed."""
+
+KIND = re.compile(r"[\w.+-]+/[\w.+-]+")
 
 
 class Rest:
@@ -28,8 +32,9 @@ class Rest:
         """The answer; an empty one where there is none. Raises `ChannelError`."""
         return _good(await self._service.call(method, f"{self._base}/{path}", content=content, reads=reads))
 
-    async def post_file(self, path: str, content: Mapping[str, Any], name: str, file: bytes) -> dict[str, Any]:
+    async def post_file(self, path: str, content: Mapping[str, Any], sent: Attachment, file: bytes) -> dict[str, Any]:
         """Post a message with a file."""
+        name, kind = sent.name, sent.media_type
         mark = secrets.token_hex(16)
         quoted = name.replace("\\", "_").replace('"', "_").replace("\r", "_").replace("\n", "_")
         body = (
@@ -37,7 +42,7 @@ class Rest:
                 f'--{mark}\r\nContent-Disposition: form-data; name="payload_json"\r\n'
                 f"Content-Type: application/json\r\n\r\n{json.dumps(content)}\r\n"
                 f'--{mark}\r\nContent-Disposition: form-data; name="files[0]"; filename="{quoted}"\r\n'
-                "Content-Type: application/octet-stream\r\n\r\n"
+                f"Content-Type: {kind if KIND.fullmatch(kind) else 'application/octet-stream'}\r\n\r\n"
             ).encode()
             + file
             + f"\r\n--{mark}--\r\n".encode()

@@ -24,6 +24,10 @@ class Unparsed(ChannelError):
     """The formatting was not understood: the same words can be sent plain."""
 
 
+class Unfit(ChannelError):
+    """The file is not what the method sends, or nobody may hear it there: it can be sent as a document."""
+
+
 class Moved(ChannelError):
     """Nothing was done: the group has the id `to` now."""
 
@@ -39,6 +43,7 @@ class Unchanged(ChannelError):
 REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
     Unchanged: ("message is not modified",),
     Unparsed: ("can't parse entities",),
+    Unfit: ("photo_", "image_process_failed", "video_", "audio_", "animation_", "voice_", "wrong file type"),
     MessageGone: ("message to edit not found", "message can't be edited", "message to delete not found"),
 }
 """What a refused call says -> what that means; every other one is for good."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hermes_agent.gateway.fences import Block, read
+from hermes_agent.gateway.text.fences import Block, read
 
 RESERVED = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
 IN_CODE = re.compile(r"([`\\])")
@@ -25,17 +25,29 @@ MARKS = {
     "star": ("line", "_"),
     "line": ("line", "_"),
 }
-UNMEANT = "@\N{WORD JOINER}"
+UNMEANT, WIDE_SIGN = "@\N{WORD JOINER}", "\N{FULLWIDTH COMMERCIAL AT}"
+LONGEST = 4096
 
 
 def formatted(text: str) -> str:
     """The text for `parse_mode=MarkdownV2`: names of people do not become mentions."""
-    return "\n".join(_block(piece) if isinstance(piece, Block) else _line(piece) for piece in read(text))
+    marked = "\n".join(_block(piece) if isinstance(piece, Block) else _line(piece) for piece in read(text))
+    return marked if _has_room(text) else marked.replace(UNMEANT, WIDE_SIGN)
 
 
 def escaped(text: str) -> str:
     """Words without any meaning to Telegram."""
     return RESERVED.sub(r"\\\1", NAME.sub(UNMEANT, text))
+
+
+def unmeant(text: str) -> str:
+    """The text as it is, but that names of people do not become mentions."""
+    return NAME.sub(UNMEANT if _has_room(text) else WIDE_SIGN, text)
+
+
+def _has_room(text: str) -> bool:
+    """Whether a message still holds it with a sign more at each name."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2 + text.count("@") <= LONGEST
 
 
 def _block(block: Block) -> str:

@@ -23,7 +23,7 @@ EPOCH = 1_420_070_400.0
 BEAT_MILLISECONDS = 200
 """Short, so that it is known soon how far the agent has come. Discord's is about 41 seconds."""
 SYNC = zlib.Z_SYNC_FLUSH
-LONGEST = 2000
+LONGEST, LARGEST = 2000, 10_485_760
 
 Values = dict[str, Any]
 
@@ -252,6 +252,8 @@ class DiscordPlatform:
         if rest:
             self.chats.reactions.append((id_, rest[1]))
             return web.Response(status=204)
+        if method in ("POST", "PATCH") and (refused := _refused(method, values)) is not None:
+            return refused
         if method == "POST":
             return _json(self._post(channel, values))
         if method == "PATCH":
@@ -307,7 +309,8 @@ async def _values(request: web.Request, files: dict[str, bytes]) -> Values:
             values |= await part.json() or {}
         else:
             values["file"] = part.filename or ""
-            files[values["file"]] = bytes(await part.read())
+            files[values["file"]] = content = bytes(await part.read())
+            values |= {"size": len(content), "type": part.headers.get("Content-Type", "")}
     return values
 
 
@@ -344,6 +347,17 @@ def _name(method: str, path: list[str]) -> str:
 
 def _labels(values: Values) -> tuple[str, ...]:
     return tuple(each["label"] for row in values.get("components") or () for each in row["components"])
+
+
+def _refused(method: str, values: Values) -> web.Response | None:
+    """What Discord answers to a message that it does not take."""
+    if len(values.get("content") or "") > LONGEST:
+        return _json({"message": "Invalid Form Body", "code": 50035}, status=400)
+    if values.get("size", 0) > LARGEST:
+        return _json({"message": "Request entity too large", "code": 40005}, status=413)
+    if method == "POST" and not (values.get("content") or values.get("file")):
+        return _json({"message": "Cannot send an empty message", "code": 50006}, status=400)
+    return None
 
 
 def _unknown(what: str) -> web.Response:

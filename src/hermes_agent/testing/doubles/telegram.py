@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from email import policy
 from email.parser import BytesParser
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,7 +16,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
-from hermes_agent.testing.doubles.telegram_words import Refused, unformatted
+from hermes_agent.testing.doubles.telegram_words import FILES, Refused, taken, unformatted
 
 TOKEN = "123456:" + "test-token"
 ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
@@ -23,8 +24,7 @@ LONGEST = 4096
 LONGEST_DATA = 64
 CALLS = {
     "sendMessage": "send",
-    "sendDocument": "send",
-    "sendPhoto": "send",
+    **dict.fromkeys(FILES, "send"),
     "editMessageText": "edit",
     "deleteMessage": "delete",
     "sendMessageDraft": "draft",
@@ -43,12 +43,12 @@ class TelegramDouble:
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
+        self.sent_files: list[tuple[str, str, bytes]] = []
+        """Methods by which files were sent, with their names and bytes."""
         self.webhook: Arguments = {}
         self.moved: dict[str, int] = {}
-        self.drafts = True
-        """Whether this server knows `sendMessageDraft` (Bot API 9.3)."""
-        self.undrafted = False
-        """Whether this bot may show none (before Bot API 9.5: without topics in its private chats)."""
+        self.drafts, self.undrafted = True, False
+        """This server knows `sendMessageDraft` (Bot API 9.3); this bot may show none (before 9.5: without topics)."""
         self.server: Server | None = None
         self.holding = False
         self.late: list[Arguments] = []
@@ -184,8 +184,7 @@ class TelegramDouble:
         does: dict[str, Callable[[Arguments], object]] = {
             "getMe": lambda _: ME,
             "sendMessage": lambda given: self._sent(given, given.get("text", "")),
-            "sendDocument": lambda given: self._sent(given, given.get("caption", ""), str(given["document"])),
-            "sendPhoto": lambda given: self._sent(given, given.get("caption", ""), str(given["photo"])),
+            **{method: partial(self._filed, method) for method in FILES},
             "editMessageText": self._edited,
             "deleteMessage": self._deleted,
             "answerCallbackQuery": self._acknowledged,
@@ -222,14 +221,9 @@ class TelegramDouble:
     def _drafted(self, given: Arguments) -> bool:
         if not self.drafts:
             raise Refused(404, "Not Found")
-        if str(given["chat_id"]).startswith("-") or self.undrafted:
+        if self.undrafted:
             raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
-        if not int(given.get("draft_id") or 0):
-            raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
-        words = _understood(given, given.get("text", ""))
-        if not words.strip():
-            raise Refused(400, "Bad Request: text must be non-empty")
-        self.chats.draft(str(given["chat_id"]), words)
+        self.chats.draft(str(given["chat_id"]), _drafted(given))
         return True
 
     def _typed(self, given: Arguments) -> bool:
@@ -271,6 +265,11 @@ class TelegramDouble:
             )
         )
         return _message(shown)
+
+    def _filed(self, method: str, given: Arguments) -> Arguments:
+        field, name, content = taken(method, given)
+        self.sent_files.append((method, name, content))
+        return self._sent({**given, field: name}, given.get("caption", ""), name)
 
     def _edited(self, given: Arguments) -> Arguments:
         id_, words = str(given["message_id"]), _understood(given, given.get("text", ""))
@@ -339,6 +338,18 @@ def _understood(given: Arguments, text: str) -> str:
     return words
 
 
+def _drafted(given: Arguments) -> str:
+    """The words of a draft that people see. An empty one is refused here, as by servers before Bot API 9.5."""
+    if str(given["chat_id"]).startswith("-"):
+        raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
+    if not int(given.get("draft_id") or 0):
+        raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
+    words = _understood(given, given.get("text", ""))
+    if not words.strip():
+        raise Refused(400, "Bad Request: text must be non-empty")
+    return words
+
+
 def _arguments(request: Request) -> Arguments:
     kind = request.headers.get("content-type", "")
     if kind.startswith("application/json"):
@@ -356,7 +367,7 @@ def _parts(kind: str, body: bytes) -> Arguments:
         name = str(part.get_param("name", header="content-disposition"))
         content = part.get_payload(decode=True)
         assert isinstance(content, bytes)
-        given[name] = part.get_filename() or _plain(content.decode())
+        given[name] = (part.get_filename(), content) if part.get_filename() else _plain(content.decode())
     return given
 
 

@@ -1,7 +1,23 @@
-"""MarkdownV2 as Telegram reads it, and how it refuses a call."""
+"""MarkdownV2 and files as Telegram takes them, and how it refuses a call."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+LONGEST_CAPTION = 1024
+MB = 1_000_000
+ANY = ((0, b""),)
+MP4 = ((4, b"ftyp"),)
+FILES = {
+    "sendDocument": ("document", ANY, 50 * MB, ""),
+    "sendPhoto": ("photo", ((0, b"\x89PNG"), (0, b"\xff\xd8\xff")), 10 * MB, "IMAGE_PROCESS_FAILED"),
+    "sendAnimation": ("animation", ((0, b"GIF8"), *MP4), 50 * MB, "ANIMATION_CONTENT_INVALID"),
+    "sendVideo": ("video", MP4, 50 * MB, "VIDEO_CONTENT_TYPE_INVALID"),
+    "sendAudio": ("audio", ((0, b"ID3"), (0, b"\xff\xfb"), *MP4), 50 * MB, "AUDIO_CONTENT_INVALID"),
+    "sendVoice": ("voice", ((0, b"OggS"), (0, b"ID3")), 50 * MB, "VOICE_CONTENT_INVALID"),
+}
+"""Methods that send a file: the argument, how the file begins and how large it may be, and what else is answered."""
 RESERVED = "_*[]()~`>#+-=|{}.!"
 
 
@@ -13,6 +29,19 @@ class Refused(Exception):
         self.code = code
         self.words = words
         self.parameters = parameters
+
+
+def taken(method: str, given: Mapping[str, Any]) -> tuple[str, str, bytes]:
+    """The argument that holds a file, its name and its bytes; refuses what the Bot API does not take as such a file."""
+    field, begins, largest, refusal = FILES[method]
+    name, content = given[field]
+    if len(content) > largest:
+        raise Refused(413, "Request Entity Too Large")
+    if not any(content[at : at + len(sign)] == sign for at, sign in begins):
+        raise Refused(400, f"Bad Request: {refusal}")
+    if len(given.get("caption", "").encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_CAPTION:
+        raise Refused(400, "Bad Request: message caption is too long")
+    return field, name, content
 
 
 def unformatted(text: str) -> str:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
-from hermes_agent.gateway.fences import open_at_end
+from hermes_agent.gateway.text.fences import open_at_end
 
 Size = Callable[[str], int]
 

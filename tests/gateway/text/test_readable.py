@@ -1,14 +1,32 @@
 """Tables and formulas become something that a chat shows."""
 
-import pytest
-
-from hermes_agent.gateway.readable import plain_formula, readable, width
+from hermes_agent.gateway.text.readable import readable, width
 
 TABLE = "| Name | Age |\n|------|----:|\n| **Ann** | 7 |\n| Bo | [x](u) |"
 
 
 def test_a_table_becomes_aligned_text():
     assert readable(f"See:\n{TABLE}\nDone.") == ("See:\n```\nName  Age\n────  ─────\nAnn   7\nBo    x (u)\n```\nDone.")
+
+
+def test_a_table_without_outer_lines_is_one_too():
+    table = "Name | Age\n--- | :---:\nAnn | 7"
+
+    assert readable(f"See:\n{table}\n\nDone.") == "See:\n```\nName  Age\n────  ───\nAnn   7\n```\n\nDone."
+    assert readable("a | b\nc | d") == "a | b\nc | d"
+    assert readable("Words\n---\nmore | words") == "Words\n---\nmore | words"
+
+
+def test_formulas_in_a_table_are_plain_and_aligned():
+    table = "| Area | Unit |\n|---|---|\n| $\\pi r^2$ | m |\n| `$x^2$` | $5 |"
+
+    assert readable(table) == "```\nArea   Unit\n─────  ────\nπ r²   m\n$x^2$  $5\n```"
+
+
+def test_code_in_lists_and_within_other_code_is_left_alone():
+    text = f"1. See\n   ~~~\n{TABLE}\n   ~~~\n````\n```\n{TABLE}\n```\n{TABLE}\n````"
+
+    assert readable(text) == text
 
 
 def test_a_wide_table_becomes_a_list():
@@ -38,20 +56,6 @@ def test_prices_are_no_formulas():
     assert readable(text) == text
 
 
-@pytest.mark.parametrize(
-    ("formula", "plain"),
-    [
-        (r"x^2 + y_1", "x² + y₁"),
-        (r"\frac{a}{b}", "(a)/(b)"),
-        (r"\sqrt{\frac{1}{2}}", "√((1)/(2))"),
-        (r"\alpha \times \beta \leq \infty", "\N{GREEK SMALL LETTER ALPHA} \N{MULTIPLICATION SIGN} β ≤ ∞"),
-        (r"\text{if } x^{abc}", "if x^(abc)"),
-        (r"a^z \unknown \{ \, \}", "a^z \\unknown { }"),
-    ],
-)
-def test_a_formula_is_written_in_plain_signs(formula: str, plain: str):
-    assert plain_formula(formula) == plain
-
-
 def test_formulas_in_words_are_found():
     assert readable(r"So $x^2$ and \(y\) and $$z_0$$.") == "So `x²` and `y` and `z₀`."
+    assert readable("So\n\\begin{align*}\nx &= 1\n\\end{align*}\nit is.") == "So\n`x = 1`\nit is."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes_agent.gateway.fences import HARMLESS, Block, closed, open_at_end, opening, plainest, read
+from hermes_agent.gateway.text.fences import HARMLESS, Block, closed, open_at_end, opening, plainest, read
 
 NESTED = "````markdown\n# Doc\n```python\nprint(1)\n```\nmore\n````\nAfter"
 

@@ -1,0 +1,122 @@
+"""Pictures, files and spoken words that people send, over each platform's protocol: to the model, to the workspace."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from email.message import EmailMessage
+from email.policy import SMTP
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.core.messages import Image, Text
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.doubles.discord import DiscordPlatform
+from hermes_agent.testing.doubles.email import OWN, MailPlatform
+from hermes_agent.testing.doubles.slack import SlackPlatform
+from hermes_agent.testing.doubles.telegram import TelegramDouble
+from hermes_agent.testing.model_servers import ModelServer
+from tests.contracts.channels import MAKERS, Stage
+from tests.gateway.house import eventually, opened
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"sea" * 900
+LARGEST = 20_000_000
+
+
+@pytest.fixture(params=["discord", "email", "slack", "telegram"])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with MAKERS[request.param](tmp_path) as made:
+        yield replace(made, kind=replace(made.kind, make=lambda _: made.channel))
+
+
+async def enclose(stage: Stage, name: str, kind: str, content: bytes, *, voice: bool = False) -> None:
+    """Have a person send a file, with the words "Look"."""
+    double = stage.double
+    match double:
+        case TelegramDouble():
+            double.files[name] = content
+            field = "voice" if voice else "document"
+            file = {"file_id": name, "file_name": name, "mime_type": kind, "file_size": len(content)}
+            if kind.startswith("image/"):
+                field, file = "photo", [{"file_id": name, "width": 9, "file_size": len(content)}]
+            await double.say("", chat=stage.chat, user=stage.person, caption="Look", **{field: file})
+        case DiscordPlatform():
+            double.files[name] = content
+            url = f"{double.url}/files/{name}"
+            file = {"url": url, "filename": name, "size": len(content), "content_type": kind}
+            flags = {"flags": 1 << 13} if voice else {}
+            await double.say("Look", attachments=[file], **flags)
+        case SlackPlatform():
+            double.files[name] = content
+            url = f"{double.url}/files/{name}"
+            file = {"id": name, "url_private": url, "name": name, "mimetype": kind, "size": len(content)}
+            sub = {"subtype": "slack_audio"} if voice else {}
+            await double.say("Look", subtype="file_share", files=[{**file, **sub}])
+        case MailPlatform():
+            mail = EmailMessage(policy=SMTP)
+            mail["From"], mail["To"], mail["Message-ID"] = stage.person, OWN, f"<{name}@people.test>"
+            mail.set_content("Look")
+            main, _, sub_type = kind.partition("/")
+            mail.add_attachment(content, maintype=main, subtype=sub_type, filename=name)
+            double.folder.put(mail.as_bytes())
+
+
+async def heard(model: ModelServer) -> list[Text | Image]:
+    await eventually(lambda: bool(model.asked))
+    return [part for part in model.asked[-1].messages[-1].parts if isinstance(part, Text | Image)]
+
+
+def words(parts: list[Text | Image]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+async def test_a_picture_reaches_the_model(stage: Stage, tmp_path: Path):
+    async with opened(tmp_path, stage.kind, [Say("A sea.")], f"owners: ['{stage.person}']") as model:
+        await enclose(stage, "sea.png", "image/png", PNG)
+        parts = await heard(model)
+
+    assert [base64.b64decode(part.data) for part in parts if isinstance(part, Image)] == [PNG]
+    assert [part.media_type for part in parts if isinstance(part, Image)] == ["image/png"]
+    assert "Look" in words(parts)
+
+
+async def test_a_picture_that_is_none_is_a_file(stage: Stage, tmp_path: Path):
+    async with opened(tmp_path, stage.kind, [Say("No sea.")], f"owners: ['{stage.person}']") as model:
+        await enclose(stage, "sea.png", "image/png", b"<html>Sign in</html>")
+        parts = await heard(model)
+
+    assert not [part for part in parts if isinstance(part, Image)]
+    assert "A file came with this message" in words(parts)
+
+
+@pytest.mark.parametrize("voice", [False, True])
+async def test_a_file_is_in_the_workspace_and_spoken_words_are_said_to_be(stage: Stage, tmp_path: Path, voice: bool):
+    name, kind = ("words.ogg", "audio/ogg") if voice else ("report.pdf", "application/pdf")
+    async with opened(tmp_path, stage.kind, [Say("I see.")], f"owners: ['{stage.person}']") as model:
+        await enclose(stage, name, kind, b"OggS content", voice=voice)
+        parts = await heard(model)
+
+    (kept,) = (tmp_path / "home" / "workspace" / "received").iterdir()
+    assert kept.read_bytes() == b"OggS content"
+    spoken = voice and not isinstance(stage.double, MailPlatform)  # Mail does not tell spoken words from other sounds.
+    assert f"A {'spoken message' if spoken else 'file'} came with this message ({kind}" in words(parts)
+    assert str(kept) in words(parts)
+
+
+@pytest.mark.timeout(90)
+async def test_a_file_of_twenty_megabytes_is_taken_in_as_it_comes_and_a_larger_one_is_not(stage: Stage, tmp_path: Path):
+    large = bytes(range(256)) * (LARGEST // 256)
+    async with opened(tmp_path, stage.kind, [Say("One."), Say("Two.")], f"owners: ['{stage.person}']") as model:
+        await enclose(stage, "large.bin", "application/octet-stream", large)
+        await eventually(lambda: len(model.asked) == 1, 60)
+        first = words(await heard(model))
+        await enclose(stage, "larger.bin", "application/octet-stream", large + b"x" * 257)
+        await eventually(lambda: len(model.asked) == 2, 60)
+        second = words(await heard(model))
+
+    (kept,) = (tmp_path / "home" / "workspace" / "received").iterdir()
+    assert kept.read_bytes() == large
+    assert f"{len(large):,} bytes" in first
+    assert "larger.bin was not taken in: it is larger than 20 MB." in second
