@@ -71,9 +71,7 @@ async def test_what_a_hook_may_answer(tmp_path, command, verdict):
 
 async def test_a_hook_may_say_much_and_leave_something_running(tmp_path):
     assert (await run_hook(shell("yes no | head -c 300000 >&2; exit 2"), {}, tmp_path, ENV)).block.startswith("no\nno")
-    assert await run_hook(shell("sleep 2 & echo why >&2; exit 2", seconds=9), {}, tmp_path, ENV) == Verdict(
-        block="why"
-    )
+    assert await run_hook(shell("sleep 2 & echo why >&2; exit 2", seconds=9), {}, tmp_path, ENV) == Verdict(block="why")
 
 
 @pytest.mark.parametrize(
