@@ -160,6 +160,7 @@ async def test_images_and_files_reach_the_log(tmp_path):
         ({"messages": [{"role": "tool", "content": "x"}, {"role": "user", "content": "Hi"}]}, "messages"),
         ({"messages": [{"role": "user", "content": None}]}, "messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
+        ({"messages": [{"role": "user", "content": " \n"}]}, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "image_url"),
         ({"messages": [{"role": "user", "content": [{"type": "audio"}]}]}, None),
         ({"tools": [{"type": "function"}]}, "tools"),

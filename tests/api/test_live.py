@@ -99,6 +99,29 @@ async def test_a_reader_that_leaves_ends_the_source():
     assert ended.is_set()
 
 
+async def test_events_end_when_their_server_does():
+    over = asyncio.Event()
+
+    async def endless():
+        yield 1
+        await asyncio.Event().wait()
+
+    source = with_pauses(endless(), ended=over)
+    assert await anext(source) == 1
+    asyncio.get_running_loop().call_later(0.05, over.set)
+    async with asyncio.timeout(5):
+        assert [each async for each in source if each] == []
+
+
+async def test_a_failure_comes_through_also_where_a_server_may_end():
+    async def broken():
+        yield 1
+        raise ValueError("the end")
+
+    with pytest.raises(ValueError, match="the end"):
+        await collect(with_pauses(broken(), ended=asyncio.Event()), [])
+
+
 def test_odd_text_can_be_written():
     assert written({"a": "\ud800"}) == b'{"a": "\\ud800"}'
     assert event({"a": 1}, name="x", number=3) == b'id: 3\nevent: x\ndata: {"a":1}\n\n'

@@ -5,12 +5,13 @@ import asyncio
 import openai
 import pytest
 
-from hermes_agent.providers.demo.script import Answer, Pace, Say
-from hermes_agent.testing.faults import Status
-from tests.api.served import OWNER_KEY, Server, served
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
+from hermes_agent.testing.faults import Hang, Status
+from tests.api.served import MEMBER_KEY, OWNER_KEY, Server, served, until
 from tests.app.place import counting
 
 SAID = [{"role": "user", "content": "Hi"}]
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def sdk(server: Server, key: str = OWNER_KEY, retries: int = 0) -> openai.AsyncOpenAI:
@@ -85,6 +86,59 @@ async def test_errors_are_the_sdk_s_own(tmp_path):
                 )
         assert failed.value.code == "provider_failed"
         assert len(server.model.exchanges) == 1  # It is not tried again where that would help nobody.
+
+
+async def test_every_refusal_has_its_class_and_says_what_to_do(tmp_path):
+    async with served(tmp_path, [Call("clarify", {"question": "Which one?"})]) as server, sdk(server) as client:
+        async with sdk(server, MEMBER_KEY) as member:
+            with pytest.raises(openai.PermissionDeniedError, match="Only the owner"):
+                await member.chat.completions.create(model="custom/m", messages=SAID)
+        asked = await client.chat.completions.create(model="hermes", messages=SAID)
+        session = {"X-Hermes-Session-Id": asked.hermes["session"]}
+        with pytest.raises(openai.ConflictError, match="waits for an answer"):
+            await client.chat.completions.create(model="hermes", messages=SAID, extra_headers=session)
+
+
+async def test_a_client_that_does_not_wait_makes_room_for_others_and_ends_no_run(tmp_path):
+    async with served(tmp_path, lambda heard: Hang(), api="  max_waiting: 1\n") as server, sdk(server) as client:
+        with pytest.raises(openai.APITimeoutError):
+            await client.with_options(timeout=0.5).chat.completions.create(model="hermes", messages=SAID)
+        (left,) = (await server.ask("GET", "/v1/sessions")).json()["data"]
+        async with asyncio.timeout(10):
+            while "hermes_runs_waited_for 0" not in (await server.ask("GET", "/metrics")).text:
+                await asyncio.sleep(0.02)
+        assert server.runtime.hermes.runs(left["id"])
+
+        stream = await client.chat.completions.create(model="hermes", messages=SAID, stream=True)
+        await anext(aiter(stream))
+        with pytest.raises(openai.RateLimitError, match="Try again") as busy:
+            await client.chat.completions.create(model="hermes", messages=SAID)
+        await stream.close()
+
+    assert busy.value.response.headers["retry-after"] == "1"
+
+
+async def test_a_client_that_leaves_in_mid_stream_loses_nothing(tmp_path):
+    slow = Answer(pieces=(Say("One two three four five."),), pace=Pace(first=0.1, between=0.1, characters=4))
+    async with served(tmp_path, [slow]) as server, sdk(server) as client:
+        stream = await client.chat.completions.create(model="hermes", messages=SAID, stream=True)
+        async for chunk in stream:
+            if chunk.choices[0].delta.content:
+                break
+        await stream.close()
+        over = await until(server, chunk.id.replace("chatcmpl", "run"), "answered")
+
+    assert over["text"] == "One two three four five."
+
+
+async def test_a_picture_as_a_data_url_reaches_the_model(tmp_path):
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+    said = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture]}]
+    async with served(tmp_path, counting) as server, sdk(server) as client:
+        await client.chat.completions.create(model="hermes", messages=said)
+        sent = str(server.model.exchanges[0].body["messages"])
+
+    assert PIXEL in sent or "picture" in sent  # A model that sees none is told so.
 
 
 async def test_fifty_at_once_are_all_answered(tmp_path):

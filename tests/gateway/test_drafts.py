@@ -9,7 +9,7 @@ from hermes_agent.core.events import Answered, Asked, Outcome, RunEnded, RunStar
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import TextDelta
-from hermes_agent.core.outbound import SlotState
+from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.drafts import KNOWN, Drafts, Known
 from hermes_agent.testing.channel import FakePlatform
@@ -119,6 +119,20 @@ async def test_a_draft_that_was_refused_is_tried_again(tmp_path: Path):
 
         await eventually(lambda: bool(here.platform.chats.messages))
         end(drafts)
+
+
+async def test_a_draft_waits_for_what_was_said_before(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        here.platform.chats.order(Trouble.BROKEN, "send")
+        letter = Letter(key="earlier", to=TO, content=Content(text="An earlier reply."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+
+        await eventually(lambda: shows(here, "Let me see."))
+        end(drafts)
+
+        assert [shown.text for shown in here.platform.chats.of("1")] == ["An earlier reply.", "Let me see."]
 
 
 async def test_what_a_run_does_is_one_line_also_before_its_first_words(tmp_path: Path):

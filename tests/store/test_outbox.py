@@ -228,6 +228,18 @@ async def test_a_draft_does_not_hold_up_its_place(store: Store):
     assert (await claimed(store)).key == "other"
 
 
+async def test_it_is_known_whether_something_is_still_to_be_shown_in_a_place(store: Store):
+    assert await store.outbox.open(letter("draft")) is not None
+    assert not await store.outbox.waits(letter().to)
+
+    await put(store, letter("k1"))
+    assert await store.outbox.waits(letter().to)
+    assert not await store.outbox.waits(letter(chat="2").to)
+
+    await store.outbox.settle(await claimed(store), SlotState.SENT, SHOWN)
+    assert not await store.outbox.waits(letter().to)
+
+
 async def test_a_reply_that_comes_while_its_draft_is_sent_waits_for_the_receipt(store: Store):
     draft = await store.outbox.open(letter(text="he"))
     assert draft is not None

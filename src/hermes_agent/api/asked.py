@@ -112,6 +112,11 @@ def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:
     return tuple(_part(part, origin) for part in content)
 
 
+def says(parts: tuple[Part, ...]) -> bool:
+    """Whether there is anything in a message: a word, a picture, a file."""
+    return any(not isinstance(part, Text) or part.text.strip() for part in parts)
+
+
 def _part(
     part: TextPart | ImagePart | FilePart | InputText | OutputText | InputImage | InputFile, origin: Origin
 ) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hermes_agent.api.answered import ChatAnswer, ChatChunk, ChatCompletion, ChatUsage, Choice, ChunkChoice, Delta
-from hermes_agent.api.asked import SYSTEM, Said, parts_of, text_of
+from hermes_agent.api.asked import SYSTEM, Said, parts_of, says, text_of
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import DONE, event, with_pauses
 from hermes_agent.api.house import House
@@ -19,6 +20,7 @@ from hermes_agent.api.problems import Problem, bad, failed
 from hermes_agent.api.story import CHAT, Story
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
+from hermes_agent.host.tasks import spawn
 
 SESSION = "x-hermes-session-id"
 NAME = "x-hermes-session-key"
@@ -65,7 +67,7 @@ def wish_of(request: ChatRequest, call: Call[Any, Any]) -> Wish:
     if last.role != "user" or any(said.role in ("tool", "function") for said in before):
         raise bad("The last message has to be the user's, and the others the user's and the assistant's.", "messages")
     parts = parts_of(last.content, call.who)
-    if not parts:
+    if not says(parts):
         raise bad("The last message says nothing.", "messages")
     instructions = "\n\n".join(text_of(said.content) for said in request.messages if said.role in SYSTEM)
     return placed(
@@ -100,18 +102,37 @@ async def chat(house: House, call: Call[ChatRequest, Nothing]) -> Answer:
         usage = request.stream_options is not None and request.stream_options.include_usage
         chunks = Chunks(story, request.model, int(house.runtime.clock.now()), usage=usage)
         return Streamed(events=with_pauses(chunks.of(house, begun)), headers=headers)
-    await finish(house, begun, story)
+    await finish(house, begun, story, call)
     if story.status == "failed":
         raise failed(story.error, story.text)
     return Told(body=whole(story, request.model, int(house.runtime.clock.now())), headers=headers)
 
 
-async def finish(house: House, begun: Begun, story: Story) -> None:
-    """Wait until the run rests."""
-    async with aclosing(house.talk.listen(begun, story)) as events:
-        async for _ in events:
-            pass
+async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any]) -> None:
+    """Wait until the run rests. Raises `Problem` where the client does not wait that long; the run goes on."""
+    resting = spawn(_rest(house, begun, story), name=f"rest of {begun.ref.id()}")
+    leaving = spawn(call.left(), name=f"client of {begun.ref.id()}")
+    try:
+        await asyncio.wait((resting, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not resting.done():
+            raise Problem(499, "The client left.", code="gone")
+        if (failure := resting.result()) is not None:
+            raise failure
+    finally:
+        resting.cancel()
+        leaving.cancel()
     house.figures.runs[story.status] += 1
+
+
+async def _rest(house: House, begun: Begun, story: Story) -> HermesError | None:
+    """Return when the run rests, or what is wrong: it is told to whoever waits, and is no failure of the program."""
+    try:
+        async with aclosing(house.talk.listen(begun, story)) as events:
+            async for _ in events:
+                pass
+    except HermesError as error:
+        return error
+    return None
 
 
 def told(begun: Begun) -> dict[str, str]:

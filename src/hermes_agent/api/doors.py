@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -47,6 +48,7 @@ class Door:
             query=self._query(scope["query_string"]),
             body=self._decoded(body, headers),
             headers=headers,
+            left=partial(gone, receive),
         )
         await reply(await endpoint.act(self._house, call), endpoint.status, send)
 
@@ -106,6 +108,12 @@ async def _pieces(receive: Receive, most: int) -> AsyncGenerator[bytes, None]:
         if size > most:
             raise too_large(most)
         yield piece
+
+
+async def gone(receive: Receive) -> None:
+    """Return when the client has gone; its request has been read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def too_large(most: int) -> Problem:

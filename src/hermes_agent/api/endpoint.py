@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -24,13 +24,14 @@ class Nothing(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[B, Q]):
-    """One request as its endpoint gets it; header names are in lower case."""
+    """One request as its endpoint gets it; header names are in lower case. `left` returns when the client has gone."""
 
     who: Principal
     path: Mapping[str, str]
     query: Q
     body: B
     headers: Mapping[str, str]
+    left: Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,8 +36,10 @@ def event(value: object, *, name: str = "", number: int | None = None) -> bytes:
     return b"%b%bdata: %b\n\n" % (place.encode(), head.encode(), written(value))
 
 
-async def with_pauses(items: AsyncGenerator[T, None], seconds: float = SILENCE) -> AsyncGenerator[T | None, None]:
-    """The items as they come, and None after each so many seconds without one."""
+async def with_pauses(
+    items: AsyncGenerator[T, None], seconds: float = SILENCE, *, ended: asyncio.Event | None = None
+) -> AsyncGenerator[T | None, None]:
+    """The items as they come, and None after each so many seconds without one; no more once `ended` is set."""
     waiting: asyncio.Queue[T] = asyncio.Queue(1)
 
     async def pump() -> None:
@@ -46,14 +48,20 @@ async def with_pauses(items: AsyncGenerator[T, None], seconds: float = SILENCE) 
                 await waiting.put(item)
 
     pumping = spawn(pump(), name="events of a response")
+    ending = None if ended is None else spawn(ended.wait(), name="end of a response's events")
+    if ending is not None:
+        ending.add_done_callback(lambda _: pumping.cancel())
     try:
         while not (pumping.done() and waiting.empty()):
             item = await _next(waiting, pumping, seconds)
             if item is not None or not pumping.done():
                 yield item
-        pumping.result()
+        if ended is None or not ended.is_set():
+            pumping.result()
     finally:
         pumping.cancel()
+        if ending is not None:
+            ending.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait((pumping,))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import field
+
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import Keys
 from hermes_agent.api.talk import Talk
@@ -14,12 +17,13 @@ from hermes_agent.core.inbound import Principal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class House:
-    """One server's parts."""
+    """One server's parts. `ending` is set when it is to end: who only watches comes back to another process."""
 
     runtime: Runtime
     keys: Keys
     talk: Talk
     figures: Figures
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def settings(self) -> ApiSettings:

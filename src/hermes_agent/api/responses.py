@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hermes_agent.api.answered import Incomplete, OutputMessage, OutputWords, Response, ResponseError
-from hermes_agent.api.asked import SYSTEM, InputItem, Said, parts_of, text_of
+from hermes_agent.api.asked import SYSTEM, InputItem, Said, parts_of, says, text_of
 from hermes_agent.api.chat import TOOLS, Format, finish, placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
@@ -75,7 +75,7 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
     said = [Said(role=item.role, content=item.content) for item in items]
     *before, last = [each for each in said if each.role not in SYSTEM] or [Said(role="system")]
     parts = parts_of(last.content, call.who) if last.role == "user" else ()
-    if not parts:
+    if not says(parts):
         raise bad("The last message has to be the user's, and to say something.", "input")
     if request.previous_response_id and before:
         raise bad("What was said before is known from `previous_response_id`: give the new message alone.", "input")
@@ -101,7 +101,7 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
     if request.stream:
         return Streamed(events=with_pauses(page.of(house, begun)), headers=headers)
     if not request.background:
-        await finish(house, begun, story)
+        await finish(house, begun, story, call)
     return Told(body=page.whole(), headers=headers)
 
 

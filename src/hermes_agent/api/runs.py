@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from hermes_agent.api.answered import Done, Run
-from hermes_agent.api.asked import Content, Words, origin_of, parts_of, text_of
+from hermes_agent.api.asked import Content, Words, origin_of, parts_of, says, text_of
 from hermes_agent.api.chat import placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
@@ -19,7 +19,7 @@ from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, Problem, bad
 from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.api.talk import SELF, Wish
-from hermes_agent.core.events import Seen
+from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
 
@@ -57,7 +57,7 @@ async def begin(house: House, call: Call[RunRequest, Nothing]) -> Answer:
     """Say something, and do not wait."""
     request = call.body
     parts = parts_of(request.input, call.who)
-    if not parts:
+    if not says(parts):
         raise bad("`input` says nothing.", "input")
     if request.workspace:
         check_folder(request.workspace, call.who)
@@ -95,7 +95,7 @@ async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
     story = await house.talk.look(call.who, ref)
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
-    return Streamed(events=with_pauses(_events(house, ref, story, after)))
+    return Streamed(events=with_pauses(_events(house, ref, story, after), ended=house.ending))
 
 
 async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
@@ -110,10 +110,14 @@ async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGene
     story = Story(ref=ref)
     if known.run:
         story.run, story.status = known.run, "running"
+    started: Seen | None = None
     async with aclosing(house.runtime.hermes.watch(ref.session, after)) as events:
         async for seen in events:
+            if not story.run and isinstance(seen.event, RunStarted):
+                started = seen  # Whether it is this run shows with the message that it takes.
             if story.take(seen):
-                yield _line(seen)
+                yield b"".join(_line(each) for each in (started, seen) if each is not None and each.run == seen.run)
+                started = None
             if story.is_over:
                 return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -88,7 +89,10 @@ async def api_server(runtime: Runtime, keys: Keys, figures: Figures) -> AsyncIte
     settings = runtime.settings.api
     house = House(runtime=runtime, keys=keys, talk=Talk(runtime), figures=figures)
     async with listening(application(house), settings.host, settings.port) as place:
-        yield place
+        try:
+            yield place
+        finally:
+            house.ending.set()
 
 
 @asynccontextmanager
@@ -128,6 +132,10 @@ async def listening(
         server.should_exit = True
         await serving
         bound.close()
+
+
+# What connections do is logged by `Connection`; the rest would be written to the terminal.
+logging.getLogger("uvicorn.error").addHandler(logging.NullHandler())
 
 
 class _Server(uvicorn.Server):

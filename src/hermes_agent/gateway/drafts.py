@@ -240,6 +240,8 @@ class Drafts:
     async def _open(self, draft: Draft, text: str) -> None:
         """Send the first words, in the slot that the reply will have."""
         outbox = self.runtime.store.outbox
+        if await outbox.waits(draft.to):
+            return  # What was said before comes first.
         letter = Letter(key=draft.key, to=draft.to, content=Content(text=text), session=draft.session)
         slot = await outbox.open(letter)
         if slot is None:

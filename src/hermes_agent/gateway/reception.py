@@ -202,12 +202,13 @@ class Reception:
         return word
 
     def _knocks(self, line: Line, invited: Invited) -> bool:
-        """Whether a stranger is one of the few whom the agent meets in an hour."""
+        """Whether a stranger is one of the few whom the agent meets in an hour, each once."""
         now, who = self._runtime.clock.monotonic(), f"{line.kind.name}:{invited.sender.user}"
         self._strangers = {key: at for key, at in self._strangers.items() if now - at < HOUR}
-        if len(self._strangers) < STRANGERS:
-            self._strangers.setdefault(who, now)
-        return who in self._strangers
+        if who in self._strangers or len(self._strangers) >= STRANGERS:
+            return False
+        self._strangers[who] = now
+        return True
 
     async def _pressed(self, line: Line, access: Access, pressed: Pressed) -> str:
         """The answer that a button gives, from somebody who may give it."""

@@ -66,6 +66,7 @@ SETTLE = (
     f"attempts = CASE WHEN {NEWER} THEN 0 ELSE attempts + $8 END, ready_at = $9, error = $10, ended = $11 "
     "WHERE id = $1 AND owner = $2 AND epoch = $3"
 )
+WAITS = "SELECT 1 FROM outbox WHERE due = 1 AND place = $1 LIMIT 1"
 NEXT = f"SELECT min(ready_at) FROM outbox WHERE {FIRST}"
 FIND = f"SELECT {FIELDS} FROM outbox WHERE {{by}} = $1"
 COUNTS = "SELECT state, count(*), sum(CASE WHEN repeats > 0 THEN 1 ELSE 0 END) FROM outbox GROUP BY state"
@@ -114,6 +115,14 @@ class Outbox:
         if wake:
             tx.rings.add("")
         return await tx.run(REWRITE, key, body) > 0
+
+    async def waits(self, to: Conversation) -> bool:
+        """Whether something is still to be shown in that place, which a draft that began now would stand before."""
+
+        async def query(tx: Transaction) -> bool:
+            return await tx.row(WAITS, to.place.key) is not None
+
+        return await self._engine.read(query, brief=True)
 
     async def open(self, letter: Letter) -> Slot | None:
         """Begin to show a draft: the slot, held, also where an earlier process left it, with what is shown of it; None

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -93,6 +94,54 @@ def test_what_the_server_answers_can_be_recorded_played_and_served_again(home: P
 
     assert replies[0] == replies[1]
     assert "Played as recorded." in typed(home, "replay", str(tape)).out
+
+
+def events(url: str, run: str, after: int, until: str) -> list[int]:
+    """The numbers of a run's durable events behind `after`, up to the first of that kind, or as far as they come."""
+    request = urllib.request.Request(
+        f"{url}/runs/{run}/events", headers={"authorization": f"Bearer {KEY}", "last-event-id": str(after)}
+    )
+    found, number = [after], after
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        for line in answer:
+            if line.startswith(b"id: "):
+                number = int(line[4:])
+            if line.startswith(b"event: ") and number != found[-1]:
+                found.append(number)
+            if line == f"event: {until}\n".encode():
+                break
+    return found[1:]
+
+
+@pytest.mark.slow
+def test_a_watcher_comes_back_to_another_process_and_misses_nothing(home: Path):
+    settle(home)
+    with running(home, "api", "run") as (process, line):
+        url = line.split()[-1]
+        run = str(ask(url, "/runs", {"input": "run `sleep 2; echo done`"})["id"])
+        before = events(url, run, 0, "tool_started")
+        process.kill()
+    with running(home, "api", "run") as (_, line):
+        after = events(line.split()[-1], run, before[-1], "run_ended")
+
+    assert before + after == list(range(1, after[-1] + 1))
+
+
+def test_who_only_watches_holds_up_no_end(home: Path):
+    settle(home)
+    with running(home, "api", "run") as (process, line):
+        url = line.split()[-1]
+        run = str(ask(url, "/runs", {"input": "run `curl -s http://127.0.0.1:9/x | sh`"})["id"])
+        request = urllib.request.Request(f"{url}/runs/{run}/events", headers={"authorization": f"Bearer {KEY}"})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert any(line == b"event: asked\n" for line in answer)
+            began = monotonic()
+            process.send_signal(signal.SIGTERM)
+            rest = answer.read()
+        assert process.wait(timeout=15) == 0
+        assert monotonic() - began < 8  # An answer that is on its way would be waited for for ten seconds.
+        assert b"run_ended" not in rest
+        assert process.stdout.read() == ""
 
 
 def test_a_worker_works_until_it_is_told_to_end(home: Path):

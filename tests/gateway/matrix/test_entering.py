@@ -9,6 +9,7 @@ from hermes_agent.gateway.heard import STRANGER, Invited, Removed, Said
 from hermes_agent.gateway.matrix.entering import LOOK_SECONDS, STRANGER_SECONDS
 from hermes_agent.gateway.matrix.place import INVITATIONS
 from hermes_agent.testing.clock import FakeClock
+from hermes_agent.testing.doubles.platform import Trouble
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, Hearing, hearing, until
 
 MALLORY, BOB = "@mallory:hermes.test", "@bob:hermes.test"
@@ -180,3 +181,16 @@ async def test_a_room_that_does_not_say_that_it_replaces_another_is_left_again(t
         await at.until(Removed)
 
     assert (at.platform.joins, at.platform.leaves) == ([NEW], [NEW])
+
+
+async def test_a_room_whose_server_does_not_answer_keeps_nobody_else_from_being_heard(tmp_path):
+    async with hearing(tmp_path) as at:
+        async with at.listening():
+            at.platform.chats.order(Trouble.BROKEN, "join")
+            at.platform.invite(ROOM, ANN)
+            await at.platform.say("words", chat=NEW)
+            await at.until(Said)
+            await at.settled()
+        assert at.platform.joins == []
+        async with at.listening():
+            await until(lambda: at.platform.joins == [ROOM])

@@ -1,11 +1,24 @@
 """What people do in rooms, as the gateway's words."""
 
+import asyncio
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
+from hermes_agent.gateway.matrix.events import Reader
+from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.moves import Moves
+from hermes_agent.testing.channel import FakeKept
 from hermes_agent.testing.doubles.matrix import OWN
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, hearing, until
 
+NAMES = (
+    *("msgtype", "body", "m.relates_to", "m.in_reply_to", "rel_type", "event_id", "m.new_content", "m.mentions"),
+    *("user_ids", "info", "size", "mimetype", "filename", "url", "file", "geo_uri", "key", "replacement_room"),
+    *("joined", "sender", "content", "unsigned", "m.relations", "m.replace", "type", "redacts", "is_falling_back"),
+)
 REPLY = {"m.in_reply_to": {"event_id": "$x"}}
 
 
@@ -111,6 +124,20 @@ async def test_a_message_that_was_changed_is_the_same_one_in_its_thread(tmp_path
     assert (two.source_id, two.where.thread, two.text, two.edited) == (first, "$root", "Two", True)
 
 
+async def test_nobody_changes_what_somebody_else_wrote(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        first = await at.platform.say("One", chat=GROUP, group=True)
+        relation = {"rel_type": "m.replace", "event_id": first}
+        new = {"msgtype": "m.text", "body": "Two"}
+        await at.platform.say(
+            "* Two", chat=GROUP, user="@mallory:x", **{"m.relates_to": relation, "m.new_content": new}
+        )
+        await at.platform.say("Three", chat=GROUP)
+        said = await at.until(Said, 2)
+
+    assert [each.text for each in said] == ["One", "Three"]
+
+
 async def test_a_message_that_was_taken_back_and_a_room_that_was_replaced(tmp_path):
     async with hearing(tmp_path) as at, at.listening():
         first = await at.platform.say("One")
@@ -144,3 +171,48 @@ async def test_what_is_said_to_it_in_a_group_begins_a_thread_where_that_is_wante
         said = await at.until(Said, 3)
 
     assert [each.where.thread for each in said] == [first, "", ""]
+
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["\ud800", OWN, ANN, "m.text", "m.image", "m.replace", "m.thread", "$1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
+    max_leaves=12,
+)
+EVENTS = st.builds(
+    lambda event, content, relation: {**event, "content": {**content, "m.relates_to": relation}},
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["m.room.message", "m.reaction", "m.room.redaction", "m.room.tombstone"])},
+        optional=dict.fromkeys(("sender", "event_id", "origin_server_ts", "redacts", "unsigned"), ODD),
+    ),
+    st.dictionaries(st.sampled_from(NAMES), ODD, max_size=6),
+    ODD,
+)
+
+
+class Answering:
+    """A homeserver that answers everything with the same odd thing."""
+
+    def __init__(self, answer: dict) -> None:
+        self.answer = answer
+
+    async def call(self, *_: object, **__: object) -> dict:
+        return self.answer
+
+
+@given(EVENTS, st.dictionaries(st.sampled_from(NAMES), ODD, max_size=6))
+@settings(max_examples=120, deadline=None)
+def test_whatever_somebody_wrote_is_heard_or_passed_over(event, answer):
+    async def nothing(_: object) -> bytes:
+        return b""
+
+    rooms = Rooms(Answering(answer))
+    rooms.own = OWN
+    reader = Reader(own=OWN, name="Hermes", rooms=rooms, moves=Moves(FakeKept(), "x"), fetch=nothing, threads=True)
+    heard = asyncio.run(reader.heard(ROOM, event))
+
+    assert heard is None or str(heard).encode()

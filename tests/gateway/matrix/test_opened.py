@@ -133,6 +133,7 @@ class TestOthers:
         assert [each["body"] for each in shown] == ["Hello, Bob"]
 
     async def test_a_message_whose_key_did_not_come_is_said_to_be(self, play: Secret, ann: Person):
+        play.channel._crypto.patience = 2.0
         async with play.listening():
             room = await meeting(play, ann)
             content = {

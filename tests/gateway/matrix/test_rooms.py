@@ -43,7 +43,7 @@ async def test_a_message_of_an_earlier_process_is_asked_for(tmp_path):
         newer = {"m.relations": {"m.replace": {"content": {"m.new_content": {"hermes.slot": 8}}}}}
         second = at.platform.happens(ROOM, "m.room.message", content, OWN, unsigned=newer)
         rooms: Rooms = at.channel._rooms
-        assert await rooms.message(ROOM, first) == Known(mine=True, slot=3)
+        assert await rooms.message(ROOM, first) == Known(user=OWN, mine=True, slot=3)
         assert (await rooms.message(ROOM, second)).slot == 8
 
         for message in (first, second):

@@ -40,6 +40,8 @@ class Session:
         crypto: Opened = at.channel._crypto
         keys = self.device.curve25519_key.to_base64(), self.device.ed25519_key.to_base64()
         crypto._olm.create_group_session(*keys, ROOM, self.made.session_id, self.key.to_base64())
+        at.platform.to_device.append({"type": "m.dummy", "sender": ANN, "content": {}})
+        at.platform.more.set()
 
 
 @pytest.fixture

@@ -17,3 +17,7 @@ def test_what_is_there_is_found():
     assert inside({"a": {"b": {"c": 1}}}, "a", "b") == {"c": 1}
     assert tables([{"a": 1}, "x"]) == [{"a": 1}]
     assert (text("x"), number(5), count(7), count(-7), count(True)) == ("x", 5.0, 7, 0, 0)
+
+
+def test_half_a_sign_is_shown_as_one_that_cannot_be_read():
+    assert text("a\ud800b").encode() == "a\ufffdb".encode()

@@ -68,7 +68,7 @@ class Client:
 
 def joined(*parts: str) -> str:
     """A path of such parts: ids of Matrix hold signs that mean something in addresses."""
-    return "/".join(quote(part, safe="") for part in parts)
+    return "/".join(quote(part, safe="", errors="replace") for part in parts)
 
 
 def meaning(answer: Answer) -> ChannelError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, TokenRefused
 from hermes_agent.gateway.heard import STRANGER, Hear, Invited, Sender
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.events import PLATFORM
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 600.0
 """After so long invitations that were not taken, and rooms of strangers, are looked at again."""
+ENTER_SECONDS = 15.0
+"""How long a room may take to be entered; nothing is heard meanwhile."""
 STRANGER_SECONDS = 2 * 3600.0
 """How long the agent stays with a stranger whom nobody lets in: a code holds for an hour."""
 
@@ -41,12 +44,12 @@ class Entering:
         word = await self._word(room, user, hear, direct=direct)
         if not word:
             return
-        entered = await self._enter(room)
-        place.invitations.pop(room, None)
-        if entered and word == STRANGER:
+        if not await self._enter(room, place):
+            return
+        if word == STRANGER:
             place.strangers[room] = (user, self.now())
             await self.crowded(room, place)
-        elif entered:
+        else:
             await self._succeeds(room)
 
     async def again(self, place: Place, hear: Hear) -> None:
@@ -74,7 +77,7 @@ class Entering:
         other, user = text(table(event.get("content")).get("replacement_room")), text(event.get("sender"))
         if not other or await self._word(other, user, hear, direct=False) in ("", STRANGER):
             return False
-        if not await self._enter(other, via=user.partition(":")[2]):
+        if not await self._enter(other, Place(), via=user.partition(":")[2]):
             return False
         if not await self._succeeds(other):
             await self._leave(other, Place())
@@ -86,13 +89,20 @@ class Entering:
         where = Conversation(platform=PLATFORM, chat_kind="dm" if direct else "group", chat=room)
         return await hear(Invited(where=where, sender=Sender(user=user)))
 
-    async def _enter(self, room: str, via: str = "") -> bool:
+    async def _enter(self, room: str, place: Place, via: str = "") -> bool:
+        """Go into a room; whether it is there now. One whose server does not answer is looked at again later."""
         query = {"via": via, "server_name": via} if via else None
         try:
-            await self.client.call("POST", joined("join", room), {}, query=query, reads=True)
-        except (NeverHere, MessageGone) as error:
-            log.warning("matrix: the room %s cannot be entered: %s", room, error)
+            async with asyncio.timeout(ENTER_SECONDS):
+                await self.client.call("POST", joined("join", room), {}, query=query, reads=True)
+        except TokenRefused:
+            raise
+        except (ChannelError, TimeoutError) as error:
+            log.warning("matrix: the room %s cannot be entered: %s", room, str(error) or "no answer")
+            if isinstance(error, NeverHere | MessageGone):
+                place.invitations.pop(room, None)
             return False
+        place.invitations.pop(room, None)
         self.rooms.forget(room)
         return True
 

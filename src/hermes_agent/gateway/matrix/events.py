@@ -70,8 +70,13 @@ class Reader:
         kind = text(content.get("msgtype"))
         if kind not in SPOKEN:
             return None  # A redacted message has no content left.
-        user, addressed = text(event.get("sender")), await self._addressed(room, content, relation)
-        thread = (await self.rooms.message(room, id_)).thread if replaces else thread_of(relation)
+        user, thread = text(event.get("sender")), thread_of(relation)
+        if replaces:
+            before = await self.rooms.message(room, id_)
+            if before.user != user:
+                return None  # Only who wrote a message changes it, whatever servers let through.
+            thread = before.thread
+        addressed = await self._addressed(room, content, relation)
         where = await self.where(room, thread)
         if self.threads and addressed and not thread and where.chat_kind == "group":
             where = replace(where, thread=id_)

@@ -22,8 +22,9 @@ ALONE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A message: whether the agent wrote it, the slot whose choices it shows (0: none), its thread."""
+    """A message: whose it is, whether it is the agent's, the slot whose choices it shows (0: none), its thread."""
 
+    user: str = ""
     mine: bool = False
     slot: int = 0
     thread: str = ""
@@ -126,6 +127,7 @@ class Rooms:
         content = table(event.get("content"))
         newest = inside(event, "unsigned", "m.relations", "m.replace", "content", "m.new_content") or content
         return Known(
+            user=text(event.get("sender")),
             mine=event.get("sender") == self.own,
             slot=count(newest.get(SLOT)),
             thread=thread_of(table(content.get("m.relates_to"))),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 Event = Mapping[str, Any]
+HALVES = re.compile("[\ud800-\udfff]")
 
 
 def table(value: object) -> Event:
@@ -27,8 +29,8 @@ def tables(value: object) -> list[Event]:
 
 
 def text(value: object) -> str:
-    """A text."""
-    return value if isinstance(value, str) else ""
+    """A text, half signs (which no UTF-8 has) as the sign for what cannot be read."""
+    return HALVES.sub("\ufffd", value) if isinstance(value, str) else ""
 
 
 def number(value: object) -> float:

@@ -100,7 +100,7 @@ class Sync:
         if not (since := text(found.get("next_batch"))):
             raise NotNow("The homeserver's answer cannot be read.")
         await self._take(found, place, seen, hear)
-        late = await self._late(place, hear)
+        late = await self._late(found, place, hear)
         matters = late or bool(found.get("rooms")) or not place.since
         place.since = since
         return matters
@@ -209,17 +209,18 @@ class Sync:
         else:
             await self._excuse(room, id_, place)
 
-    async def _late(self, place: Place, hear: Hear) -> bool:
-        """Read messages whose keys have come since, and say it where one does not come; whether there was any."""
-        settled = False
+    async def _late(self, found: Event, place: Place, hear: Hear) -> bool:
+        """Read messages whose keys may have come since, and say it where one does not come; whether there was any."""
+        settled, keys = False, bool(tables(inside(found, "to_device").get("events")))
         for id_, (room, at) in list(place.unread.items()):
-            opened = await self._opened(room, id_)
+            over = self.now() - at >= self.crypto.patience
+            opened = await self._opened(room, id_) if keys or over else None
             if opened is not None:
                 await self._tell(room, opened, hear)
-            elif self.now() - at < self.crypto.patience:
-                continue
-            else:
+            elif over:
                 await self._excuse(room, id_, place)
+            else:
+                continue
             settled = True
             del place.unread[id_]
         return settled

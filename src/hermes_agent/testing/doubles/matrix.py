@@ -37,7 +37,8 @@ class MatrixPlatform:
     one answer of a sync holds, `page` how many earlier ones are given at a time; `old`: it gives files out in the way
     of years ago; `stream` is all that happened, as section of a sync, room and event; `odd` are answers that a
     sync gives instead, each once; `receipts` are rooms and the events that the agent has read there; `keys` are
-    the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password."""
+    the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password; `asked` is
+    about how many people each query was, `one_time` keys of people's devices."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -61,6 +62,8 @@ class MatrixPlatform:
     direct: list[tuple[str, Values]] = field(default_factory=list)
     to_device: list[Values] = field(default_factory=list)
     guarded: bool = False
+    asked: list[int] = field(default_factory=list)
+    one_time: dict[str, Values] = field(default_factory=dict)
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def say(

@@ -28,11 +28,14 @@ class Keys:
 
     async def query(self, request: web.Request) -> web.Response:
         asked = (await request.json())["device_keys"]
+        self.at.asked.append(len(asked))
         found = {name: {user: each[user] for user in asked if user in each} for name, each in self.at.keys.items()}
         return web.json_response({"device_keys": {}, "failures": {}, **found})
 
-    async def claim(self, _: web.Request) -> web.Response:
-        return web.json_response({"one_time_keys": {}, "failures": {}})
+    async def claim(self, request: web.Request) -> web.Response:
+        asked = (await request.json())["one_time_keys"]
+        found = {user: self.at.one_time[user] for user in asked if user in self.at.one_time}
+        return web.json_response({"one_time_keys": found, "failures": {}})
 
     async def account(self, request: web.Request) -> web.Response:
         if self.at.keys.get("master_keys") or self.at.guarded:

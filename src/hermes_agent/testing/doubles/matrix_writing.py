@@ -21,8 +21,11 @@ class Writing:
 
     at: MatrixPlatform
 
-    async def join(self, request: web.Request) -> web.Response:
+    async def join(self, request: web.Request) -> web.StreamResponse:
         id_ = request.match_info["room"]
+        return self._answer("join", request, lambda: self._joined(id_))
+
+    def _joined(self, id_: str) -> web.Response:
         if id_ not in self.at.rooms:
             return refused(404, "M_NOT_FOUND")
         if self.at.rooms[id_].closed:

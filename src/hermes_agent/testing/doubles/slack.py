@@ -133,9 +133,12 @@ class SlackPlatform:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         await socket.send_json({"type": "hello", "num_connections": 1})
+        told: set[str] = set()
+        while new := [each for id_, each in self.unacknowledged.items() if id_ not in told]:
+            for envelope in new:  # In their order: what comes meanwhile is told after these.
+                told.add(envelope["envelope_id"])
+                await socket.send_json(envelope)
         self.sockets.append(socket)
-        for envelope in list(self.unacknowledged.values()):
-            await socket.send_json(envelope)
         async for message in socket:
             if message.type is WSMsgType.TEXT:
                 answered = json.loads(message.data).get("envelope_id")

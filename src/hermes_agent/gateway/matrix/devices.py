@@ -1,0 +1,106 @@
+"""People's devices: which there are, keys of them, and the keys of what the agent writes, given to each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from hermes_agent.gateway.matrix.client import Client, joined
+from hermes_agent.gateway.matrix.writing import once
+
+log = logging.getLogger(__name__)
+
+ENCRYPTED = "m.room.encrypted"
+SIGNED = "signed_curve25519"
+ASKED = 250
+"""People whose keys are asked for in one request."""
+WRONG = (ValueError, TypeError, AttributeError, LookupError, OverflowError, AssertionError)
+"""What the machine raises, besides its own errors, of keys and messages that anybody may have written as they like."""
+Device = tuple[str, str]
+"""A person's id and the id of one of their devices."""
+
+
+class Devices:
+    """What the machine `olm` of the device `who` is told of others; `run` does something in its thread. Nothing is
+    called before `olm` is set."""
+
+    def __init__(self, client: Client, run: Callable[..., Awaitable[Any]]) -> None:
+        self._client = client
+        self._run = run
+        self.nio: Any = None
+        self.olm: Any = None
+        self.who: Device = ("", "")
+        self._shared: dict[str, set[Device]] = {}
+        self._keyless: set[Device] = set()
+
+    async def key_of(self, user: str, device: str) -> str:
+        """The public key that a device signs with; empty where the homeserver knows of none."""
+        for asked in (False, True):
+            if asked:
+                self.olm.users_for_key_query.add(user)
+                await self.query()
+            for each in self.olm.device_store.active_user_devices(user):
+                if each.id == device:
+                    return str(each.ed25519)
+        return ""
+
+    async def know(self, users: Iterable[str]) -> None:
+        """Know the devices of people, and be able to write to each."""
+        self.olm.users_for_key_query.update(set(users) - self.olm.tracked_users)
+        if self.olm.users_for_key_query:
+            await self.query()
+        missing = self.olm.get_missing_sessions(list(users))
+        wanted = {
+            user: [device for device in devices if (user, device) not in self._keyless]
+            for user, devices in missing.items()
+        }
+        if any(wanted.values()):
+            await self.claim(wanted)
+            self._keyless |= {
+                (user, each) for user, ids in self.olm.get_missing_sessions(list(users)).items() for each in ids
+            }
+
+    async def share(self, room: str, users: Iterable[str]) -> None:
+        """Give every device in a room the key of what is written there; another key since somebody came or went."""
+        devices = {
+            (user, device.id) for user in users for device in self.olm.device_store.active_user_devices(user)
+        } - {self.who}
+        if self._shared.get(room) == devices and not self.olm.should_share_group_session(room):
+            return
+        self._shared.pop(room, None)
+        for given, message in await self._run(self._keys, room, list(users)):
+            await self.send(message["messages"], ENCRYPTED)
+            self.olm.outbound_group_sessions[room].users_shared_with.update(given)
+        self.olm.outbound_group_sessions[room].shared = True
+        self._shared[room] = devices
+
+    def _keys(self, room: str, users: list[str]) -> list[tuple[set[Device], dict[str, Any]]]:
+        return list(self.olm.share_group_session_parallel(room, users, ignore_unverified_devices=True))
+
+    async def query(self) -> None:
+        """Ask for the devices of whom that is wanted."""
+        users = sorted(self.olm.users_for_key_query)
+        for at in range(0, len(users), ASKED):
+            asked: dict[str, list[str]] = {user: [] for user in users[at : at + ASKED]}
+            await self.ask("query", {"device_keys": asked}, self.nio.KeysQueryResponse.from_dict)
+
+    async def claim(self, wanted: Mapping[str, Iterable[str]]) -> None:
+        """Ask for a key of each device, to begin a session with it."""
+        asked = {user: dict.fromkeys(devices, SIGNED) for user, devices in wanted.items() if devices}
+        users = sorted(asked)
+        for at in range(0, len(users), ASKED):
+            some = {user: asked[user] for user in users[at : at + ASKED]}
+            await self.ask("claim", {"one_time_keys": some}, self.nio.KeysClaimResponse.from_dict)
+
+    async def ask(self, what: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
+        """Ask the homeserver about keys, and have the machine take in what it answers."""
+        answer = await self._client.call("POST", f"keys/{what}", content, reads=True)
+        try:
+            await self._run(self.olm.handle_response, read(answer))
+        except (self.nio.EncryptionError, self.nio.LocalProtocolError, *WRONG) as error:
+            log.warning("matrix: keys of people are passed over (%s): %s", what, error)
+
+    async def send(self, messages: Mapping[str, Any], kind: str) -> None:
+        """Send to devices, by user and device."""
+        await self._client.call("PUT", joined("sendToDevice", kind, once()), {"messages": messages}, reads=True)
