@@ -21,7 +21,7 @@ from hermes_agent.gateway.channel import Channel, Needs, Option
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.recording import Recorder
-from hermes_agent.providers.demo.script import Answer, Pace, Say
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.model_servers import openai_model, serving
 from tests.app.place import settle_home
@@ -338,3 +338,53 @@ async def test_many_reloads_leave_nothing_behind(tmp_path: Path):
         assert runtime.settings.agent.max_turns == 55
         assert sizes == [3] * 5
         assert files[-1] <= files[0] + 2
+
+
+async def test_tools_that_are_taken_away_in_a_conversation_are_not_there_for_what_is_said_next(tmp_path: Path):
+    script = [Call("todo", {}), Say("Looked."), Call("todo", {}), Say("Tried.")]
+    async with house(tmp_path, script, more="tools:\n  fake:\n    disabled: [web]\n") as here:
+        assert await here.ask("Hi") == "Looked."
+        rewrite(here, "disabled: [web]", "disabled: [web, todo]")
+        await said(here, 1)
+
+        assert await here.ask("Again") == "Tried."
+        assert "todo" not in here.gateway.runtime.generations.now.toolkit.toolsets("fake")
+        assert "There is no tool" in str(here.model.asked[-1].messages[-1])
+
+
+async def test_how_many_runs_and_where_they_work_changes_with_the_settings(tmp_path: Path):
+    async with house(tmp_path, [Say("There.")], gateway="max_runs: 7") as here:
+        rewrite(here, "max_runs: 7", f"max_runs: 3\n  workspace: {tmp_path / 'elsewhere'}")
+        await said(here, 1)
+
+        assert here.gateway.runtime.hermes.floor.service.most == 3
+        assert await here.ask("Hi") == "There."
+        assert here.gateway.reception.workspace == tmp_path / "elsewhere"
+        assert (tmp_path / "elsewhere").is_dir()
+
+
+async def test_a_file_that_somebody_is_writing_is_read_when_they_have_done(tmp_path: Path):
+    class Written(Part):
+        def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
+            raise AssertionError("Half of it was read.")
+
+    async with alone(tmp_path, Written(OSError())) as reloading:
+        (tmp_path / "config.yaml").write_text("gateway:\n  drain_seconds: 7\n")
+        reading = asyncio.ensure_future(reloading.read())
+        await asyncio.sleep(0)
+        (tmp_path / "config.yaml").write_text("gateway:\n  drain_seconds: 70\n")
+        await reading
+
+        assert reloading._wanted.is_set()
+
+
+async def test_what_breaks_is_logged_and_the_next_saving_is_read_all_the_same(tmp_path: Path):
+    part = Part(OSError("No more files."))
+    async with alone(tmp_path, part) as reloading, reloading.following():
+        with (tmp_path / "config.yaml").open("a") as file:
+            file.write("gateway:\n  drain_seconds: 7\n")
+        await eventually(lambda: part.tried == [7])
+        reloading.look()
+        await eventually(lambda: part.tried == [7, 7])
+
+    assert "No more files" in (tmp_path / "logs/hermes.log").read_text()

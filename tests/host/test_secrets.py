@@ -183,3 +183,19 @@ def test_a_mask_covers_values_and_shapes_and_changes_no_length(tmp_path: Path) -
     assert secrets.mask("a hunter2-hunter2 b") == "a [secret]******* b"
     assert secrets.mask("a sk-proj-a1B2a1B2a1B2a1B2 b") == f"a [secret]{16 * chr(42)} b"
     assert secrets.mask("words") == "words"
+
+
+def test_other_values_are_taken_over_and_those_of_before_stay_hidden_for_long(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    secrets = open_secrets(home, {})
+    secrets.set("A_KEY", "value-number-0")
+    for number in range(1, 70):
+        other = open_secrets(home, {})
+        other.set("A_KEY", f"value-number-{number}")
+        assert secrets.differs(other) == ("A_KEY",)
+        secrets.become(other)
+
+    assert secrets.get("A_KEY") == "value-number-69"
+    assert secrets.redact("value-number-69 value-number-68") == "[secret A_KEY] [secret A_KEY]"
+    assert secrets.redact("value-number-0") == "value-number-0"
+    assert secrets.differs(open_secrets(home, {})) == ()

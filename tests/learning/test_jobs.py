@@ -105,3 +105,22 @@ async def test_a_job_under_way_is_given_back_when_the_program_ends(store: Store)
     assert found is not None
     assert (found.state, found.attempts, found.account.note) == (JobState.QUEUED, 0, "The program ended.")
     assert await Jobs(store, {JobKind.REVIEW: keeps}, Teller()).run() == 1
+
+
+async def test_who_finishes_ends_the_job_under_way_and_leaves_the_rest_in_line(store: Store):
+    await queue(store, "j1", "j2")
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(claim: Claim) -> Account:
+        begun.set()
+        await go_on.wait()
+        return await keeps(claim)
+
+    jobs = Jobs(store, {JobKind.REVIEW: slowly}, Teller())
+    jobs.ring()
+    await begun.wait()
+    finishing = asyncio.ensure_future(jobs.finish())
+    go_on.set()
+    await finishing
+
+    assert sorted(job.state.value for job in await store.learning.list()) == ["done", "queued"]

@@ -56,7 +56,7 @@ WHOSE = {
     Scope.DAY: "of today",
     Scope.PURPOSE: "of today's calls for `{purpose}`",
 }
-RAISE = "`hermes config set {setting} AMOUNT` raises it from the next start on"
+RAISE = "`hermes config set {setting} AMOUNT` raises it (in a terminal: from the next start on)"
 WAY_ON = {
     Scope.CALL: f"{RAISE}; then `/continue`.",
     Scope.RUN: "`/continue` goes on with the whole limit once more.",

@@ -18,6 +18,4 @@ async def restart(desk: Desk, _: str) -> Done:
     return Done(text="Restarting: what runs may finish, the rest goes on afterwards. I say when I am back.")
 
 
-RESTART = Command(
-    name="restart", summary="Begin again, with new settings and a new program.", act=restart, while_running=True
-)
+RESTART = Command(name="restart", summary="Begin again, with a new program.", act=restart, while_running=True)

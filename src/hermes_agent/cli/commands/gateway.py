@@ -76,7 +76,7 @@ def stop(surface: Surface) -> None:
 @gateway.command()
 @pass_surface
 def restart(surface: Surface) -> None:
-    """Have it begin again when what runs has finished, with new settings and a new program; start it where none
+    """Have it begin again when what runs has finished, with a new program; start it where none
     runs."""
     if read_state(surface.home) is None:
         _begun(surface, starting.start(surface), "runs")
