@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 import httpx2
 import pytest
@@ -131,6 +132,24 @@ async def test_the_end_of_the_block_cuts_what_is_still_open():
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
             await reader.readexactly(1)
         writer.close()
+
+
+@pytest.mark.parametrize("rounds", range(8))
+async def test_a_connection_that_comes_while_the_block_ends_is_cut_too(rounds):
+    async def handler(_: Request) -> Response:
+        return Response()
+
+    async with serve(handler) as server:
+        opening = asyncio.create_task(asyncio.open_connection("127.0.0.1", server.port))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(5):
+        with suppress(ConnectionError):
+            reader, writer = await opening
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
 
 
 async def test_a_failing_handler_is_a_500_and_the_server_goes_on(caplog):

@@ -20,10 +20,13 @@ from dataclasses import field
 import h11
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.tasks import spawn
 
 LOOPBACK = "127.0.0.1"
 LARGEST_BODY = 64 * 1024 * 1024
 READ_SIZE = 64 * 1024
+ACCEPTING = 5
+"""Rounds of the event loop until somebody deals with a connection that was accepted."""
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # struct linger: on, zero seconds; close() then sends RST instead of FIN
 
 log = logging.getLogger(__name__)
@@ -82,27 +85,37 @@ async def serve(handler: Handler, port: int = 0, *, largest: int = LARGEST_BODY)
     then, their handlers cancelled. Raises `OSError` where the port is taken."""
     tasks: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        try:
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
             await _Connection(handler, reader, writer, largest).converse()
-        except (asyncio.CancelledError, ConnectionError):
-            writer.transport.abort()
-        finally:
-            tasks.discard(task)
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = spawn(converse(reader, writer), name="loopback connection")
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # Also of one that never began.
 
     listener = await asyncio.start_server(connected, LOOPBACK, port)
     try:
         yield Server(port=listener.sockets[0].getsockname()[1])
     finally:
-        listener.close()
+        await accept_no_more(listener)
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(set(tasks))
         await listener.wait_closed()
+        await asyncio.sleep(0)  # The sockets of aborted connections are closed in the next round.
+
+
+async def accept_no_more(listener: asyncio.Server) -> None:
+    """Close a listener when whoever deals with what it has accepted has begun: one that is closed before loses the
+    connection (Python 3.11)."""
+    for accepting in listener.sockets:
+        asyncio.get_running_loop().remove_reader(accepting)
+    for _ in range(ACCEPTING):
+        await asyncio.sleep(0)
+    listener.close()
 
 
 @contextlib.contextmanager

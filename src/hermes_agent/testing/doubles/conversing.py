@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from hermes_agent.host.serve import accept_no_more
+
 LOOPBACK = "127.0.0.1"
 LARGEST = 50_000_000
 """Bytes of one mail, with its files as text."""
@@ -28,7 +30,7 @@ async def conversing(converse: Converse) -> AsyncIterator[int]:
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        server.close()
+        await accept_no_more(server)
         for writer in list(writers):
             writer.transport.abort()
         await server.wait_closed()
