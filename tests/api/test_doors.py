@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.datastructures import Headers
 
-from hermes_agent.api.doors import read
+from hermes_agent.api.doors import Room, read
 from hermes_agent.api.house import House
 from hermes_agent.api.problems import Problem
 from hermes_agent.api.talk import Talk, Wish
@@ -32,6 +32,32 @@ async def test_a_client_that_leaves_is_no_request():
 
     with pytest.raises(Problem, match="left"):
         await read(receive, NO_HEADERS, 3)
+
+
+async def test_bodies_that_are_not_whole_hold_so_much_together_and_give_it_back():
+    room, more = Room(4), asyncio.Event()
+
+    async def slow():
+        await more.wait()
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    def sender(*pieces):
+        left = list(pieces)
+
+        async def receive():
+            return {"type": "http.request", "body": left.pop(0), "more_body": True} if left else await slow()
+
+        return receive
+
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(read(sender(b"abc"), NO_HEADERS, 9, room=room))
+        await asyncio.sleep(0)
+        with pytest.raises(Problem, match="at once") as busy:
+            await read(sender(b"de"), NO_HEADERS, 9, room=room)
+        more.set()
+
+    assert (busy.value.status, busy.value.headers["retry-after"]) == (503, "1")
+    assert (first.result(), room.taken) == (b"abc", 0)
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for():

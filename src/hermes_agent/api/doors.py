@@ -16,7 +16,8 @@ from starlette.types import Receive, Scope, Send
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain, Streamed, Told
 from hermes_agent.api.events import ALIVE, written
 from hermes_agent.api.house import House
-from hermes_agent.api.problems import Problem, bad
+from hermes_agent.api.problems import AGAIN, Problem, bad
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal, Standing
 
 MEGABYTE = 1_000_000
@@ -83,18 +84,41 @@ class Door:
             raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
 
 
-async def read(receive: Receive, headers: Headers, most: int, seconds: float = BODY_SECONDS) -> bytes:
-    """The whole body. Raises `Problem` where it is too large, too slow, or packed."""
+@dataclass(slots=True)
+class Room:
+    """Bytes that bodies which are not whole may hold together, of requests from who has not proven anything yet."""
+
+    most: int
+    taken: int = 0
+
+    def take(self, size: int) -> None:
+        """Make room for a piece. Raises `Problem` where there is none."""
+        self.taken += size
+        if self.taken > self.most:
+            raise Problem(503, "Too much is being sent here at once. Try again.", code="too_busy", headers=AGAIN)
+
+
+async def read(
+    receive: Receive, headers: Headers, most: int, seconds: float = BODY_SECONDS, room: Room | None = None
+) -> bytes:
+    """The whole body. Raises `Problem` where it is too large, too slow, or packed, or there is no `room`."""
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Problem(415, "Send the body as it is, without Content-Encoding.", code="unsupported_encoding")
     length = headers.get("content-length", "0")
     if length.isdigit() and int(length[:19]) > most:
         raise too_large(most)
+    found: list[bytes] = []
+    room = room or Room(most)
     try:
         async with asyncio.timeout(seconds):
-            return b"".join([piece async for piece in _pieces(receive, most)])
+            async for piece in _pieces(receive, most):
+                found.append(piece)
+                room.take(len(piece))
     except TimeoutError as error:
         raise Problem(408, "The request's body did not arrive in time.", code="request_timeout") from error
+    finally:
+        room.taken -= sum(map(len, found))
+    return b"".join(found)
 
 
 async def _pieces(receive: Receive, most: int) -> AsyncGenerator[bytes, None]:

@@ -20,6 +20,8 @@ HEAD_SECONDS = 30.0
 """Seconds until a head is whole, from when the connection is made or the first byte of a later request came."""
 SHARE = 0.4
 """Of the files that the process may have open: how many may be connections of one server. The rest is for its work."""
+MOST = 4096
+"""Connections of one server, however many files may be open: each may hold a head that is not whole."""
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.WARNING)  # The library would write a line for every connection.
@@ -27,7 +29,8 @@ log.setLevel(logging.WARNING)  # The library would write a line for every connec
 
 def most_connections() -> int:
     """Connections of one server at a time."""
-    return int(resource.getrlimit(resource.RLIMIT_NOFILE)[0] * SHARE)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST if files == resource.RLIM_INFINITY else min(MOST, int(files * SHARE))
 
 
 class Connection(HttpToolsProtocol):

@@ -14,7 +14,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes_agent.api.answered import Health
-from hermes_agent.api.doors import JSON, MEGABYTE, read, whole
+from hermes_agent.api.doors import JSON, MEGABYTE, Room, read, whole
 from hermes_agent.api.events import written
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.gate import Gate
@@ -37,6 +37,8 @@ from hermes_agent.version import VERSION
 PLATFORM = "webhook"
 MINUTE = 60.0
 LOG = "log"
+MOST_READ = 64 * MEGABYTE
+"""Bytes of bodies that are being read, together: before a body is whole nobody knows who sends it."""
 
 
 class Accepted(msgspec.Struct, kw_only=True):
@@ -72,6 +74,7 @@ class Incoming:
         self._figures = figures
         self._workspace = workspace
         self._paces: dict[str, Pace] = {}
+        self._room = Room(MOST_READ)
         self._deliveries = Deliveries(runtime)
 
     @property
@@ -101,7 +104,9 @@ class Incoming:
         await whole(send, 202 if accepted.status == "accepted" else 200, JSON, written(accepted))
 
     async def _take(self, name: str, route: WebhookRoute, headers: Headers, receive: Receive) -> Accepted:
-        body = await read(receive, headers, int(self._settings.max_body_mb * MEGABYTE))
+        most = int(self._settings.max_body_mb * MEGABYTE)
+        self._room.most = max(MOST_READ, 4 * most)
+        body = await read(receive, headers, most, room=self._room)
         proven = self._proven(name, route, headers, body)
         self._paced(name, route)
         payload = parsed(body, headers.get("content-type", "").partition(";")[0].strip().lower())
