@@ -146,6 +146,7 @@ class Session:
             case RunEnded():
                 self.running = False
                 self.started.clear()
+                self.asked.intersection_update(self.answers)  # Nobody waits for the others any more.
             case PrefixFrozen(hash=prefix_hash, sections=sections):
                 self.prefix_hash = prefix_hash
                 self.prefix_tokens = sum(section.tokens for section in sections)

@@ -76,7 +76,7 @@ class Running:
     @property
     def waits(self) -> bool:
         """Whether a person is asked something."""
-        return len(self.journal.session.asked) > len(self.journal.session.answers)
+        return not self.journal.session.asked <= self.journal.session.answers.keys()
 
     @property
     def question(self) -> str:
@@ -97,7 +97,7 @@ class Service:
     def speaks(self, journal: Journal, record: SessionRecord) -> None:
         """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
         if self.posting is not None:
-            journal.beside = self.posting.of(record, journal.mailbox)
+            journal.beside = self.posting.of(record, journal.mailbox, journal.session)
 
 
 class Floor:

@@ -151,9 +151,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         Raises `HermesError` for an answer to a question that was not asked of this person.
         """
         if inbound.answers:
-            await self._check_answerer(inbound, session)
-        elif self.receive is not None and not inbound.withdraws:
-            inbound = await self.receive(inbound)
+            await check_answer(self.store, inbound, session)
+        if self.receive is not None and not inbound.withdraws:
+            received = await self.receive(inbound)
+            inbound = inbound if inbound.answers else received
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         self._deck.arrived(session, inbound, at)
@@ -261,15 +262,6 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         await self._floor.close()
         await self.store.close()
 
-    async def _check_answerer(self, inbound: Inbound, session: str) -> None:
-        """What a run asks is for the person whose session it is, and for the owner; what may run is for no guest."""
-        record = await self.store.sessions.get(session)
-        owner = inbound.principal.standing is Standing.OWNER
-        if record is not None and not owner and record.principal != inbound.principal.key:
-            raise HermesError("Only the person whose session it is, or the owner, may answer that.")
-        if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
-            raise HermesError("A guest cannot allow that: the owner is asked.")
-
     async def _hold(self, session: str) -> Lease:
         lease = await self.store.lanes.hold(session, self._floor.queue)
         if lease is None:
@@ -290,3 +282,16 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """The session as the log has it."""
         record = await self.record(session)
         return fold(Session(id=session, workspace=record.workspace), await self.store.history.entries(session))
+
+
+async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
+    """Raise `HermesError` where this answer counts for nothing: what a run asks is for the person whose session it is,
+    and for the owner; what may run is for no guest; and after the run nobody waits for it."""
+    record = await store.sessions.get(session)
+    owner = inbound.principal.standing is Standing.OWNER
+    if record is not None and not owner and record.principal != inbound.principal.key:
+        raise HermesError("Only the person whose session it is, or the owner, may answer that.")
+    if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
+        raise HermesError("A guest cannot allow that: the owner is asked.")
+    if not await store.lanes.is_busy(session):
+        raise HermesError("Nothing waits for that any more.")

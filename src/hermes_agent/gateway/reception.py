@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 
 ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
 TOPICS_KNOWN = 2000
+LARGEST = 2**63
+"""What a database takes as a number: programs of people send what they like for a button."""
+FORWARDED = "(What follows was forwarded: others wrote it.)"
 MINUTE, HOUR = 60.0, 3600.0
 STRANGERS = 3
 """Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
@@ -80,7 +83,9 @@ class Reception:
         self._topics.clear()
 
     async def _said(self, line: Line, access: Access, said: Said) -> None:
-        standing = access.admits(said.sender, said.where, addressed=said.addressed or is_order(said.text))
+        standing = access.admits(
+            said.sender, said.where, addressed=said.addressed or (is_order(said.text) and not said.forwarded)
+        )
         if standing is Refusal.STRANGER:
             await self._doors.people.meet(self._runtime.store)  # They may have been let in a moment ago.
             access = self._doors.access(line.kind.name)
@@ -95,7 +100,7 @@ class Reception:
         inbound = self._inbound(line, said, who, conversation)
         if not self._in_pace(who.key) or len(said.text) > self.settings.longest_message:
             await self._orders.answer(inbound, self._too_much(said))
-        elif is_order(said.text) and not said.edited:
+        elif is_order(said.text) and not (said.edited or said.forwarded):
             await self._order(access, inbound)
         else:
             await self._words(line, access, said, inbound)
@@ -145,10 +150,10 @@ class Reception:
         )
         parts = await self._parts(said, inbound, chat)
         busy = chat.busy or access.settings.busy
-        answers = "" if said.media else hermes.floor.question(record.id)
+        answers = "" if said.media or said.forwarded else hermes.floor.question(record.id)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
-        if self._orders.wait(inbound.conversation):
+        if self._orders.wait(inbound.conversation) or self._is_hooked:  # Nobody else waits for a hook.
             await self._orders.take(replace(message, answers=""))
             return
         try:
@@ -158,13 +163,19 @@ class Reception:
         except HermesError as error:
             await self._orders.answer(inbound, str(error))
 
+    @property
+    def _is_hooked(self) -> bool:
+        hooks = self._runtime.hooks
+        return hooks is not None and hooks.waits_for("message:received")
+
     async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
-        origin = ORIGINS[inbound.principal.standing]
+        origin = Origin.GUEST if said.forwarded else ORIGINS[inbound.principal.standing]
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder = self.workspace / "received"
         files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
-        notes = (Text(text=f"({chat.hint})", origin=Origin.RUNTIME),) if chat.hint else ()
+        hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
+        notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
         return (*notes, *files, *words)
 
@@ -210,7 +221,7 @@ class Reception:
         standing = access.admits(pressed.sender, pressed.where)
         if isinstance(standing, Refusal):
             return "This is not for you."
-        slot = await self._runtime.store.outbox.get(pressed.slot)
+        slot = await self._runtime.store.outbox.get(pressed.slot) if pressed.slot < LARGEST else None
         place = (pressed.where.platform, pressed.where.chat)
         if slot is None or (slot.to.platform, slot.to.chat) != place:
             return "This is not there any more."

@@ -19,6 +19,8 @@ GRACE = 0.8  # seconds between SIGTERM and SIGKILL; with the rest, a stop stays 
 _LAST_RESORT = 0.9  # seconds in which SIGKILL is sent again to whoever was forked meanwhile
 _GLANCE = 0.02
 _CHUNK = 1 << 16
+MOMENT = 0.2
+"""Seconds after a program's end in which its last words arrive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +195,8 @@ class Piped:
         assert process.stdout is not None
         assert process.stderr is not None
         self._out = process.stdout
-        self._errors = spawn(_take(process.stderr, _CHUNK), name="errors of a program")
+        self._said = bytearray()
+        self._errors = spawn(_keep(self._said, process.stderr, _CHUNK), name="errors of a program")
         self._feeding = spawn(self._feed(data), name="input of a program")
 
     async def line(self) -> bytes:
@@ -205,8 +208,24 @@ class Piped:
         return await self._out.read()
 
     async def errors(self) -> bytes:
-        """What it wrote to its other output, when it has ended."""
-        return await self._errors
+        """How what it wrote to its other output begins, when it has ended."""
+        await self._errors
+        return bytes(self._said)
+
+    async def told(self, most: int) -> tuple[bytes, bytes, int]:
+        """How both its outputs begin (`most` bytes of the first one), and how it exited. What it left running, and what
+        that writes, is waited for no longer than a moment."""
+        out = bytearray()
+        reading = spawn(_keep(out, self._out, most), name="output of a program")
+        ending = spawn(self.code(), name="end of a program")
+        try:
+            while (code := self._process.returncode) is None:  # `wait` waits for the pipes, too.
+                await asyncio.wait((ending,), timeout=MOMENT / 4)
+            await asyncio.wait((reading, self._errors), timeout=MOMENT)
+        finally:
+            reading.cancel()
+            ending.cancel()
+        return bytes(out), bytes(self._said), code if code >= 0 else 128 - code
 
     async def code(self) -> int:
         """How it exited, when it has."""
@@ -241,6 +260,12 @@ async def open_piped(argv: Sequence[str], *, env: Mapping[str, str], data: bytes
         start_new_session=True,
     )
     return Piped(process, data)
+
+
+async def _keep(kept: bytearray, stream: asyncio.StreamReader, most: int) -> None:
+    """Read to the end, and keep the first `most` bytes: who writes more must not wait for a reader."""
+    while chunk := await stream.read(_CHUNK):
+        kept += chunk[: most - len(kept)]
 
 
 async def _take(stream: asyncio.StreamReader, most: int) -> bytes:

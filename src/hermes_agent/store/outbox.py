@@ -103,11 +103,14 @@ class Outbox:
         return int(row[0])
 
     async def answered(self, tx: Transaction, key: str, answer: str, *, wake: bool = True) -> bool:
-        """Show a question's answer in its place, and take its buttons away; False where nothing was asked there."""
+        """Show a question's answer in its place, and take its buttons away; False where nothing is asked there (any
+        more)."""
         row = await tx.row(BODY, key)
         if row is None:
             return False
         asked = revive(Content, plain(row[0]))
+        if not asked.question:
+            return False
         body = written(Content(text=f"{asked.text}\n\n{answer}" if answer else asked.text))
         if wake:
             tx.rings.add("")

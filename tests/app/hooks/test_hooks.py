@@ -69,6 +69,33 @@ async def test_what_a_hook_may_answer(tmp_path, command, verdict):
     assert await run_hook(shell(command), {}, tmp_path, ENV) == verdict
 
 
+async def test_a_hook_may_say_much_and_leave_something_running(tmp_path):
+    assert (await run_hook(shell("yes no | head -c 300000 >&2; exit 2"), {}, tmp_path, ENV)).block.startswith("no\nno")
+    assert await run_hook(shell("sleep 2 & echo why >&2; exit 2", seconds=9), {}, tmp_path, ENV) == Verdict(block="why")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sh hook.sh", "cd . && sh -c 'sh hook.sh'", "sh <hook.sh", "$HERMES_HOME/hook.sh", '"${HERMES_HOME}/hook.sh"'],
+)
+def test_what_is_allowed_is_also_what_is_in_the_files_that_a_command_names(tmp_path, command):
+    (tmp_path / "hook.sh").write_text("true")
+    before = mark_of(shell(command), tmp_path)
+    (tmp_path / "hook.sh").write_text("false")
+
+    assert mark_of(shell(command), tmp_path) != before
+
+
+@pytest.mark.parametrize("command", ["cat >> diary", "cat >>logs/diary", "cat > 'logs/diary'", "tee -a diary"])
+def test_what_a_hook_writes_does_not_make_it_another(tmp_path, command):
+    before = mark_of(shell(command), tmp_path)
+    (tmp_path / "logs").mkdir()
+    for name in ("diary", "logs/diary"):
+        (tmp_path / name).write_text("Dear diary")
+
+    assert mark_of(shell(command), tmp_path) == before
+
+
 @pytest.mark.parametrize(
     ("hook", "words"),
     [

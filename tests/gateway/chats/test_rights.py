@@ -16,7 +16,7 @@ from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.orders.orders import Orders
 from hermes_agent.app.service.settings import GUESTS_COMMANDS, OWNERS_COMMANDS
 from hermes_agent.core.inbound import Conversation, Inbound, Standing
-from hermes_agent.core.messages import Role
+from hermes_agent.core.messages import Role, Text
 from hermes_agent.core.outbound import Button, Content, Letter
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.heard import Pressed, Said, Sender
@@ -205,6 +205,10 @@ async def asked(gateway: Gateway, where: Conversation, whose: str, *, approval: 
     """The slot of a question that somebody's run asks there."""
     who = gateway.doors.principal(where.platform, PEOPLE[whose], STANDINGS[whose])
     record = await gateway.runtime.hermes.open_session(where, who, workspace="/", new=True)
+    said = Inbound(
+        source="test", source_id=record.id, principal=who, conversation=where, parts=(Text(text="Do it"),), received=1.0
+    )
+    await gateway.runtime.store.inbox.accept(said, record.id, "nobody")  # Its run waits.
     content = Content(text="May I?", buttons=(YES,), question="c1.approval" if approval else "c1.clarify")
     letter = Letter(key=f"{record.id}:q", to=where, content=content, session=record.id)
     return await gateway.runtime.store.write(partial(gateway.runtime.store.outbox.put, letter=letter)), where

@@ -126,3 +126,12 @@ def test_what_a_moderator_deletes_at_once_is_told_one_by_one():
         ("MESSAGE_DELETE", "2"),
     ]
     assert list(singly("MESSAGE_DELETE", {"id": "1"})) == [("MESSAGE_DELETE", {"id": "1"})]
+
+
+async def test_what_is_forwarded_is_told_to_be():
+    inside = {"content": "see <@8>", "attachments": [{"filename": "a.txt", "url": "u"}]}
+    found = await said(content="", message_snapshots=[{"message": inside}])
+
+    assert (found.forwarded, found.text) == (True, "see @8")
+    assert [media.name for media in found.media] == ["a.txt"]
+    assert not (await said()).forwarded

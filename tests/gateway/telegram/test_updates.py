@@ -122,3 +122,16 @@ def test_who_puts_the_bot_out_is_heard(status: str, heard: bool):
     changed = {"chat": GROUP, "new_chat_member": {"status": status}}
 
     assert isinstance(heard_in({"my_chat_member": changed}, ME, fetch), Removed) is heard
+
+
+def test_what_is_forwarded_is_told_to_be():
+    for mark in ({"forward_origin": {"type": "hidden_user"}}, {"forward_date": 1}):
+        found = said(text="/stop", **mark)
+        assert found is not None
+        assert found.forwarded
+    assert not said(text="Hi").forwarded
+
+
+def test_a_button_with_a_number_that_is_none_is_not_heard():
+    query = {"id": "1", "from": {"id": 7}, "data": f"{'9' * 60}.0", "message": {"chat": {"id": 1, "type": "private"}}}
+    assert heard_in({"callback_query": query}, ME, fetch) is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
+import os
+import re
 from pathlib import Path
 
 from hermes_agent.app.hooks.settings import HookSettings
@@ -12,6 +13,11 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.files import read_small, write_private
 
 LARGEST_SCRIPT = 1 << 20
+LONGEST_NAME = 1000
+WORDS = re.compile(r"(?P<written>>\s*[\"']?)?(?P<word>[^\s\"'`;|&<>(){}$=,]+)")
+"""What may name a file anywhere in a command, also within quotes of its own; `written` where it is written to."""
+PROGRAMS = (".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".lua", ".awk", ".jq")
+HOME = re.compile(r"\$(?:HERMES_HOME\b|\{HERMES_HOME\})")
 
 
 class Consents:
@@ -60,15 +66,18 @@ def mark_of(hook: HookSettings, root: Path) -> str:
 
 
 def files_of(hook: HookSettings, root: Path) -> list[Path]:
-    """The files whose content is part of a hook: its Python file, or those that the words of its command name."""
+    """The files whose content is part of a hook: its Python file, or those that its command names: with a path, or as
+    programs. What it writes to is none of them."""
     if hook.python:
         return [resolved(hook.python, root)]
-    try:
-        words = shlex.split(hook.command)
-    except ValueError:
-        return []
-    paths = (resolved(word, root) for word in words if "/" in word)
-    return [path for path in paths if path.is_file()]
+    command = HOME.sub(lambda _: str(root), hook.command)
+    words = [each["word"] for each in WORDS.finditer(command) if not each["written"]]
+    named = {word: resolved(word, root) for word in words if len(word) < LONGEST_NAME}
+    return [path for word, path in named.items() if path.is_file() and ("/" in word or _is_program(path))]
+
+
+def _is_program(path: Path) -> bool:
+    return path.suffix in PROGRAMS or os.access(path, os.X_OK)
 
 
 def resolved(name: str, root: Path) -> Path:

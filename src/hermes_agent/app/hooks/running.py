@@ -20,6 +20,8 @@ from hermes_agent.host.process import open_piped
 BLOCKS = 2
 """The exit code with which a hook says no; what it wrote to its other output is the reason."""
 LONGEST = 100_000
+LONGEST_REASON = 2000
+"""Characters of why a hook says no: people and models read it."""
 RUNNER = """
 import asyncio, importlib.util, inspect, json, sys
 spec = importlib.util.spec_from_file_location("hook", sys.argv[1])
@@ -68,17 +70,17 @@ async def run_hook(hook: HookSettings, event: Mapping[str, Any], root: Path, var
         raise HookFailed(f"it cannot be started ({error.strerror})") from error
     try:
         async with asyncio.timeout(hook.seconds):
-            out, errors, code = await running.rest(), await running.errors(), await running.code()
+            out, errors, code = await running.told(LONGEST)
     except TimeoutError as error:
         raise HookFailed(f"it took more than {hook.seconds:g} s") from error
     finally:
         await running.close()
     said = errors.decode("utf-8", "replace").strip()
     if code == BLOCKS:
-        return Verdict(block=said[:LONGEST] or "A hook said no.")
+        return Verdict(block=said[:LONGEST_REASON] or "A hook said no.")
     if code:
         raise HookFailed(f"it ended with {code}: {said[-500:]}")
-    return _verdict(out[:LONGEST])
+    return _verdict(out)
 
 
 def _verdict(out: bytes) -> Verdict:

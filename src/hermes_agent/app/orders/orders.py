@@ -13,6 +13,7 @@ from hermes_agent.app.floor import give_back
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
+from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
@@ -177,8 +178,11 @@ class Orders:
         hermes, record = self._runtime.hermes, await self._session(inbound)
         desk = Desk(runtime=self._runtime, record=record, inbound=inbound, busy=hermes.runs(record.id))
         done = await perform(desk)
-        if done is None:  # Words that were said after an order.
-            await hermes.submit(replace(inbound, source_id=f"{inbound.source_id}{SAID}"), record.id)
+        if done is None:  # Words that were said after an order, or that a hook reads first.
+            is_text = all(isinstance(part, Text) for part in inbound.parts)
+            answers = hermes.floor.question(record.id) if is_text else ""
+            said = replace(inbound, source_id=f"{inbound.source_id}{SAID}", answers=answers)
+            await hermes.submit(said, record.id)
             return ""
         if done.submit is not None:
             # The command itself has the message's identity; what it says has one of its own.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hermes_agent.agent.journal import Beside
 from hermes_agent.agent.mailbox import Change, Mailbox
+from hermes_agent.agent.session import Session as View
 from hermes_agent.agent.stop import NEW_MESSAGE, WITHDRAWN
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, Notice, Outcome, RunEnded
@@ -18,6 +19,7 @@ from hermes_agent.store.transaction import Transaction
 SILENT = frozenset({"[SILENT]", "NO_REPLY"})
 """A reply that is one of these is not delivered: the model was told that it need not speak."""
 HOW_TO_ANSWER = "`/approve [once|session|always]` or `/deny [why]`"
+NOT_ANSWERED = "(Nobody answered.)"
 LABELS = {"once": "Once", "session": "This session", "always": "Always", "deny": "No"}
 Surface = Callable[[str], bool]
 
@@ -36,14 +38,23 @@ class Posting:
     delivers: Surface
     here: Surface
 
-    def of(self, record: Session, mailbox: Mailbox) -> Beside | None:
-        """What belongs into the commits of a run of this session; None where nothing does."""
+    def of(self, record: Session, mailbox: Mailbox, view: View) -> Beside | None:
+        """What belongs into the commits of a run of this session; None where nothing does. A question that nobody has
+        answered when its run ends loses its buttons."""
         if not self.delivers(record.surface):
             return None
         to, wake = Conversation.parse(record.conversation), not self.here(record.surface)
 
+        open_: set[str] = set()
+
         def beside(entries: Sequence[Entry]) -> Sequence[Change]:
-            return [change for entry in entries if (change := self._change(record, to, entry, mailbox, wake=wake))]
+            open_.update(view.asked - view.answers.keys())
+            changes = [change for entry in entries if (change := self._change(record, to, entry, mailbox, wake=wake))]
+            if any(isinstance(entry.event, RunEnded) for entry in entries):
+                left = [f"{record.id}:{question}" for question in sorted(open_ - view.answers.keys())]
+                changes += [self._told(key, NOT_ANSWERED, wake=wake) for key in left]
+                open_.clear()
+            return changes
 
         return beside
 
@@ -51,12 +62,7 @@ class Posting:
         self, record: Session, to: Conversation, entry: Entry, mailbox: Mailbox, *, wake: bool
     ) -> Change | None:
         if isinstance(entry.event, Answered):
-            key, told = f"{record.id}:{entry.event.question}", f"→ {entry.event.answer}"
-
-            async def answered(tx: Transaction) -> None:
-                await self.outbox.answered(tx, key, told, wake=wake)
-
-            return answered
+            return self._told(f"{record.id}:{entry.event.question}", f"→ {entry.event.answer}", wake=wake)
         said = said_by(record.id, entry)
         if said is None:
             return None
@@ -66,6 +72,14 @@ class Posting:
             await self.outbox.put(tx, letter, at=entry.at, wake=wake)
 
         return put
+
+    def _told(self, key: str, answer: str, *, wake: bool) -> Change:
+        """What became of a question, in its place."""
+
+        async def told(tx: Transaction) -> None:
+            await self.outbox.answered(tx, key, answer, wake=wake)
+
+        return told
 
 
 def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:

@@ -56,6 +56,7 @@ class Reader:
         if not user or user == self.own or data.get("type", 0) not in SPOKEN:
             return None
         member, replied = data.get("member") or {}, data.get("referenced_message") or {}
+        forwarded = [each.get("message") or {} for each in data.get("message_snapshots") or ()]
         mentioned = {str(each.get("id")): _name(each) for each in data.get("mentions") or ()}
         return Said(
             source_id=str(data.get("id")),
@@ -66,11 +67,14 @@ class Reader:
                 groups=tuple(str(role) for role in member.get("roles") or ()),
                 bot=bool(author.get("bot")) or data.get("webhook_id") is not None,
             ),
-            text=plain(str(data.get("content", "")), self.own, mentioned),
+            text=plain("\n".join(str(each.get("content", "")) for each in (data, *forwarded)), self.own, mentioned),
             at=self._time(data),
-            media=tuple(self._media(each, data) for each in data.get("attachments") or ()),
+            media=tuple(
+                self._media(file, each) for each in (data, *forwarded) for file in each.get("attachments") or ()
+            ),
             addressed=self.own in mentioned or str((replied.get("author") or {}).get("id", "")) == self.own,
             edited=edited,
+            forwarded=bool(forwarded),
         )
 
     def _media(self, file: Mapping[str, Any], data: Mapping[str, Any]) -> Media:

@@ -13,6 +13,9 @@ from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sen
 Plain = Mapping[str, Any]  # one object of the Bot API
 Fetch = Callable[[str], Awaitable[bytes]]
 LISTENED = ("message", "edited_message", "callback_query", "my_chat_member")
+FORWARDED = ("forward_origin", "forward_date")
+"""Fields of a message that another one was forwarded in; the second one is that of older servers."""
+LONGEST_NUMBER = 20
 FILES = {"document": "", "audio": "audio/mpeg", "video": "video/mp4", "voice": "audio/ogg", "animation": "video/mp4"}
 
 
@@ -78,6 +81,7 @@ def _said(message: Plain, me: Me, fetch: Fetch, *, edited: bool) -> Said | None:
         media=media,
         addressed=named or answered or where.chat_kind == "dm",
         edited=edited,
+        forwarded=any(mark in message for mark in FORWARDED),
     )
 
 
@@ -136,7 +140,7 @@ def _file(file: Plain, name: str, media_type: str, fetch: Fetch, *, voice: bool 
 def _pressed(query: Plain) -> Pressed | None:
     message = query.get("message")
     slot, _, choice = str(query.get("data") or "").partition(".")
-    if message is None or not (slot.isdecimal() and choice.isdecimal()):
+    if message is None or not (slot.isdecimal() and choice.isdecimal() and len(query["data"]) <= 2 * LONGEST_NUMBER):
         return None
     return Pressed(
         source_id=f"press:{query['id']}",
