@@ -34,8 +34,8 @@ def end(drafts: Drafts, text: str = "") -> None:
     drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text=text, turns=1)))
 
 
-def tool(summary: str) -> Seen:
-    return seen(ToolStarted(turn=1, call_id="c", tool="t", effect=Effect.READS, summary=summary))
+def tool(summary: str, call: str = "c") -> Seen:
+    return seen(ToolStarted(turn=1, call_id=call, tool="t", effect=Effect.READS, summary=summary))
 
 
 def shows(here: House, text: str) -> bool:
@@ -141,6 +141,20 @@ async def test_what_a_run_does_is_one_line_also_before_its_first_words(tmp_path:
         for summary in ("terminal: ls", "read_file: a"):
             drafts.overhear(tool(summary))
             await eventually(lambda summary=summary: shows(here, f"⚙ {summary}"))
+        end(drafts)
+
+        assert len(here.platform.chats.messages) == 1
+
+
+async def test_of_calls_side_by_side_the_latest_is_shown_and_how_many_there_are_besides(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        for call in ("a", "b"):
+            drafts.overhear(tool(f"terminal: {call}", call))
+        await eventually(lambda: shows(here, "⚙ terminal: b (+1)"))
+        ended = ToolEnded(turn=1, call_id="b", tool="t", message=said(""), is_error=False, seconds=0.1)
+        drafts.overhear(seen(ended))
+        await eventually(lambda: shows(here, "⚙ terminal: a"))
         end(drafts)
 
         assert len(here.platform.chats.messages) == 1

@@ -59,7 +59,7 @@ class Draft:
     line: Line
     streams: bool
     text: str = ""
-    doing: str = ""
+    doing: dict[str, str] = field(default_factory=dict)
     waits: bool = False
     shown: str = ""
     receipt: str = ""
@@ -75,10 +75,10 @@ class Draft:
         match event:
             case TextDelta(text=text):
                 self.text += text
-            case ToolStarted(summary=summary):
-                self.doing = summary
-            case ToolEnded():
-                self.doing = ""
+            case ToolStarted(call_id=call, summary=summary):
+                self.doing[call] = summary
+            case ToolEnded(call_id=call):
+                self.doing.pop(call, None)
             case Replied(message=message) if message.tool_calls:
                 self.text = f"{message.text}\n\n" if message.text else ""
             case Asked() | Answered():
@@ -270,4 +270,7 @@ def _words(draft: Draft) -> str:
     """What is to be shown of a run; nothing where it may yet be that it says nothing."""
     begun = draft.text.strip()
     silent = bool(begun) and any(word.startswith(begun) for word in SILENT)
-    return draft.line.draft(draft.text, draft.doing) if draft.streams and not silent and not draft.waits else ""
+    if silent or draft.waits or not draft.streams:
+        return ""
+    *others, latest = [*draft.doing.values()] or [""]
+    return draft.line.draft(draft.text, f"{latest} (+{len(others)})" if others else latest)

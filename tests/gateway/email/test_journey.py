@@ -114,13 +114,31 @@ async def test_a_picture_is_looked_at_and_long_code_arrives_whole_in_its_thread(
 async def test_a_group_is_answered_together_and_a_list_is_not(tmp_path: Path):
     async with journey(tmp_path) as at:
         at.write(BOB, "Buy this list", "1", Subject="List", List_Id="<us.people.test>", Precedence="list")
-        at.write(BOB, "We are two.", "2", Subject="Us", To=f"{OWN}, {ANN}")
+        at.write(BOB, "We are two.", "2", Subject="Us", Cc=ANN)
         (answer,) = await at.answers(1)
         await eventually(lambda: at.server.seen() == 2)
+        at.write(
+            ANN, "Write code.", "3", Subject="Re: Us", Cc=BOB, References=f"<2@people.test> {answer['Message-ID']}"
+        )
+        _, second = await at.answers(2)
 
     assert words(answer) == "Hello to both."
-    assert at.outgoing.people == [[ANN, BOB]]
-    assert len(at.model.exchanges) == 1
+    assert at.outgoing.people == [[ANN, BOB]] * 2
+    assert second["References"].split()[0] == "<2@people.test>"
+    assert len(at.model.exchanges) == 2
+    assert "Hello to both." in str(at.model.exchanges[1])  # The thread is one conversation of the two.
+
+
+async def test_a_file_of_twenty_megabytes_is_in_the_workspace(tmp_path: Path):
+    content = bytes(range(256)) * (20_000_000 // 256)
+    async with journey(tmp_path) as at:
+        mail = letter(ANN, "What is it?", "1", Subject="Large")
+        mail.add_attachment(content, maintype="application", subtype="x-thing", filename="large.bin")
+        at.server.deliver(mail.as_bytes())
+        await at.answers(1)
+
+    (kept,) = (tmp_path / "home" / "workspace" / "received").iterdir()
+    assert kept.read_bytes() == content
 
 
 async def test_it_goes_on_after_the_server_restarted_and_reads_what_came_meanwhile(tmp_path: Path):
