@@ -145,7 +145,8 @@ async def test_a_message_that_was_taken_back_and_a_room_that_was_replaced(tmp_pa
         at.platform.happens(ROOM, "m.room.tombstone", {"replacement_room": "!2:hermes.test"}, ANN, state_key="")
         (removed,) = await at.until(Removed)
 
-    assert [each.source_id for each in at.of(Withdrawn)] == [first]
+    (withdrawn,) = at.of(Withdrawn)
+    assert (withdrawn.source_id, withdrawn.by, withdrawn.moderates) == (first, ANN, True)
     assert removed.reason == "the room was replaced by !2:hermes.test; invite me there."
 
 

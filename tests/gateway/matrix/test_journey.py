@@ -16,6 +16,7 @@ from hermes_agent.core.messages import Image, Role
 from hermes_agent.gateway.channel import Channel, Needs
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.providers.demo.script import Call, Heard, Say
+from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import ModelServer
 from tests.cli.shell import program
 from tests.gateway.house import eventually, opened
@@ -41,9 +42,11 @@ REPLIES = {
 }
 
 
-def reply(heard: Heard) -> Say | Call:
+def reply(heard: Heard) -> Say | Call | Hang:
     """The answer to what was said last."""
     last = str(heard.messages[-1])
+    if "Look it up." in last:
+        return Hang()
     if heard.last.role is Role.TOOL:
         return Say("It is clean.")
     if "Clean up." in last:
@@ -192,6 +195,19 @@ async def test_what_a_call_may_do_is_decided_by_a_reaction(server: Synapse, tmp_
 
         await eventually(clean, 60)
         assert (at.home / "workspace" / "done").exists()
+
+
+@both
+async def test_a_message_that_is_taken_back_is_not_answered(server: Synapse, tmp_path: Path, secret: bool):
+    async with journey(server, tmp_path, secret=secret) as at:
+        room = await at.alone(at.ann)
+        first = await at.ann.say(room, "Look it up.")
+        await eventually(lambda: len(at.model.exchanges) == 1, 60)
+        await at.ann.client.room_redact(room, first)
+        await at.ann.say(room, "Still there?")
+
+        assert [each["body"] for each in await at.answered(room, 1)] == ["Welcome back."]
+    assert "Look it up" not in str(at.model.exchanges[-1])
 
 
 @both

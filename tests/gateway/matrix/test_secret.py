@@ -1,12 +1,15 @@
 """Encrypted rooms at the double: keys that come late or never, and people who verify the agent's device."""
 
+import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 import vodozemac
 
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import Said
 from hermes_agent.gateway.matrix.opened import KEYLESS, Opened
 from hermes_agent.gateway.matrix.verifying import PREFIX, REQUEST
@@ -121,6 +124,18 @@ async def test_somebody_who_verifies_it_from_their_device_is_answered_there(at: 
 
     ((kind, messages),) = at.platform.direct
     assert (kind, messages[ANN]["A"]["transaction_id"]) == (f"{PREFIX}ready", "t1")
+
+
+async def test_its_owner_is_told_of_its_device_before_anything_happens(at: Hearing):
+    notes: list[str] = []
+    other = CHANNEL.make(replace(at.needs, note=notes.append))
+    listening = asyncio.create_task(other.listen(at))
+    await until(lambda: bool(notes))
+    listening.cancel()
+    await asyncio.wait((listening,))
+    await other.close()
+
+    assert notes[0].startswith("device DEVICE, fingerprint ")
 
 
 async def test_one_identity_lasts_over_processes(tmp_path):

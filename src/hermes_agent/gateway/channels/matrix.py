@@ -70,6 +70,7 @@ class MatrixChannel:
         me = await self._client.call("GET", "account/whoami", reads=True)
         own = self._rooms.own = text(me.get("user_id"))
         await self._crypto.begin(own, text(me.get("device_id")))
+        await self._crypto.synced({})  # Its keys are put up, and its owner is told of them, before anything happens.
         reader = Reader(
             own=own,
             name=await self._name(own),

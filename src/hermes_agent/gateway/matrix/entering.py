@@ -47,8 +47,7 @@ class Entering:
         if not await self._enter(room, place):
             return
         if word == STRANGER:
-            place.strangers[room] = (user, self.now())
-            await self.crowded(room, place)
+            place.strangers[room] = (user, self.now())  # Who else is there is looked at when its own coming is told.
         else:
             await self._succeeds(room)
 

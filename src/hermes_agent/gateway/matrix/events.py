@@ -50,7 +50,9 @@ class Reader:
             case "m.room.redaction":
                 id_ = text(event.get("redacts")) or text(content.get("redacts"))
                 self.rooms.redacted(id_)
-                return Withdrawn(source_id=id_, where=await self.where(room, ""))
+                # A homeserver lets nobody do it but whoever wrote it and those who moderate the room.
+                by = text(event.get("sender"))
+                return Withdrawn(source_id=id_, where=await self.where(room, ""), by=by, moderates=True)
             case "m.room.tombstone":
                 reason = f"the room was replaced by {text(content.get('replacement_room'))}; invite me there."
                 return Removed(where=await self.where(room, ""), reason=reason)

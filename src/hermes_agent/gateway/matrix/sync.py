@@ -92,6 +92,7 @@ class Sync:
         finally:
             if reading is not None:
                 reading.cancel()
+                await asyncio.wait((reading,))
 
     async def _on(self, place: Place, seen: dict[str, str], hear: Hear) -> bool:
         """Take in one answer, note in `seen` what was read; whether there was anything in it for the agent."""
