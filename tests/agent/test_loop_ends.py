@@ -1,7 +1,5 @@
 """How a run ends, and what of it is there when the next one begins."""
 
-from contextlib import asynccontextmanager
-
 import pytest
 
 from hermes_agent.agent.loop import CUT_OFF, GO_ON, MAX_CONTINUATIONS, SUM_UP, spoken
@@ -132,10 +130,8 @@ async def test_a_stop_says_of_each_call_whether_it_had_begun(tmp_path):
 
 async def test_a_run_that_cannot_begin_tells_why_and_keeps_the_words(tmp_path):
     class Houseless(House):
-        @asynccontextmanager
         async def agent(self, record, journal):
             raise NoModel("There is no model to ask.")
-            yield
 
     async with Houseless(tmp_path, ScriptedModel([])).open() as house:
         ended = await house.say("One", message_id="1")
@@ -150,10 +146,8 @@ async def test_a_run_that_cannot_begin_tells_why_and_keeps_the_words(tmp_path):
 
 async def test_a_run_that_a_crash_left_open_and_that_cannot_begin_is_ended(tmp_path):
     class Houseless(House):
-        @asynccontextmanager
         async def agent(self, record, journal):
             raise NoModel("There is no model to ask.")
-            yield
 
     async with Houseless(tmp_path, ScriptedModel([]), (tool("look"),)).open() as house:
         await interrupted(house, Call("look"))
@@ -165,10 +159,8 @@ async def test_a_run_that_a_crash_left_open_and_that_cannot_begin_is_ended(tmp_p
 
 async def test_a_defect_becomes_an_apology_and_a_line_in_the_log(tmp_path, caplog):
     class Broken(House):
-        @asynccontextmanager
         async def agent(self, record, journal):
             raise ZeroDivisionError("by zero")
-            yield
 
     async with Broken(tmp_path, ScriptedModel([])).open() as house:
         ended = await house.say("Go")
