@@ -114,7 +114,11 @@ class House:
         self.doors.set()
 
     @asynccontextmanager
-    async def agent(self, record: SessionRecord, journal: Journal) -> AsyncIterator[Agent]:
+    async def building(self, record: SessionRecord, journal: Journal) -> AsyncIterator[Agent]:
+        """The agent, as long as a block."""
+        yield await self.agent(record, journal)
+
+    async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """No run begins while the doors are closed."""
         await self.doors.wait()
 
@@ -122,7 +126,7 @@ class House:
             return self.surroundings
 
         schemas = tuple(tool.schema for tool in self.tools)
-        yield Agent(
+        return Agent(
             model=Booked(self.model, journal),
             tools=Box(*self.tools),
             prompt=SessionPrompt(self.store, schemas, surroundings),
@@ -137,7 +141,7 @@ class House:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[House]:
         self.store = await open_store(str(self.path / "hermes.db"), clock=self.clock, timings=self.timings)
-        self.hermes = Hermes(store=self.store, build=self.agent, deck=Playing(self.clock, self.ids))
+        self.hermes = Hermes(store=self.store, build=self.building, deck=Playing(self.clock, self.ids))
         try:
             if not self.session:
                 record = await self.hermes.open_session(PLACE, OWNER, workspace=str(self.path))

@@ -66,7 +66,7 @@ async def test_a_worker_of_the_queue_takes_what_any_process_left(tmp_path):
     async with house.open():
         await house.store.inbox.accept(house.inbound("Hi"), house.session, "cli")
         floor = Floor(
-            store=house.store, build=house.agent, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
+            store=house.store, build=house.building, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
         )
         floor.look()
         assert (await house.ended()).outcome is Outcome.ANSWERED
@@ -99,7 +99,7 @@ async def test_what_killed_the_program_again_and_again_is_refused_with_the_reaso
         for _ in range(3):
             await house.store.write(died)
         floor = Floor(
-            store=house.store, build=house.agent, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
+            store=house.store, build=house.building, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
         )
         floor.look()
         ended = await house.ended()

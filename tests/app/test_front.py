@@ -297,7 +297,7 @@ async def test_a_process_for_everybody_begins_with_what_waits(tmp_path):
     async with house.open():
         everybody = Hermes(
             store=house.store,
-            build=house.agent,
+            build=house.building,
             deck=Playing(house.clock, house.ids),
             queue="all",
             own_only=False,

@@ -32,7 +32,7 @@ async def served(house: House, *, here: bool = True) -> AsyncIterator[House]:
     posting = Posting(outbox=store.outbox, delivers=lambda name: name == "telegram", here=lambda _: here)
     house.hermes = Hermes(
         store=store,
-        build=house.agent,
+        build=house.building,
         deck=Playing(house.clock, house.ids),
         own_only=False,
         service=Service(most=4, posting=posting),
