@@ -204,7 +204,8 @@ class Reception:
         known = access.standing(invited.sender.user, invited.sender.groups)
         may_ask = access.settings.pairing and invited.where.chat_kind == "dm"
         word = known.value if known else STRANGER if may_ask and self._knocks(line, invited) else ""
-        log.info("%s: invited %sby %s", line.kind.name, "" if word else "in vain ", invited.sender.user)
+        level = logging.INFO if word else logging.DEBUG  # Those in vain are told again and again.
+        log.log(level, "%s: invited %sby %s", line.kind.name, "" if word else "in vain ", invited.sender.user)
         return word
 
     def _knocks(self, line: Line, invited: Invited) -> bool:
