@@ -195,3 +195,31 @@ async def test_words_that_are_said_after_a_question_was_given_up_are_words(tmp_p
         await eventually(lambda: len(model.exchanges) == 2)
         await at.platform.say("More")
         await eventually(lambda: "Both." in at.shown())
+
+
+async def deleted_on_discord(at: At, id_: str) -> None:
+    await at.platform.tell("MESSAGE_DELETE", {"id": id_, "channel_id": at.chat})
+
+
+async def deleted_on_slack(at: At, id_: str) -> None:
+    stamp = id_.partition(":")[2]
+    before = {"user": "7", "text": "Do it", "ts": stamp}
+    event = {"type": "message", "subtype": "message_deleted", "channel": at.chat, "deleted_ts": stamp}
+    await at.platform.tell("events_api", {"event": {**event, "previous_message": before}})
+
+
+@pytest.mark.parametrize(("name", "deletes"), [("discord", deleted_on_discord), ("slack", deleted_on_slack)])
+async def test_a_run_that_asks_is_given_up_when_what_was_said_is_deleted(tmp_path: Path, name: str, deletes):
+    async with PLATFORMS[name]() as at, serving(openai_model([RISKY, Say("Done.")], keys=())) as model:
+        home = settled(tmp_path, at, model)
+        async with opened(home, at) as gateway:
+            id_ = await at.platform.say("Do it", chat=at.chat)
+            await eventually(lambda: bool(at.buttons()))
+            await deletes(at, id_)
+            await eventually(lambda: not at.buttons())
+            await gateway.delivery.idle()
+
+            assert not any(text in ("Done.", "Stopped.") for text in at.shown())
+            assert any("(Nobody answered.)" in text for text in at.shown())
+        assert not (tmp_path / "workspace/done").exists()
+        assert len(model.exchanges) == 1
