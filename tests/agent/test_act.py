@@ -126,7 +126,9 @@ async def test_an_answer_that_was_given_before_a_crash_is_used(tmp_path):
 
     async with House(tmp_path, done(), (Piece("ask", ask, Effect.ASKS),)).open() as house:
         (call,) = await interrupted(house, Call("ask"))
-        await house.tell("that one", answers=f"{call.id}.clarify")
+        answer = house.inbound("that one", answers=f"{call.id}.clarify")
+        await house.store.inbox.accept(answer, house.session, "cli")
+        house.hermes.floor.want(house.session)
         await house.ended()
 
         assert "tool: You said that one" in await house.transcript()

@@ -123,7 +123,8 @@ async def test_a_queued_message_of_a_model_that_keeps_failing_ends_with_the_reas
 async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):
     model = ScriptedModel([])
     async with House(tmp_path, model).open() as house:
-        await house.tell("yes", answers="a question of old")
+        await house.store.inbox.accept(house.inbound("yes", answers="a question of old"), house.session, "cli")
+        house.hermes.floor.want(house.session)
         ended = await house.ended()
 
         assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, "", [])

@@ -77,7 +77,8 @@ async def test_a_run_that_died_between_its_reply_and_its_end_ends_with_the_reply
         await interrupted(house)
         async with house.hermes.holding(house.session) as journal:
             await journal.commit(replied(Message(role=Role.ASSISTANT, parts=(Text(text="Here."),))))
-        await house.tell("", answers="nothing that was asked")
+        await house.store.inbox.accept(house.inbound("", answers="nothing that was asked"), house.session, "cli")
+        house.hermes.floor.want(house.session)
         ended = await house.ended()
 
         assert (ended.text, model.requests) == ("Here.", [])

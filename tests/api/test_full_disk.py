@@ -13,6 +13,7 @@ from tests.app.place import counting
 from tests.gateway.chats.broken_store import no_room, read_only, room, writable
 
 LONG = "All work and no play. " * 2000
+SAID = ({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Reply 1."})
 Change = Callable[[Store], Awaitable[None]]
 
 
@@ -25,7 +26,8 @@ async def test_what_cannot_be_kept_is_refused_with_a_sentence_and_taken_later(
     async with served(tmp_path, counting) as server:
         first = await server.chat("Hi", headers={"x-hermes-session-key": "mine"})
         assert first.status_code == 200
-        (record,) = await server.runtime.store.sessions.list()
+        told = (await server.chat("Hello")).headers["x-hermes-session-id"]
+        record = await server.runtime.hermes.record(first.headers["x-hermes-session-id"])
         before = await server.log(record.id)
         await breaks(server.runtime.store)
 
@@ -33,14 +35,16 @@ async def test_what_cannot_be_kept_is_refused_with_a_sentence_and_taken_later(
             ("/v1/chat/completions", {"messages": [{"role": "user", "content": LONG}]}),
             ("/v1/responses", {"input": LONG}),
             ("/v1/runs", {"input": LONG}),
+            ("/v1/chat/completions", {"messages": [*SAID, {"role": "user", "content": LONG}]}),
         ):
             answer = await server.ask("POST", path, body)
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_failed")
             assert why in answer.json()["error"]["message"]
             assert int(answer.headers["retry-after"]) > 0
         assert (await server.ask("GET", f"/v1/sessions/{record.id}")).status_code == 200  # What is there can be read.
-        assert len(server.model.exchanges) == 1
+        assert len(server.model.exchanges) == 2
 
         await mends(server.runtime.store)
         assert (await server.chat(LONG)).status_code == 200
+        assert (await server.chat("Hello", "Reply 1.", LONG)).headers["x-hermes-session-id"] == told
         assert (await server.log(record.id))[: len(before)] == before

@@ -100,3 +100,16 @@ async def test_an_answer_is_told_again_as_events_from_its_beginning(tmp_path):
     assert told[-1]["response"]["output"][0]["content"][0]["text"] == "Thanks."
     assert abs(whole["created_at"] - first["created_at"]) <= 2
     assert (later.status_code, later.json()["error"]["param"]) == (400, "starting_after")
+
+
+async def test_a_conversation_stays_in_its_session_also_behind_a_response_in_the_background(tmp_path):
+    async with served(tmp_path, counting) as server:
+        said = [{"role": "user", "content": "Hi"}]
+        found = []
+        for words in ("And?", "And then?", "And last?"):
+            begun = (await server.ask("POST", "/v1/responses", {"input": said, "background": True})).json()
+            over = await until(server, begun["hermes"]["id"], "answered")
+            found.append(over["session"])
+            said += [{"role": "assistant", "content": over["text"]}, {"role": "user", "content": words}]
+
+    assert len(set(found)) == 1

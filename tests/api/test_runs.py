@@ -3,7 +3,10 @@
 import asyncio
 
 from hermes_agent.core.events import MessageTaken
+from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
+from hermes_agent.core.messages import Text
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
+from hermes_agent.store.inbox import Ending
 from hermes_agent.testing.faults import Hang
 from tests.api.served import MEMBER_KEY, OWNER_KEY, lines, served, until
 from tests.app.place import counting
@@ -132,6 +135,23 @@ async def test_only_the_owner_chooses_the_folder_and_a_message_says_something(tm
         assert session["workspace"] == str(tmp_path)
         assert (refused.status_code, empty.status_code) == (403, 400)
         assert [each.status_code for each in odd] == [400, 400]
+
+
+async def test_a_message_that_no_run_will_take_has_failed_with_its_reason(tmp_path):
+    async with served(tmp_path, counting) as server:
+        store, who = server.runtime.store, Principal(platform="api", user="anna", standing=Standing.MEMBER)
+        place = Conversation(platform="api", chat_kind="name", chat="anna", thread="x")
+        record = await server.runtime.hermes.open_session(place, who, workspace=str(tmp_path))
+        said = Inbound(
+            source="api", source_id="odd", principal=who, conversation=place, parts=(Text(text="Hi"),), received=0.0
+        )
+        row = await store.inbox.accept(said, record.id, "nobody's")
+        lease = await store.lanes.claim(("nobody's",))
+        assert lease is not None
+        await store.write(lambda tx: store.inbox.finish(tx, lease, [row], Ending.REFUSED, reason="Given up."))
+        facts = (await server.ask("GET", f"/v1/runs/run_{record.id}_{row}", key=MEMBER_KEY)).json()
+
+    assert (facts["status"], facts["text"]) == ("failed", "Given up.")
 
 
 async def test_runs_work_in_a_folder_of_their_own_and_not_among_the_program_s_files(tmp_path):

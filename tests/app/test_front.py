@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -12,7 +13,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, MessageTaken, Notice, Outcome, RunEnded, RunStarted, ToolStarted
-from hermes_agent.core.inbound import Busy
+from hermes_agent.core.inbound import TAKEN_BACK, Busy
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
@@ -207,6 +208,23 @@ async def test_a_run_is_followed_and_stopped_from_another_process(tmp_path):
                 assert await two.hermes.stop(one.session)
                 assert (await one.ended()).outcome is Outcome.STOPPED
             assert (await following).outcome is Outcome.STOPPED
+
+
+async def test_a_message_that_is_deleted_in_another_process_ends_its_run_without_a_word(tmp_path):
+    one = House(tmp_path, ScriptedModel([Hang()]))
+    async with one.open():
+        two = House(tmp_path, counting(), session=one.session)
+        async with two.open():
+            await one.tell("Hi", message_id="1")
+            await one.until(MessageTaken)
+            back = replace(one.inbound("", message_id="1:deleted"), withdraws="1")
+            async with asyncio.timeout(5):
+                assert await two.hermes.withdraw(back) == one.session
+                ended = await one.ended()
+
+            assert (ended.outcome, ended.text) == (Outcome.STOPPED, "")
+            assert (await one.store.inbox.find("test", "1")).reason == TAKEN_BACK
+            assert not await one.store.lanes.is_busy(one.session)
 
 
 async def test_a_stop_from_another_process_ends_that_run_and_not_the_next_one(tmp_path):

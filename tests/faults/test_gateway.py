@@ -30,22 +30,37 @@ SHORT_SHARED, LONG_SHARED = (
 )
 
 
+MAIL = (
+    "SELECT source, state, CASE WHEN session.id IS NULL THEN 0 ELSE 1 END AS mine, count(*) "
+    "FROM inbox LEFT JOIN session ON session.id = inbox.lane GROUP BY source, state, mine"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """What a storm left in the database: slots, how mail ended on each platform, and the conversations."""
+    """What a storm left in the database: slots, how mail ended on each platform, and the conversations. `ways` are the
+    states of what was passed on to its conversation by the lane of commands: what was heard while that was looked
+    through."""
 
     slots: Tally
     mail: Mapping[tuple[str, str], int]
+    ways: set[str]
     sessions: int
 
 
 async def left_in(url: str) -> Left:
     store = await open_store(url)
     try:
-        rows = await store.read(lambda tx: tx.rows("SELECT source, state, count(*) FROM inbox GROUP BY source, state"))
-        lanes = await store.read(lambda tx: tx.rows("SELECT DISTINCT lane FROM inbox"))
-        mail = {(source, state): count for source, state, count in rows}
-        return Left(slots=await store.outbox.tally(), mail=mail, sessions=len(lanes))
+        rows = await store.read(lambda tx: tx.rows(MAIL))
+        lanes = await store.read(
+            lambda tx: tx.rows("SELECT DISTINCT lane FROM inbox JOIN session ON session.id = lane")
+        )
+        return Left(
+            slots=await store.outbox.tally(),
+            mail={(source, state): count for source, state, mine, count in rows if mine},
+            ways={state for _, state, mine, _ in rows if not mine},
+            sessions=len(lanes),
+        )
     finally:
         await store.close()
 
@@ -70,6 +85,7 @@ def check(storms: list[Side], left: Left, kills: int) -> None:
     assert left.slots.repeated == sum(len(verdict.marked) for verdict in verdicts.values())
     assert set(left.slots.states) == {SlotState.SENT}
     assert left.mail == {(side.name, Ending.ANSWERED): side.said for side in storms}
+    assert left.ways <= {Ending.ANSWERED}
     assert left.sessions == sum(side.people for side in storms) == 200
 
 

@@ -192,7 +192,7 @@ async def test_what_was_taken_back_before_it_was_read_ends_by_itself(store: Stor
     await store.inbox.withdraw(taking_back(), QUEUE)
     ids = [row for row, _ in await store.inbox.waiting(lease)]
 
-    await store.write(lambda tx: store.inbox.drop(tx, lease, ids))
+    await store.write(lambda tx: store.inbox.drop(tx, lease, ids, 5.0))
     assert await store.inbox.waiting(lease) == []
     found = await store.inbox.find("test", "1")
     assert (found.state, found.reason) == ("refused", TAKEN_BACK)

@@ -35,7 +35,7 @@ async def test_what_another_tells_is_not_found_as_ones_own() -> None:
     receipt = await channel.send(to, Part(text="a"), "k")
 
     assert await channel.find(to, Part(text="a"), "k", 0.0) == receipt
-    assert await channel.find(to, Part(text="b"), "k", 0.0) is None
+    assert await channel.find(to, Part(text="a"), "another", 0.0) is None
 
 
 async def test_an_ailment_is_told() -> None:

@@ -42,12 +42,6 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
         journal.post(*events, changes=[journal.mailbox.take(now)])
 
 
-async def take_withdrawals(journal: Journal) -> None:
-    """Take only what takes messages back; the rest stays for the next run."""
-    if without_withdrawn(journal, await journal.mailbox.read()):
-        journal.mailbox.leave()
-
-
 def without_withdrawn(journal: Journal, mail: Sequence[Mail]) -> Sequence[Mail]:
     """The mail without messages that were deleted where they were written. The log tells of them; the model is told of
     those that it has read, where something else is left to answer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hermes_agent.agent.act import act
 from hermes_agent.agent.agent import Agent, Closing
 from hermes_agent.agent.ask import ask
-from hermes_agent.agent.inbox import take_inbox, take_withdrawals
+from hermes_agent.agent.inbox import take_inbox
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
@@ -56,9 +56,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
             if agent.finishing is not None:
                 ended = await agent.finishing(session.id, ended)
     except TimeoutError:
-        if switch.withdrawn:
-            await take_withdrawals(journal)
-        elif not journal.mailbox.took and not switch.makes_way:
+        if not (journal.mailbox.took or switch.makes_way or switch.withdrawn):
             await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.
         ended = switch.verdict(session.turn)
     except StoreError:
@@ -167,10 +165,11 @@ async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: C
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]
     reason = "" if ending is Ending.ANSWERED else ended.text
-    if ended.reason == WITHDRAWN:
+    if lapsed := ended.reason == WITHDRAWN:
         closing, reason = [*closing, *taken_back(session)], TAKEN_BACK
     more = closing_by.changes(session, ended) if closing_by else ()
-    await journal.commit(*closing, ended, changes=[*effects, journal.mailbox.settle(ending, reason), *more])
+    settled = journal.mailbox.settle(ending, reason, lapsed=lapsed)
+    await journal.commit(*closing, ended, changes=[*effects, settled, *more])
     return ended
 
 

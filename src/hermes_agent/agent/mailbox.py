@@ -156,21 +156,24 @@ class Mailbox:
 
     def drop(self, mail: Sequence[Mail]) -> Change:
         """Mark as ended what was taken back and the mail that did so, as part of the commit that tells of it."""
+        at = self._clock.now()
         ids = [letter.id for letter in mail]
 
         async def change(tx: Transaction) -> None:
-            await self._store.inbox.drop(tx, self._lease, ids)
+            await self._store.inbox.drop(tx, self._lease, ids, at)
 
         self._dropped.update(ids)
         self.back.gone.update(letter.inbound.withdraws for letter in mail if letter.inbound.withdraws)
         return change
 
-    def settle(self, ending: Ending, reason: str = "") -> Change:
+    def settle(self, ending: Ending, reason: str = "", *, lapsed: bool = False) -> Change:
         """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether
-        the lane was given back or more mail waits."""
-        at = self._clock.now()
+        the lane was given back or more mail waits. With `lapsed` also of the mail that took them back."""
+        at, back = self._clock.now(), tuple(self.back.words) if lapsed else ()
 
         async def change(tx: Transaction) -> None:
+            if back:
+                await self._store.inbox.forget(tx, self._lease, back, at)
             self.released = await self._store.inbox.finish(tx, self._lease, self._taken, ending, reason=reason, at=at)
 
         return change

@@ -16,7 +16,7 @@ from hermes_agent.api.story import Ref, Story
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.visits.visit import SessionRecord, Visit
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import NoModel
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.host.tasks import spawn
@@ -26,6 +26,8 @@ SELF = "hermes"
 OURS = frozenset({"", SELF, "hermes-agent"})
 REFUSED = "refused"
 """The state of a message that no run will take."""
+MOST_MATCHED = 10_000
+"""Sessions that are kept in mind as the one that a request goes on in; nobody waits so long for a log to go on."""
 BEGIN_SECONDS = 1.0
 """How long an order to stop waits for its run to begin before it is acknowledged; it holds also after."""
 
@@ -65,7 +67,7 @@ class Talk:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._matched: set[str] = set()
+        self._matched: dict[str, int] = {}
         self._made = ""
         self.waiting = 0
 
@@ -84,7 +86,11 @@ class Talk:
         if wish.name or wish.history:
             current = await self._runtime.store.sessions.current(place.key)
             if current is not None and (wish.name or await self._matches(current, wish)):
-                return await self._go_on(wish, current, model)
+                try:
+                    return await self._go_on(wish, current, model)
+                except HermesError:
+                    self._matched.pop(current.id, None)
+                    raise
         if wish.history or wish.instructions:
             return await self._told_before(wish, place, model)
         inbound = self._inbound(wish, place)
@@ -129,7 +135,7 @@ class Talk:
             yield
         finally:
             self.waiting -= 1
-            self._matched.discard(begun.ref.session)
+            self._matched.pop(begun.ref.session, None)
 
     async def look(self, who: Principal, ref: Ref) -> Story:
         """A run as the log has it. Raises `UnknownSession`, `Problem`."""
@@ -231,14 +237,16 @@ class Talk:
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
         """Whether a session holds just the history that a client tells, and rests; it is then this request's alone
-        until its run is over."""
-        if record.id in self._matched or record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
+        until its log goes on."""
+        if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
             return False
         entries = await self._visit(wish).entries(record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
-        if record.id in self._matched or not is_over or not tells(entries, wish.history):
+        if not is_over or self._matched.get(record.id) == entries[-1].number or not tells(entries, wish.history):
             return False
-        self._matched.add(record.id)
+        self._matched[record.id] = entries[-1].number
+        while len(self._matched) > MOST_MATCHED:
+            del self._matched[next(iter(self._matched))]
         return True
 
     async def _begun(self, wish: Wish, session: str, row: int | None, after: int) -> Begun:

@@ -13,7 +13,7 @@ from hermes_agent.app.orders.orders import Orders, at_once, is_order, order_of
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import ChatSettings, GatewaySettings
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.inbound import CHANGED, TAKEN_BACK, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.inbound import CHANGED, SAID, TAKEN_BACK, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import File, Image, Origin, Text
 from hermes_agent.gateway.access import Access, Refusal, harmless
 from hermes_agent.gateway.doors import Doors
@@ -107,8 +107,9 @@ class Reception:
 
     async def _is_gone(self, line: Line, said: Said) -> bool:
         """Whether the message whose new text this is was deleted before it was answered."""
-        mail = await self._runtime.store.inbox.find(line.kind.name, said.source_id)
-        return mail is not None and mail.reason == TAKEN_BACK
+        find = self._runtime.store.inbox.find
+        found = [await find(line.kind.name, id_) for id_ in (said.source_id, f"{said.source_id}{SAID}")]
+        return any(mail is not None and mail.reason == TAKEN_BACK for mail in found)
 
     async def _refuse(self, line: Line, said: Said, why: Refusal) -> None:
         """A stranger who writes alone is given a code; everybody else gets no sign that anybody is there."""
@@ -204,7 +205,8 @@ class Reception:
         known = access.standing(invited.sender.user, invited.sender.groups)
         may_ask = access.settings.pairing and invited.where.chat_kind == "dm"
         word = known.value if known else STRANGER if may_ask and self._knocks(line, invited) else ""
-        log.info("%s: invited %sby %s", line.kind.name, "" if word else "in vain ", invited.sender.user)
+        level = logging.INFO if word else logging.DEBUG  # Those in vain are told again and again.
+        log.log(level, "%s: invited %sby %s", line.kind.name, "" if word else "in vain ", invited.sender.user)
         return word
 
     def _knocks(self, line: Line, invited: Invited) -> bool:

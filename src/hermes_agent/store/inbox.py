@@ -49,6 +49,10 @@ SETTLE = (
 WRITTEN = "SELECT lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) ORDER BY id DESC LIMIT 1"
 OPEN = "SELECT body, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
 DROP = "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 WHERE lane = $1 AND ended IS NULL AND id IN ({ids})"
+FORGET_MAIL = (
+    "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 "
+    "WHERE lane = $1 AND ended IS NULL AND withdraws IN ({ids})"
+)
 UNCOUNT = "UPDATE lane SET pending = pending - $2 WHERE id = $1"
 NEVER = (
     "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, ended, epoch, token) "
@@ -150,10 +154,17 @@ class Inbox:
 
         return await self._engine.write(change)
 
-    async def drop(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> None:
+    async def drop(self, tx: Transaction, lease: Lease, ids: Sequence[int], at: float) -> None:
         """End mail that was taken back before anybody read it, and what took it back. Raises `LostLease`."""
         await fence(tx, lease)
-        ended = await tx.run(DROP.format(ids=marks(len(ids), 4)), lease.lane, TAKEN_BACK, self._clock.now(), *ids)
+        ended = await tx.run(DROP.format(ids=marks(len(ids), 4)), lease.lane, TAKEN_BACK, at, *ids)
+        await tx.run(UNCOUNT, lease.lane, ended)
+
+    async def forget(self, tx: Transaction, lease: Lease, taken_back: Sequence[str], at: float) -> None:
+        """End the mail that took these messages back, by their identity, read or not. Raises `LostLease`."""
+        await fence(tx, lease)
+        sql = FORGET_MAIL.format(ids=marks(len(taken_back), 4))
+        ended = await tx.run(sql, lease.lane, TAKEN_BACK, at, *taken_back)
         await tx.run(UNCOUNT, lease.lane, ended)
 
     async def open(self, lease: Lease) -> list[tuple[Inbound, bool]]:

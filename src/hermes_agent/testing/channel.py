@@ -57,7 +57,7 @@ class FakePlatform:
             name=self.name,
             title="Fake",
             abilities=self.abilities,
-            pace=pace or Pace(edit=0.0),
+            pace=pace or Pace(edit=0.0, draft=0.0),
             secrets=("FAKE_BOT_TOKEN",),
             setup=("There is nothing to set up.",),
             make=self.made,

@@ -24,6 +24,7 @@ from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from tests.app.place import counting, place
+from tests.gateway.chats.broken_store import no_room, read_only, room, writable
 
 SECRET = "a-secret-of-the-hooks"
 SETTINGS = """webhooks:
@@ -189,11 +190,20 @@ async def test_instructions_in_a_report_reach_the_model_as_a_report(tmp_path):
     assert [result.is_error for result in results] == [True]
 
 
-async def test_a_report_on_a_full_disk_is_told_to_be_sent_again(tmp_path):
+@pytest.mark.parametrize(("breaks", "mends"), [(no_room, room), (read_only, writable)])
+async def test_a_report_that_cannot_be_kept_is_not_acknowledged_and_is_taken_when_it_is_sent_again(
+    tmp_path, breaks, mends
+):
     async with hooks(tmp_path) as there:
-        await there.here.runtime.store.close()
-        answer = await there.post("push", PUSH)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        store, report = there.here.runtime.store, {"text": "All work and no play. " * 400}
+        await breaks(store)
+        refused = await there.post("plain", report, scheme="generic")
+        await mends(store)
+        taken = await there.post("plain", report, scheme="generic")
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "store_failed")
+    assert int(refused.headers["retry-after"]) > 0
+    assert taken.json()["status"] == "accepted"
 
 
 async def test_a_target_that_is_gone_is_said_so(tmp_path):

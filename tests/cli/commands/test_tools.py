@@ -56,3 +56,15 @@ def test_a_surface_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) 
         typed(tmp_path, "tools", "disable", "shell", "--surface", "telegran")
     with pytest.raises(ConfigError, match="There are: cli, library"):
         typed(tmp_path, "tools", "list", "--surface", "moon-base-9")
+
+
+def test_only_chat_platforms_send_files(tmp_path: Path) -> None:
+    telegram = ("--surface", "telegram")
+    assert "send_file" not in states(tmp_path)
+    assert states(tmp_path, *telegram)["send_file"]
+
+    typed(tmp_path, "tools", "disable", "sending", *telegram)
+    assert not states(tmp_path, *telegram)["send_file"]
+    for surface in ("cli", "guest"):
+        with pytest.raises(ConfigError, match="Only chat platforms have `sending`"):
+            typed(tmp_path, "tools", "enable", "sending", "--surface", surface)

@@ -71,3 +71,17 @@ async def test_a_device_without_keys_left_is_passed_over(at: Hearing):
     await at.channel.send(TO, Part(text="one"), "k1")
 
     assert at.platform.direct == []
+
+
+async def test_whose_server_does_not_answer_is_not_asked_for_with_every_sync(at: Hearing):
+    at.platform.rooms[ROOM].people["@bob:far.test"] = "Bob"
+    await at.channel.send(TO, Part(text="one"), "k1")
+    before = len(at.platform.asked)
+    for number in range(3):
+        await at.platform.say(f"{number}", chat="!2:hermes.test")
+    await at.until(Said, 4)
+    await at.settled()
+
+    assert len(at.platform.asked) == before
+    await at.channel.send(TO, Part(text="two"), "k2")
+    assert len(at.platform.asked) == before + 1

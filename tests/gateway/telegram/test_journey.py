@@ -105,6 +105,22 @@ async def test_a_picture_reaches_the_model(tmp_path: Path):
         assert base64.b64decode(pictures[0].data) == b"\x89PNG"
 
 
+async def test_a_picture_that_was_asked_for_is_shown_before_the_reply(tmp_path: Path):
+    work = tmp_path / "home" / "workspace"
+    work.mkdir(parents=True)
+    (work / "plot.png").write_bytes(b"\x89PNG")
+    script = [Call("send_file", {"path": "plot.png", "caption": "The **plot**"}), Say("There it is.")]
+    async with at_work(tmp_path, script) as (double, _, _gateway):
+        await double.say("Plot it", chat="7", user="7")
+        await eventually(lambda: len(double.chats.of("7")) == 2)
+
+        assert [(shown.file, shown.text) for shown in double.chats.of("7")] == [
+            ("plot.png", "The plot"),
+            ("", "There it is."),
+        ]
+        assert double.sent_files == [("sendPhoto", "plot.png", b"\x89PNG")]
+
+
 async def test_a_long_reply_with_code_keeps_its_blocks(tmp_path: Path):
     code = "\n".join(f"print({number!r})  # a line of a long program" for number in range(200))
     async with at_work(tmp_path, [Say(f"Here:\n```python\n{code}\n```\nDone.")]) as (double, _, gateway):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hermes_agent.app.toolkit import CLI, TOOLSETS, Toolkit
+from hermes_agent.app.toolkit import CLI, IN_CHATS, TOOLSETS, Means, Toolkit
 from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
@@ -89,8 +89,9 @@ def disable(surface: Surface, toolsets: tuple[str, ...], name: str) -> None:
 
 
 def offered(surface: Surface, name: str) -> list[Offered]:
-    """Every built-in tool, and whether this surface has it."""
-    kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, ())
+    """Every built-in tool that this surface may have, and whether it has it."""
+    means = Means(delivers=CHANNELS.__contains__)
+    kit = Toolkit(surface.home, surface.loaded.value, SystemClock(), None, (), means)
     has = kit.toolsets(name)
     return [
         Offered(
@@ -101,6 +102,7 @@ def offered(surface: Surface, name: str) -> list[Offered]:
             summary=tool.schema.description.splitlines()[0],
         )
         for toolset in TOOLSETS
+        if name in CHANNELS or toolset not in IN_CHATS
         for tool in kit.tools_of(toolset)
     ]
 
@@ -108,6 +110,8 @@ def offered(surface: Surface, name: str) -> list[Offered]:
 def _switch(surface: Surface, name: str, toolsets: tuple[str, ...], *, on: bool) -> None:
     for toolset in toolsets:
         check_toolset(toolset, TOOLSETS)
+        if toolset in IN_CHATS and name not in CHANNELS:
+            raise ConfigError(f"Only chat platforms have `{toolset}`; {name} is none.")
     now = surface.loaded.value.tools.get(name, SurfaceTools())
     beside = WITHOUT.get(name, frozenset())
     enabled = [each for each in now.enabled if each not in toolsets]

@@ -15,6 +15,8 @@ ENCRYPTED = "m.room.encrypted"
 SIGNED = "signed_curve25519"
 ASKED = 250
 """People whose keys are asked for in one request."""
+PATIENCE_MILLISECONDS = 5000
+"""How long the homeserver may ask other servers for keys; nothing is heard meanwhile."""
 WRONG = (ValueError, TypeError, AttributeError, LookupError, OverflowError, AssertionError)
 """What the machine raises, besides its own errors, of keys and messages that anybody may have written as they like."""
 Device = tuple[str, str]
@@ -83,7 +85,10 @@ class Devices:
         users = sorted(self.olm.users_for_key_query)
         for at in range(0, len(users), ASKED):
             asked: dict[str, list[str]] = {user: [] for user in users[at : at + ASKED]}
-            await self.ask("query", {"device_keys": asked}, self.nio.KeysQueryResponse.from_dict)
+            wanted = {"device_keys": asked, "timeout": PATIENCE_MILLISECONDS}
+            await self.ask("query", wanted, self.nio.KeysQueryResponse.from_dict)
+        # Whose server does not answer is asked for again when something is written to them, not with every sync.
+        self.olm.users_for_key_query.intersection_update(self.olm.tracked_users)
 
     async def claim(self, wanted: Mapping[str, Iterable[str]]) -> None:
         """Ask for a key of each device, to begin a session with it."""
@@ -91,7 +96,8 @@ class Devices:
         users = sorted(asked)
         for at in range(0, len(users), ASKED):
             some = {user: asked[user] for user in users[at : at + ASKED]}
-            await self.ask("claim", {"one_time_keys": some}, self.nio.KeysClaimResponse.from_dict)
+            content = {"one_time_keys": some, "timeout": PATIENCE_MILLISECONDS}
+            await self.ask("claim", content, self.nio.KeysClaimResponse.from_dict)
 
     async def ask(self, what: str, content: Mapping[str, Any], read: Callable[[Any], Any]) -> None:
         """Ask the homeserver about keys, and have the machine take in what it answers."""

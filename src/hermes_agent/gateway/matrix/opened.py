@@ -29,6 +29,8 @@ T = TypeVar("T")
 KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
 KEY_SECONDS = 20.0
 """How long a message's key may come after it; it is asked for meanwhile."""
+VERIFIED = 5
+"""Messages from device to device about verifying this one that one sync may bring; anybody anywhere may send them."""
 SEEN = 1000
 """Messages to this device that are remembered, since what a sync told may be told again."""
 
@@ -146,7 +148,8 @@ class Opened:
     def _hear(self, event: Event) -> None:
         """Take in what somebody, whoever it is, sent to this device."""
         if text(event.get("type")).startswith(PREFIX):
-            self._asked.append(event)
+            if len(self._asked) < VERIFIED:
+                self._asked.append(event)
             return
         try:
             parsed = self._devices.nio.ToDeviceEvent.parse_event(event)
