@@ -51,7 +51,10 @@ def test_a_limit_has_its_own_code_and_can_be_continued(model, capsys):
     model([Call("todo", {}), Say("Half."), Say("Whole.")], "agent:\n  max_turns: 1\n")
 
     assert run(Invocation(question="Go")) == Exit.LIMIT
-    assert "Half." in capsys.readouterr().out
+    half = capsys.readouterr()
+    assert half.out == "Half.\n"
+    assert half.err.startswith("Stopped: the turn limit (1, `agent.max_turns`) was reached.\n")
+    assert '`hermes -c -z ""` goes on.' in half.err
     assert run(Invocation(question="", go_on=True)) == Exit.OK
     assert capsys.readouterr().out == "Whole.\n"
 

@@ -8,7 +8,7 @@ import pytest
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
-from hermes_agent.host.explain import Explanation, explain, known, plain_at
+from hermes_agent.host.explain import Explanation, explain, known, plain_at, source_of
 from tests.host.settings_for_tests import Settings, home_at
 
 
@@ -43,3 +43,12 @@ def test_an_unknown_key_names_the_nearest() -> None:
 def test_nothing_stands_under_a_path_that_leads_nowhere() -> None:
     assert plain_at({"a": {"b": 1}}, "a.b") == 1
     assert plain_at({"a": 1}, "a.b.c") is None
+
+
+def test_what_stands_in_a_setting_of_free_names_comes_from_where_that_stands(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.config_file.write_text("model: {default: x}\n")
+    loaded = load(home, Settings, {})
+
+    assert source_of(loaded, "model.default") == source_of(loaded, "model.default.more") == "config.yaml:1"
+    assert source_of(loaded, "agent.max_turns") == "default"

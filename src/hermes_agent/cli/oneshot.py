@@ -14,7 +14,7 @@ from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.taped import tape_of
-from hermes_agent.core.events import Notice, Outcome, RunEnded, Seen, ToolStarted
+from hermes_agent.core.events import Notice, Outcome, Replied, RunEnded, Seen, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.paths import current_folder, find_home
@@ -45,8 +45,8 @@ async def _run(invocation: Invocation) -> int:
             tell("Nothing to resume: the last run of this session is complete.")
             return Exit.OK
         interrupt.watch(session)
-        ended = await _follow(runtime, session, after, invocation)
-        return report(ended, as_json=invocation.json)
+        ended, reply = await _follow(runtime, session, after, invocation)
+        return report(ended, reply, as_json=invocation.json)
 
 
 class _Interrupt:
@@ -138,20 +138,23 @@ async def session_for(runtime: Runtime, invocation: Invocation, conversation: Co
     )
 
 
-async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> RunEnded:
-    ended = None
+async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, str]:
+    """The end of the run, and the last words of the model in it."""
+    ended, reply = None, ""
     progress = sys.stderr.isatty() and not invocation.quiet
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:
             ended = seen.event
             if invocation.json:
                 say(line_of(seen))
+            elif isinstance(ended, Replied):
+                reply = ended.message.text
             elif isinstance(ended, Notice):
                 tell(ended.text)
             elif isinstance(ended, ToolStarted) and progress:
                 tell(f"· {ended.summary}")
     assert isinstance(ended, RunEnded)
-    return ended
+    return ended, reply
 
 
 def line_of(seen: Seen) -> str:
@@ -171,14 +174,18 @@ def tell(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def report(ended: RunEnded, *, as_json: bool) -> int:
-    """Print the reply where it belongs, and say by the exit code how the run ended."""
+def report(ended: RunEnded, reply: str, *, as_json: bool) -> int:
+    """Print the reply where it belongs, also the one with which a model ends at a limit; why there is no whole one
+    stands beside it, and the exit code says how the run ended."""
     if ended.outcome is Outcome.ANSWERED:
         if not as_json:
             say(ended.text)
         return Exit.OK
     if not as_json:
-        tell(ended.text.replace("`/continue`", GO_ON))
+        rest = ended.text.removeprefix(reply).strip()
+        if reply and rest != ended.text.strip():
+            say(reply)
+        tell(rest.replace("`/continue`", GO_ON))
         if ended.outcome is Outcome.LIMIT and "`/continue`" not in ended.text:
             tell(f"{GO_ON} goes on.")
     return Exit.of(ended)
