@@ -216,6 +216,10 @@ async def test_deletions_where_it_does_not_answer_leave_nothing(tmp_path: Path):
         assert (await here.store.inbox.find("fake", "5:1")).reason == TAKEN_BACK
 
 
+async def deaf() -> None:
+    """Hears no ring."""
+
+
 async def test_a_deletion_outlives_the_process_that_heard_it(tmp_path: Path):
     """The run was under way when its process went; the next one hears of the deletion before it takes the run up."""
     platform = FakePlatform()
@@ -228,7 +232,8 @@ async def test_a_deletion_outlives_the_process_that_heard_it(tmp_path: Path):
             source = await platform.say("Are you there?")
             await eventually(lambda: len(model.exchanges) == 1)
             (record,) = await first.runtime.store.sessions.list()
-            first.runtime.hermes.floor.want = lambda *_: None  # It dies between the commit and the stop.
+            floor = first.runtime.hermes.floor
+            floor.want, floor._heed = (lambda *_: None), deaf  # It dies between the commit and the stop.
             await platform.tell(Withdrawn(source_id=source, where=platform.where("1")))
             await eventually(lambda: platform.told() == 2)
 
