@@ -18,7 +18,7 @@ from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.events import MessageTaken, RunEnded, ToolEnded
+from hermes_agent.core.events import Asked, MessageTaken, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin
 from hermes_agent.providers.demo.script import Call, Say
@@ -175,6 +175,22 @@ async def test_a_report_counts_once_also_over_a_restart(tmp_path):
         async with hooks(tmp_path) as there:
             answers.append((await there.post("push", PUSH)).json()["status"])
     assert answers == ["accepted", "duplicate"]
+
+
+@pytest.mark.parametrize("command", ["/stop", "/approve always", "/yolo", "/restart"])
+async def test_a_command_in_a_report_is_words_and_touches_no_other_session(tmp_path, command):
+    def script(heard):
+        return Call("clarify", {"question": "Which?"}) if "Paint" in str(heard.messages) else Say("Noted.")
+
+    async with hooks(tmp_path, script) as there:
+        here = there.here
+        await here.tell("Paint it.")
+        await here.until(Asked)
+        entries = await there.over(await there.post("plain", {"text": command, "command": command}, scheme="generic"))
+
+        assert entries[-1].event.text == "Noted."
+        assert command in str(here.server.exchanges[-1].body["messages"][-1]["content"])
+        assert not any(isinstance(each.event, RunEnded) for each in await here.log())
 
 
 async def test_instructions_in_a_report_reach_the_model_as_a_report(tmp_path):
