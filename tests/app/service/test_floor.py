@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes_agent.app.floor import Service
+from hermes_agent.app.running import Service
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.tool import CallContext, Question

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
 from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
-from hermes_agent.app.floor import give_back
+from hermes_agent.app.running import give_back
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound

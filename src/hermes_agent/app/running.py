@@ -1,0 +1,108 @@
+"""A run of this process: who it is built by and speaks through, its controls, and its way from beginning to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import give_up, run
+from hermes_agent.agent.session import Session
+from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.events import RunEnded
+from hermes_agent.core.ids import Ids
+from hermes_agent.store.database import Store
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.sessions import Session as SessionRecord
+
+if TYPE_CHECKING:
+    from hermes_agent.app.service.posting import Posting
+
+log = logging.getLogger(__name__)
+
+APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
+"""The agent of a run, as long as a block."""
+Afterwards = Callable[[SessionRecord, Session, RunEnded], None]
+"""Is told that a run of this session, with this view, has ended; what it begins goes on beside the next run."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A run of this process, and its two controls."""
+
+    lease: Lease
+    journal: Journal
+    switch: StopSwitch
+    ended: asyncio.Event
+    task: asyncio.Task[None] | None = None
+
+    def overtaken(self) -> None:
+        """Nothing is left that it could answer."""
+        self.switch.stop(WITHDRAWN)
+
+    def told(self, withdrawn: str) -> None:
+        """Another process says that it is to stop, or (then which) that a message of it was deleted."""
+        if withdrawn:
+            self.journal.mailbox.ring(withdrawn)
+        else:
+            self.switch.stop()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person is asked something."""
+        return not self.journal.session.asked <= self.journal.session.answers.keys()
+
+    @property
+    def question(self) -> str:
+        """The id of what the person is asked; empty where nothing is."""
+        view = self.journal.session
+        return next((each for each in view.asked if each not in view.answers), "") if self.waits else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """How a process serves everybody: at most so many runs at a time (None: all that are ready), where one that waits
+    for a person does not count; what runs say through the outbox; and who is told of each run that has ended."""
+
+    most: int | None = None
+    posting: Posting | None = None
+    afterwards: Afterwards | None = None
+
+    def speaks(self, journal: Journal, record: SessionRecord) -> None:
+        """What is said in the journal goes out, where the session's surface is spoken to through the outbox."""
+        if self.posting is not None:
+            journal.beside = self.posting.of(record, journal.mailbox, journal.session)
+
+
+async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
+    """A run from its beginning to its end, which is told also where it could not begin. Raises `StoreError`."""
+    view, journal = running.journal.session, running.journal
+    # Boundary: one conversation.
+    try:
+        if running.lease.poison:
+            raise HermesError(running.lease.poison)
+        async with build(record, journal) as agent:
+            return await run(agent, view, journal, running.switch)
+    except StoreError:
+        raise
+    except Exception as error:
+        if not isinstance(error, HermesError):
+            log.exception("session %s: the run failed", view.id)
+            error = HermesError(APOLOGY)
+        return await give_up(view, journal, ids, error)
+
+
+async def give_back(store: Store, lease: Lease, error: str) -> None:
+    """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
+    try:
+        await store.lanes.release(lease, error=error)
+    except StoreError:
+        store.workers.look_again()
