@@ -1,3 +1,4 @@
+import asyncio
 import os
 import pty
 import struct
@@ -6,8 +7,11 @@ from collections.abc import Iterator
 from fcntl import ioctl
 
 import pytest
+from prompt_toolkit.application import Application
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 
-from hermes_agent.cli.chat.screen import Screen, terminal
+from hermes_agent.cli.chat.screen import END_FRAME, Screen, terminal
 from hermes_agent.testing.clock import FakeClock
 
 
@@ -26,6 +30,29 @@ def test_lines_are_shown_at_the_next_refresh(screen: Screen):
     screen.write("one\ntwo")
     screen.refresh()
     assert os.read(screen.master, 100) == b"one\r\ntwo\r\n"
+
+
+async def test_with_new_lines_the_status_is_drawn_as_it_is_now(screen: Screen):
+    status = ["first"]
+    layout = Layout(Window(FormattedTextControl(lambda: status[0])))
+    with create_pipe_input() as typed:
+        app: Application[None] = Application(layout=layout, input=typed, output=screen.output)
+        running = asyncio.create_task(screen.run(app, lambda: False))
+        while not app.is_running or not app.render_counter:
+            await asyncio.sleep(0.01)
+        os.read(screen.master, 10_000)
+
+        status[0] = "second"
+        screen.write("a line")
+        screen.refresh()
+
+        frame = b""
+        while END_FRAME.encode() not in frame:
+            frame += os.read(screen.master, 10_000)
+        assert b"a line" in frame
+        assert b"second" in frame
+        app.exit()
+        await running
 
 
 def test_without_colours_there_are_none(screen: Screen):

@@ -60,6 +60,7 @@ class Screen:
                 self.output.write_raw(BEGIN_FRAME)
                 app.renderer.erase()
                 self._flush()
+                app.render_counter += 1  # Else what was drawn last is drawn again: the old status line.
                 app.renderer.render(app, app.layout)
                 self.output.write_raw(END_FRAME)
                 self.output.flush()
