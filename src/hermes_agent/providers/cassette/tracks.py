@@ -146,6 +146,7 @@ class ReplayedTrack:
         self._place = 0
         self._moved = asyncio.Event()
         self._stuck = asyncio.Event()
+        self.has_stuck = False
 
     @property
     def coming(self) -> Turn | None:
@@ -219,10 +220,12 @@ class ReplayedTrack:
         """Return when the run has done all that it did before it was stopped."""
         await self._stuck.wait()
         self._stuck.clear()
+        self.has_stuck = True
 
     def unstuck(self) -> None:
         """The run that was stopped is over."""
         self._stuck.clear()
+        self.has_stuck = False
 
     async def turn(self, kind: type[T], fits: Callable[[T], bool], what: str) -> T:
         """The next line of this kind that fits, when everything before it has come; the clock then says its moment.

@@ -187,9 +187,9 @@ class SqliteEngine:
             group, stop = self._next_group()
             writing.commit([job for job in group if not job.future.cancelled()])
             rings = set().union(*(job.rings for job in group if job.error is None))
+            _answer(group)  # First: whoever asked for a change goes on before this process hears its own ring.
             if rings:
                 self.bell.ring(rings)
-            _answer(group)
             if stop is not None:
                 return stop
 
