@@ -174,3 +174,25 @@ def test_a_new_text_keeps_its_pictures():
 def test_the_model_is_told_of_a_deleted_message_also_where_it_had_no_words():
     assert taken_back(None).message.text == NOT_ANY_MORE
     assert taken_back(Text(text="x" * 300)).message.text.count("x") == QUOTED
+
+
+async def test_the_model_is_told_of_a_deletion_that_is_read_together_with_what_is_left_to_answer(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        lease = await house.store.lanes.hold(house.session, "cli")
+        session = Session(id=house.session)
+        journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
+        await house.store.inbox.accept(letter(1, "Delete it all").inbound, house.session, "cli")
+        await take_inbox(session, journal, first=True)
+        await house.store.inbox.withdraw(replace(letter(2).inbound, withdraws="1"), "cli")
+        await house.store.inbox.accept(letter(3, "And how are you?").inbound, house.session, "cli")
+        journal.mailbox.ring()
+        await take_inbox(session, journal)
+
+        assert [message.text for message in session.messages] == [
+            "Delete it all",
+            f"{NOT_ANY_MORE}Delete it all",
+            "And how are you?",
+        ]
+        assert not journal.mailbox.back.lapsed
+        await journal.settled()
+        await house.store.lanes.release(lease)
