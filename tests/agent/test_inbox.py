@@ -14,6 +14,7 @@ from hermes_agent.agent.inbox import (
     with_new_text,
 )
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import TOO_LATE
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import ELSEWHERE
@@ -127,7 +128,18 @@ async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):
         house.hermes.floor.want(house.session)
         ended = await house.ended()
 
-        assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, "", [])
+        assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, TOO_LATE, [])
+
+
+async def test_an_answer_that_comes_too_late_does_not_repeat_the_reply(tmp_path):
+    model = ScriptedModel([Say("Here.")])
+    async with House(tmp_path, model).open() as house:
+        assert (await house.say("One")).text == "Here."
+        number = (await house.log())[-1].number
+        await house.store.inbox.accept(house.inbound("yes", answers="a question of old"), house.session, "cli")
+        house.hermes.floor.want(house.session)
+
+        assert (await house.ended(number)).text == TOO_LATE
 
 
 async def test_words_that_are_no_answer_wait_for_the_next_turn(tmp_path):
