@@ -27,9 +27,9 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
     to wait for is over, whatever came of it. A message that asks a stopped run to go on adds words only where nobody
     would speak otherwise. `tail` adds what the runtime has to say beside the words.
     """
-    mail = await journal.mailbox.read()
+    found = await journal.mailbox.read()
     waits = session.awaits_reply and not first
-    mail = without_withdrawn(journal, mail, waits=waits)
+    mail = without_withdrawn(journal, found, waits=waits)
     now = [letter for letter in mail if not (waits and letter.inbound.busy is Busy.QUEUE)]
     if len(now) < len(mail):
         journal.mailbox.leave()

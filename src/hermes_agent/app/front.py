@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.loop import TOO_LATE
-from hermes_agent.agent.loop import loose_ends
+from hermes_agent.agent.loop import TOO_LATE, loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
