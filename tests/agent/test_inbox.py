@@ -14,6 +14,7 @@ from hermes_agent.agent.inbox import (
     with_new_text,
 )
 from hermes_agent.agent.journal import Journal
+from hermes_agent.agent.loop import TOO_LATE
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import ELSEWHERE
@@ -127,7 +128,18 @@ async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):
         house.hermes.floor.want(house.session)
         ended = await house.ended()
 
-        assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, "", [])
+        assert (ended.outcome, ended.text, model.requests) == (Outcome.ANSWERED, TOO_LATE, [])
+
+
+async def test_an_answer_that_comes_too_late_does_not_repeat_the_reply(tmp_path):
+    model = ScriptedModel([Say("Here.")])
+    async with House(tmp_path, model).open() as house:
+        assert (await house.say("One")).text == "Here."
+        number = (await house.log())[-1].number
+        await house.store.inbox.accept(house.inbound("yes", answers="a question of old"), house.session, "cli")
+        house.hermes.floor.want(house.session)
+
+        assert (await house.ended(number)).text == TOO_LATE
 
 
 async def test_words_that_are_no_answer_wait_for_the_next_turn(tmp_path):
@@ -174,3 +186,25 @@ def test_a_new_text_keeps_its_pictures():
 def test_the_model_is_told_of_a_deleted_message_also_where_it_had_no_words():
     assert taken_back(None).message.text == NOT_ANY_MORE
     assert taken_back(Text(text="x" * 300)).message.text.count("x") == QUOTED
+
+
+async def test_the_model_is_told_of_a_deletion_that_is_read_together_with_what_is_left_to_answer(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        lease = await house.store.lanes.hold(house.session, "cli")
+        session = Session(id=house.session)
+        journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
+        await house.store.inbox.accept(letter(1, "Delete it all").inbound, house.session, "cli")
+        await take_inbox(session, journal, first=True)
+        await house.store.inbox.withdraw(replace(letter(2).inbound, withdraws="1"), "cli")
+        await house.store.inbox.accept(letter(3, "And how are you?").inbound, house.session, "cli")
+        journal.mailbox.ring()
+        await take_inbox(session, journal)
+
+        assert [message.text for message in session.messages] == [
+            "Delete it all",
+            f"{NOT_ANY_MORE}Delete it all",
+            "And how are you?",
+        ]
+        assert not journal.mailbox.back.lapsed
+        await journal.settled()
+        await house.store.lanes.release(lease)

@@ -1,5 +1,6 @@
 """The API and webhooks go by the settings: where they listen, whom they let in, which routes there are."""
 
+import asyncio
 import socket
 from pathlib import Path
 
@@ -100,3 +101,27 @@ async def test_where_nobody_can_listen_the_server_stays_where_it_was(here: Here)
     assert await here.asked(KEY) == 200
     with pytest.raises(ConfigError):
         here.servers.check(here.reloading._runtime.settings, lambda _: "")
+
+
+async def test_what_is_told_twice_at_once_is_done_once_and_an_end_meanwhile_leaves_nothing_open(here: Here):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    here.home.config_file.write_text(f"model: {{default: demo/scripted}}\napi: {{enabled: true, port: {port}}}\n")
+    here.home.env_file.write_text(f"API_SERVER_KEY={KEY}\n")
+    here.home.env_file.chmod(0o600)
+    async with open_runtime(here.home) as runtime:
+        servers = Servers(runtime, here.said.append, Keys())
+        async with asyncio.TaskGroup() as group:
+            group.create_task(servers.follow(runtime.settings))
+            group.create_task(servers.follow(runtime.settings))
+        assert len(here.said) == 1
+        await servers.close()
+
+        late = Servers(runtime, here.said.append, Keys())
+        async with asyncio.TaskGroup() as group:
+            group.create_task(late.follow(runtime.settings))
+            group.create_task(late.close())
+        assert late.url == ""
+        with socket.socket() as again:
+            again.bind(("127.0.0.1", port))

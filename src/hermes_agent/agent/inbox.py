@@ -27,8 +27,9 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
     to wait for is over, whatever came of it. A message that asks a stopped run to go on adds words only where nobody
     would speak otherwise. `tail` adds what the runtime has to say beside the words.
     """
-    mail = without_withdrawn(journal, await journal.mailbox.read())
+    found = await journal.mailbox.read()
     waits = session.awaits_reply and not first
+    mail = without_withdrawn(journal, found, waits=waits)
     now = [letter for letter in mail if not (waits and letter.inbound.busy is Busy.QUEUE)]
     if len(now) < len(mail):
         journal.mailbox.leave()
@@ -42,17 +43,20 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
         journal.post(*events, changes=[journal.mailbox.take(now)])
 
 
-def without_withdrawn(journal: Journal, mail: Sequence[Mail]) -> Sequence[Mail]:
+def without_withdrawn(journal: Journal, mail: Sequence[Mail], *, waits: bool) -> Sequence[Mail]:
     """The mail without messages that were deleted where they were written. The log tells of them; the model is told of
-    those that it has read, where something else is left to answer."""
+    those that it has read, where something else is left to answer, be it read only now. `waits`: what is for the next
+    run is not read now."""
     mailbox, gone = journal.mailbox, {letter.inbound.withdraws for letter in mail} - {""}
     if not gone:
         return mail
     unread = [letter for letter in mail if letter.inbound.identity in gone]
     back = [letter for letter in mail if letter.inbound.withdraws]
     change = mailbox.drop([*unread, *back])
+    left = [letter for letter in mail if letter not in unread and letter not in back]
+    goes_on = any(not (each.inbound.answers or (waits and each.inbound.busy is Busy.QUEUE)) for each in left)
     words = mailbox.back.words
-    lapsed = mailbox.back.lapsed
+    lapsed = mailbox.back.lapsed and not goes_on
     told = [taken_back(words[each]) for each in sorted(gone & words.keys()) if not lapsed]
     by = {letter.inbound.withdraws: letter.inbound.principal.user for letter in back}
     notices = [
@@ -63,7 +67,7 @@ def without_withdrawn(journal: Journal, mail: Sequence[Mail]) -> Sequence[Mail]:
         for each in unread
     ]
     journal.post(*notices, *told, changes=[change])
-    return [letter for letter in mail if letter not in unread and letter not in back]
+    return left
 
 
 def taken_back(words: Text | None) -> MessageTaken:

@@ -36,6 +36,7 @@ NOT_TO_BE_ANSWERED = said(
     "What was asked last was deleted where it was written, and the run was stopped: it is not to be answered any more.",
     Origin.RUNTIME,
 )
+TOO_LATE = "Nothing waits for that any more."
 SUM_UP = (
     "The limit of model calls for this run is reached. Without using tools, say briefly what is done and what is left."
 )
@@ -122,8 +123,10 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
 
 
 def done(session: Session) -> RunEnded:
-    """The run's end with the reply, which the view has, also after a crash between the reply and the end."""
-    return RunEnded(outcome=Outcome.ANSWERED, text="".join(spoken(session)), turns=session.turn)
+    """The run's end with the reply, which the view has, also after a crash between the reply and the end. One that
+    asked no model took only answers to what an earlier run had asked, whose reply is not said again."""
+    text = "".join(spoken(session)) if session.turn else TOO_LATE
+    return RunEnded(outcome=Outcome.ANSWERED, text=text, turns=session.turn)
 
 
 def spoken(session: Session) -> list[str]:

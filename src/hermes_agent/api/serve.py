@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import field
@@ -93,6 +94,7 @@ class Servers:
     def __init__(self, runtime: Runtime, say: Say, keys: Keys, *, alone: bool = False) -> None:
         self.keys = keys
         self._runtime, self._say, self._alone, self._closed = runtime, say, alone, False
+        self._moving = asyncio.Lock()
         figures = Figures()
         self._api = Post(open=lambda: api_server(runtime, keys, figures), words="The API answers at {url}/v1")
         self._webhooks = Post(
@@ -111,18 +113,20 @@ class Servers:
     async def follow(self, settings: Settings) -> None:
         """Listen where these settings say, let in who has a key of theirs. Raises `ConfigError`."""
         api, webhooks = settings.api, settings.webhooks
-        if self._closed:
-            return
-        keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
-        self.keys.hashes = () if keys is None else keys.hashes
-        await self._api.settle(None if keys is None else (api.host, api.port), self._say)
-        await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
+        async with self._moving:  # A gateway that begins, and the settings that change meanwhile, both say where.
+            if self._closed:
+                return
+            keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
+            self.keys.hashes = () if keys is None else keys.hashes
+            await self._api.settle(None if keys is None else (api.host, api.port), self._say)
+            await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
 
     async def close(self) -> None:
         """Listen no more."""
         self._closed = True
-        await self._webhooks.close()
-        await self._api.close()
+        async with self._moving:
+            await self._webhooks.close()
+            await self._api.close()
 
 
 def check(settings: Settings, secret: Callable[[str], str], *, alone: bool = False) -> None:

@@ -272,9 +272,9 @@ class Floor:
             await refuse(self._store, running.lease, str(unknown))  # No other try would find one.
             self.bus.fail(view.id, unknown)
             return
-        self.service.speaks(journal, record)
         view.workspace = record.workspace
         fold(view, await self._store.history.entries(view.id, view.number))
+        self.service.speaks(journal, record)
         await journal.mailbox.recall()
         while not journal.mailbox.released:
             ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)

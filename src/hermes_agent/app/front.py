@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.loop import loose_ends
+from hermes_agent.agent.loop import TOO_LATE, loose_ends
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
@@ -295,4 +295,4 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
         raise HermesError("A guest cannot allow that: the owner is asked.")
     if not await store.lanes.is_busy(session):
-        raise HermesError("Nothing waits for that any more.")
+        raise HermesError(TOO_LATE)

@@ -135,10 +135,10 @@ class Generations:
         the next one."""
         try:
             await old.free.wait()
-            left = await old.learner.finished()
-            await old.builder.beside.settled()
-            await old.quiet()
-            await old.closing.aclose()
+            async with old.closing:  # Whatever goes wrong before, its clients and places are closed.
+                left = await old.learner.finished()
+                await old.builder.beside.settled()
+                await old.quiet()
         finally:
             del self._leaving[number]
         if left and self.now.learner.works:

@@ -86,11 +86,27 @@ def test_what_is_allowed_is_also_what_is_in_the_files_that_a_command_names(tmp_p
     assert mark_of(shell(command), tmp_path) != before
 
 
-@pytest.mark.parametrize("command", ["cat >> diary", "cat >>logs/diary", "cat > 'logs/diary'", "tee -a diary"])
+@pytest.mark.parametrize(
+    "command", ["sh 'my hooks/a.sh'", 'sh "$HERMES_HOME/my hooks/a.sh"', r"cat x; sh my\ hooks/a.sh"]
+)
+def test_a_file_whose_path_holds_blanks_is_one_of_them(tmp_path, command):
+    (tmp_path / "my hooks").mkdir()
+    (tmp_path / "my hooks/a.sh").write_text("true")
+    before = mark_of(shell(command), tmp_path)
+    (tmp_path / "my hooks/a.sh").write_text("false")
+
+    assert mark_of(shell(command), tmp_path) != before
+    assert mark_of(shell("sh 'left open"), tmp_path) == mark_of(shell("sh 'left open"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "command", ["cat >> diary", "cat >>logs/diary", "cat > 'logs/diary'", "tee -a diary", "cat >'my notes/diary'"]
+)
 def test_what_a_hook_writes_does_not_make_it_another(tmp_path, command):
     before = mark_of(shell(command), tmp_path)
     (tmp_path / "logs").mkdir()
-    for name in ("diary", "logs/diary"):
+    (tmp_path / "my notes").mkdir()
+    for name in ("diary", "logs/diary", "my notes/diary"):
         (tmp_path / name).write_text("Dear diary")
 
     assert mark_of(shell(command), tmp_path) == before

@@ -1,5 +1,6 @@
 """Commands of chats are durable, done in their order and once, and a defect in one is told."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from hermes_agent.app.orders.orders import APOLOGY, COMMANDS, Orders, is_order, order_of
 from hermes_agent.core.errors import DiskFull
-from hermes_agent.core.inbound import Conversation, Inbound
+from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound
 from hermes_agent.core.messages import Text
 from tests.app.place import Place, place
 
@@ -160,3 +161,32 @@ async def test_an_order_that_was_deleted_before_it_was_done_is_not_done(tmp_path
 
         assert await answers(here) == []
         assert await store.lanes.next_ready((COMMANDS,)) is None
+
+
+async def test_what_was_deleted_while_it_became_mail_of_the_session_is_not_answered(tmp_path: Path):
+    began, gate = asyncio.Event(), asyncio.Event()
+
+    async def slow(inbound: Inbound) -> Inbound:
+        began.set()
+        await gate.wait()
+        return inbound
+
+    async with place(tmp_path, []) as here:
+        hermes, store = here.runtime.hermes, here.runtime.store
+        hermes.receive = slow
+        orders = made(here)
+        await orders.take(line(here, "Delete everything"))
+        await began.wait()
+        back = replace(line(here, "", "1:deleted"), parts=(), withdraws="1")
+        orders.heed(await hermes.withdraw(back) or "")
+        gate.set()
+        await orders.drain()
+
+        said = await store.inbox.find("telegram", "1:said")
+        assert said is not None
+        while await store.lanes.is_busy(said.session):
+            await asyncio.sleep(0.01)
+        ended = await store.inbox.find("telegram", "1:said")
+        assert ended is not None
+        assert (ended.state, ended.reason) == ("refused", TAKEN_BACK)
+        assert await answers(here) == []

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.running import Service
-from hermes_agent.app.service.posting import Posting, asking, reply_key, said_by
+from hermes_agent.app.service.posting import NOT_ANSWERED, Posting, asking, reply_key, said_by
+from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded, RunStarted
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
@@ -111,6 +113,34 @@ async def test_a_question_goes_out_with_buttons_and_shows_its_answer(tmp_path: P
         found = await house.store.outbox.find(slot.key)
         assert found is not None
         assert found.content.text.endswith("→ blue")
+        assert not found.content.buttons
+
+
+async def test_a_question_of_a_run_that_was_interrupted_and_cannot_go_on_loses_its_buttons(tmp_path: Path):
+    async def ask(_: object, context: CallContext) -> str:
+        return await context.ask(Question(text="Which?", choices=("red", "blue")))
+
+    async with served(House(tmp_path, ScriptedModel([Call("ask", {})]), (Piece("ask", ask),))) as house:
+        await house.tell("Hi")
+        await house.until(Asked)
+        (slot,) = await house.store.outbox.claim(("telegram",))
+        await house.store.outbox.give_back()
+
+    @asynccontextmanager
+    async def modelless(*_: object) -> AsyncIterator[Agent]:
+        raise NoModel("There is no key.")
+        yield
+
+    after = House(tmp_path, ScriptedModel([]))
+    after.building = modelless
+    async with served(after):
+        after.hermes.floor.look()
+        ended = await after.until(RunEnded)
+        await after.rest()
+
+        found = await after.store.outbox.find(slot.key)
+        assert (ended.event.text, found is not None) == ("There is no key.", True)
+        assert found.content.text.endswith(NOT_ANSWERED)
         assert not found.content.buttons
 
 

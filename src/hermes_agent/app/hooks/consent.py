@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 from hermes_agent.app.hooks.settings import HookSettings
@@ -71,9 +72,20 @@ def files_of(hook: HookSettings, root: Path) -> list[Path]:
     if hook.python:
         return [resolved(hook.python, root)]
     command = HOME.sub(lambda _: str(root), hook.command)
-    words = [each["word"] for each in WORDS.finditer(command) if not each["written"]]
+    words = [each["word"] for each in WORDS.finditer(command) if not each["written"]] + _shell_words(command)
     named = {word: resolved(word, root) for word in words if len(word) < LONGEST_NAME}
     return [path for word, path in named.items() if path.is_file() and ("/" in word or _is_program(path))]
+
+
+def _shell_words(command: str) -> list[str]:
+    """The words as a shell reads them, which may hold blanks, but where it writes to; none where a quote is open."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    return [word for before, word in zip(["", *words], words, strict=False) if not before.endswith(">")]
 
 
 def _is_program(path: Path) -> bool:

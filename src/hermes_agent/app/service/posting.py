@@ -44,8 +44,7 @@ class Posting:
         if not self.delivers(record.surface):
             return None
         to, wake = Conversation.parse(record.conversation), not self.here(record.surface)
-
-        open_: set[str] = set()
+        open_ = set(view.asked - view.answers.keys())  # Also what an interrupted run had asked.
 
         def beside(entries: Sequence[Entry]) -> Sequence[Change]:
             open_.update(view.asked - view.answers.keys())

@@ -90,7 +90,7 @@ class ReplayedStops:
         self._track = track
 
     def when(self, reason: str, strike: Strike) -> None:  # noqa: ARG002  the recording says why
-        """Strike where that comes next, and all before it has been done: what stopped the run then may be sooner now."""
+        """Strike where that comes next, and all before it is done: what stopped the run then may be sooner now."""
         coming = self._track.coming
         if self._track.has_stuck and (isinstance(coming, StopAsked) or (coming is not None and is_cut(coming))):
             strike()
