@@ -149,11 +149,8 @@ async def test_who_is_answered_and_goes_on_with_a_body_is_left():
         writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
 
-        with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(10):
-                while not reader.at_eof():
-                    writer.write(b"x")
-                    await writer.drain()
-                    await asyncio.sleep(0.02)
+        for _ in range(100):
+            writer.write(b"x")  # It is only noted where nobody is there any more.
+            await asyncio.sleep(0.02)
         assert reader.at_eof()
         writer.close()
