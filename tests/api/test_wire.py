@@ -141,3 +141,16 @@ async def test_connections_over_the_limit_are_closed_and_the_others_stay():
         for _, writer in held:
             writer.close()
     assert 2 < most_connections() <= MOST
+
+
+async def test_who_is_answered_and_goes_on_with_a_body_is_left():
+    async with wire(Hasty) as place:
+        reader, writer = await asyncio.open_connection(place.host, place.port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+
+        for _ in range(100):
+            writer.write(b"x")  # It is only noted where nobody is there any more.
+            await asyncio.sleep(0.02)
+        assert reader.at_eof()
+        writer.close()

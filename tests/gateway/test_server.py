@@ -3,10 +3,12 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import Abilities, Channel, Needs, TokenRefused
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.host.paths import Home
@@ -283,3 +285,15 @@ async def test_what_a_channel_notes_stands_beside_its_state(tmp_path: Path):
         platform.note("device D")
 
         assert here.gateway.known["fake"].note == "device D"
+
+
+async def test_a_folder_that_cannot_be_made_is_said_and_changes_nothing_by_half(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        settings, before = here.gateway.runtime.settings, here.gateway.settings
+        (tmp_path / "file").write_text("")
+        wanted = replace(settings.gateway, workspace=str(tmp_path / "file" / "folder"), max_runs=1)
+
+        with pytest.raises(ConfigError, match=r"gateway\.workspace"):
+            await here.gateway.follow(replace(settings, gateway=wanted))
+
+        assert here.gateway.settings is before

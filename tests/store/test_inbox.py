@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.inbound import TAKEN_BACK, Inbound, Principal
+from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound, Principal
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
 from tests.databases import OpenAnother
@@ -209,6 +209,16 @@ async def test_only_who_wrote_a_message_takes_it_back_but_where_others_may(store
     assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE, moderated=True) == "s1"
     await store.inbox.accept(mail(2), "s1", QUEUE)
     assert await store.inbox.withdraw(taking_back(2, by="ann"), QUEUE) == "s1"
+
+
+async def test_who_may_delete_in_one_chat_deletes_nothing_in_another(store: Store):
+    await add(store, session())
+    await store.inbox.accept(mail(1), "s1", QUEUE)
+    elsewhere = Conversation(platform="cli", chat_kind="dm", chat="a room of theirs")
+
+    taken = replace(taking_back(by="bo"), conversation=elsewhere)
+
+    assert await store.inbox.withdraw(taken, QUEUE, moderated=True) is None
 
 
 async def test_a_message_that_was_taken_back_before_it_came_is_not_accepted(store: Store):

@@ -99,8 +99,10 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A request has its answer."""
+        """A request has its answer; the rest of a body that nobody reads does not come for ever."""
         self._answering -= 1
+        if not self._in_head:
+            self._wait()
         super().on_response_complete()
 
     def _wait(self) -> None:

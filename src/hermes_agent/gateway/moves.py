@@ -38,9 +38,9 @@ class Moves:
         async with self._alone:
             if self._now.get(first) == after:
                 return
+            await self._kept.set(self._place, MOVED, json.dumps({**self._now, first: after}))
             self._now[first] = after
             self._first[after] = first
-            await self._kept.set(self._place, MOVED, json.dumps(self._now))
 
     async def _load(self) -> None:
         if self._read:

@@ -25,6 +25,7 @@ from hermes_agent.gateway.line import Channels, Line, made
 from hermes_agent.gateway.reception import Reception
 from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.http import Http
+from hermes_agent.host.paths import Home
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class Gateway:
         self.doors = doors
         self.lines = channels.lines
         self.known: dict[str, Line] = {}
-        workspace = self._workspace()
+        workspace = workspace_of(settings, runtime.home)
         self.drafts = Drafts(runtime=runtime)
         self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
@@ -90,12 +91,13 @@ class Gateway:
     async def follow(self, settings: Settings) -> None:
         """Have these settings hold from now on: rules for what is heard next, and channels that are new, gone, set
         otherwise, stopped, or with other secrets begin and end."""
-        before, self.settings, kinds = self.settings, settings.gateway, self._switched_on(settings.gateway)
+        kinds, workspace = self._switched_on(settings.gateway), workspace_of(settings.gateway, self.runtime.home)
+        before, self.settings = self.settings, settings.gateway
         self._kinds.clear()
         self._kinds.update(kinds)
         self.doors.follow(self.settings.channels, settings.privacy.hash_ids)
         self.reception.settings = self.settings
-        self.reception.workspace = workspace = self._workspace()
+        self.reception.workspace = workspace
         self.orders.workspace = str(workspace)
         floor = self.runtime.hermes.floor
         floor.service = replace(floor.service, most=self.settings.max_runs)
@@ -244,13 +246,6 @@ class Gateway:
         given = self._asked.get(channel, {})
         return any(self.runtime.secrets.get(name) != value for name, value in given.items())
 
-    def _workspace(self) -> Path:
-        """The folder in which sessions work, made where it is not there."""
-        chosen = self.settings.workspace
-        workspace = Path(chosen) if chosen else self.runtime.home.root / "workspace"
-        workspace.mkdir(parents=True, exist_ok=True)
-        return workspace
-
     def _mark(self, kind: Kind) -> str:
         token = self.runtime.secrets.get(kind.secrets[0]) if kind.secrets else ""
         return hashlib.sha256(token.encode()).hexdigest()[:16]
@@ -270,6 +265,18 @@ class Gateway:
 def options_of(settings: GatewaySettings, channel: str) -> Mapping[str, str]:
     """What is set for one channel alone."""
     return settings.channels[channel].options if channel in settings.channels else {}
+
+
+def workspace_of(settings: GatewaySettings, home: Home) -> Path:
+    """The folder in which sessions work, made where it is not there. Raises `ConfigError`."""
+    workspace = Path(settings.workspace) if settings.workspace else home.root / "workspace"
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"The folder {workspace} cannot be made ({error.strerror}): see `gateway.workspace`."
+        ) from error
+    return workspace
 
 
 SAYING = frozenset({"run_ended", "asked", "answered", "notice"})

@@ -129,8 +129,8 @@ class Inbox:
         """Take back the message `inbound.withdraws`: this becomes mail of its lane, which is returned; None where there
         is nothing to take back (any more). One that has not come yet will not be accepted when it does.
 
-        It counts where the one who wrote the message deleted it, or a `moderated` place had it deleted, or the platform
-        does not say who did, which then lets nobody else.
+        It counts where the one who wrote the message deleted it, or its own chat, which is `moderated`, had it deleted,
+        or the platform does not say who did, which then lets nobody else.
         """
         token, by = inbound.withdraws, inbound.principal.user
         key = (inbound.source, token, f"{token}{SAID}")
@@ -145,9 +145,11 @@ class Inbox:
                 row = await tx.row(WRITTEN, *key)  # It has come meanwhile.
             if row is None or not row[1]:
                 return None
-            written_by = revive(Inbound, plain(row[1])).principal.user
+            written = revive(Inbound, plain(row[1]))
+            by_another = by and by != written.principal.user
+            there = written.conversation.chat == inbound.conversation.chat
             open_ = [revive(Inbound, plain(each[0])).identity for each in await tx.rows(OPEN, row[0])]
-            if token not in open_ or (by and by != written_by and not moderated):
+            if token not in open_ or (by_another and not (moderated and there)):
                 return None
             await self.accept(inbound, row[0], queue, tx=tx, at=at)
             return str(row[0])

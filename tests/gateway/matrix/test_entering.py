@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.channel import NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import STRANGER, Invited, Removed, Said
-from hermes_agent.gateway.matrix.entering import LOOK_SECONDS, STRANGER_SECONDS
-from hermes_agent.gateway.matrix.place import INVITATIONS
+from hermes_agent.gateway.matrix.entering import LOOK_SECONDS, STRANGER_SECONDS, Entering
+from hermes_agent.gateway.matrix.place import INVITATIONS, Place
+from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, Hearing, hearing, until
@@ -194,3 +195,33 @@ async def test_a_room_whose_server_does_not_answer_keeps_nobody_else_from_being_
         assert at.platform.joins == []
         async with at.listening():
             await until(lambda: at.platform.joins == [ROOM])
+
+
+class Busy:
+    """A homeserver on which three are in the room, and which lets nobody leave at first."""
+
+    def __init__(self) -> None:
+        self.left = 0
+
+    async def call(self, _: str, path: str, *__, **___) -> dict:
+        if path.endswith("leave"):
+            self.left += 1
+            if self.left == 1:
+                raise NotNow("Too many requests.")
+        return {"joined": {"@hermes:x": {}, "@eve:x": {}, "@bob:x": {}}}
+
+
+async def test_a_room_of_a_stranger_that_cannot_be_left_yet_is_left_later():
+    homeserver, place = Busy(), Place(strangers={"!r:x": ("@eve:x", 0.0)})
+    rooms = Rooms(homeserver)  # type: ignore[arg-type]
+    entering = Entering(client=homeserver, rooms=rooms, moves=None, now=lambda: 1.0)  # type: ignore[arg-type]
+
+    async def strange(_: object) -> str:
+        return ""
+
+    await entering.crowded("!r:x", place)
+    assert place.strangers
+    await entering.again(place, strange)
+
+    assert homeserver.left == 2
+    assert not place.strangers

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from hermes_agent.gateway.channel import NeverHere
@@ -89,3 +91,33 @@ async def test_a_crowd_of_rooms_is_not_kept(tmp_path):
 def test_a_relation_of_another_kind_is_no_thread():
     assert thread_of({"rel_type": "m.replace", "event_id": "$1"}) == ""
     assert thread_of({"rel_type": "m.thread", "event_id": 5}) == ""
+
+
+class Slow:
+    """A homeserver whose answer was true when it was made."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.members = {OWN: {}, "@ann:x": {}, "@bob:x": {}}
+        self.go = asyncio.Event()
+
+    async def call(self, *_, **__) -> dict:
+        self.asked += 1
+        answer = {"joined": dict(self.members)}
+        await self.go.wait()
+        return answer
+
+
+async def test_who_is_removed_while_the_homeserver_answers_is_given_no_keys():
+    homeserver = Slow()
+    rooms = Rooms(homeserver)  # type: ignore[arg-type]
+    asking = asyncio.ensure_future(rooms.people(ROOM))
+    while not homeserver.asked:
+        await asyncio.sleep(0)
+
+    del homeserver.members["@bob:x"]
+    rooms.changed(ROOM, member("@bob:x", "ban"))
+    homeserver.go.set()
+
+    assert "@bob:x" not in await asking
+    assert "@bob:x" not in await rooms.people(ROOM)

@@ -168,3 +168,21 @@ def test_only_so_many_are_under_way():
 
     assert ann.verifying.device_of("@ann:x", "2") == ""
     assert ann.verifying.device_of("@ann:x", "3") == "A"
+
+
+@pytest.mark.parametrize("broken", [{"more": "\ud800"}, {"more": {"\ud800": 1}}])
+def test_half_a_sign_ends_the_verification_alone(broken):
+    ann = Ann(BETWEEN_DEVICES)
+
+    ((kind, content),) = ann.starts(**broken)
+
+    assert (kind, content["code"]) == (f"{PREFIX}cancel", "m.invalid_message")
+
+
+def test_half_a_sign_in_the_name_of_a_key_ends_the_verification_alone():
+    ann = Ann(BETWEEN_DEVICES).ready()
+    ann.keys()
+
+    ((kind, content),) = ann.say("mac", mac={"ed25519:\ud800": "x"}, keys="x")
+
+    assert (kind, content["code"]) == (f"{PREFIX}cancel", "m.invalid_message")

@@ -1,5 +1,7 @@
 """Markdown becomes what Telegram understands, and shows the same words."""
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,3 +51,11 @@ def test_whatever_is_written_is_understood(text: str):
     shown = unformatted(formatted(text))
 
     assert shown.count("a") + shown.count("b") <= text.count("a") + text.count("b") + 8
+
+
+def test_marks_of_code_without_an_end_take_no_time():
+    began = perf_counter()
+
+    assert formatted("x" + "`" * 4001 + "a") == "x" + "\\`" * 4001 + "a"
+
+    assert perf_counter() - began < 1

@@ -1,5 +1,9 @@
 """Tables and formulas become something that a chat shows."""
 
+from time import perf_counter
+
+import pytest
+
 from hermes_agent.gateway.text.readable import readable, width
 
 TABLE = "| Name | Age |\n|------|----:|\n| **Ann** | 7 |\n| Bo | [x](u) |"
@@ -59,3 +63,20 @@ def test_prices_are_no_formulas():
 def test_formulas_in_words_are_found():
     assert readable(r"So $x^2$ and \(y\) and $$z_0$$.") == "So `x²` and `y` and `z₀`."
     assert readable("So\n\\begin{align*}\nx &= 1\n\\end{align*}\nit is.") == "So\n`x = 1`\nit is."
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "$$a " + "\\\\ " * 5000 + "b$$",
+        "$a" + "_" * 20_000,
+        "\\x" + "`" * 20_001 + "a",
+    ],
+    ids=["rows of nothing", "a formula without an end", "marks of code"],
+)
+def test_a_text_that_somebody_made_for_it_takes_no_time(hostile):
+    began = perf_counter()
+
+    readable(hostile)
+
+    assert perf_counter() - began < 1

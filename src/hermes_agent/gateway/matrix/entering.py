@@ -62,7 +62,7 @@ class Entering:
         for room, (user, at) in list(place.strangers.items()):
             if await self._word(room, user, hear, direct=True) not in ("", STRANGER):
                 del place.strangers[room]
-            elif self.now() - at > STRANGER_SECONDS:
+            elif self.now() - at > STRANGER_SECONDS or not await self.rooms.alone(room):
                 await self._leave(room, place)
 
     async def crowded(self, room: str, place: Place) -> None:
@@ -106,12 +106,14 @@ class Entering:
         return True
 
     async def _leave(self, room: str, place: Place) -> None:
-        place.forget(room)
-        self.rooms.forget(room)
         try:
             await self.client.call("POST", joined("rooms", room, "leave"), {}, reads=True)
         except ChannelError as error:
             log.warning("matrix: the room %s cannot be left: %s", room, error)
+            if not isinstance(error, NeverHere | MessageGone):
+                return  # A stranger's room is left when they are looked at again.
+        place.forget(room)
+        self.rooms.forget(room)
 
     async def _succeeds(self, room: str) -> bool:
         """Go on in a room as in the one that it says it replaces, if that one says the same: anybody can say so of a

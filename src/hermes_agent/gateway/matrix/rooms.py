@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +38,7 @@ class Rooms:
         self._client = client
         self.crypto: Crypto = Shut()
         self._people: OrderedDict[str, dict[str, str]] = OrderedDict()
+        self._steps: Counter[str] = Counter()
         self._encrypted: dict[str, bool] = {}
         self._messages: OrderedDict[str, Known] = OrderedDict()
         self._signs: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -46,11 +47,14 @@ class Rooms:
 
     async def people(self, room: str) -> Mapping[str, str]:
         """Who is in a room, with the names that are shown; nobody where the agent is not in it."""
-        if room not in self._people:
+        while room not in self._people:
+            step = self._steps[room]
             try:
                 found = await self._client.call("GET", f"{joined('rooms', room)}/joined_members", reads=True)
             except (NeverHere, MessageGone):
                 found = {}
+            if step != self._steps[room]:
+                continue  # Somebody came or went since that was answered.
             members = table(found.get("joined"))
             self._people[room] = {user: text(table(each).get("display_name")) for user, each in members.items()}
             known = sum(map(len, self._people.values()))
@@ -78,7 +82,10 @@ class Rooms:
         content = table(event.get("content"))
         if event.get("type") == "m.room.encryption":
             self._encrypted[room] = True
-        elif event.get("type") == "m.room.member" and room in self._people:
+        elif event.get("type") == "m.room.member":
+            self._steps[room] += 1
+            if room not in self._people:
+                return
             if content.get("membership") == "join":
                 self._people[room][text(event.get("state_key"))] = text(content.get("displayname"))
             else:
@@ -86,6 +93,7 @@ class Rooms:
 
     def forget(self, room: str) -> None:
         """What is known of a room may hold no longer."""
+        self._steps[room] += 1
         self._people.pop(room, None)
 
     async def message(self, room: str, id_: str) -> Known:

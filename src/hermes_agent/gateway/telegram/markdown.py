@@ -10,7 +10,7 @@ RESERVED = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
 IN_CODE = re.compile(r"([`\\])")
 IN_LINK = re.compile(r"([)\\])")
 INLINE = re.compile(
-    r"(?P<ticks>`+)(?P<code>(?:(?!(?P=ticks)).)+?)(?P=ticks)(?!`)"
+    r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
     r"|\[(?P<words>[^\[\]\n]+)\]\((?P<address>[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)"
     r"|\*\*(?P<bold>\S(?:.*?\S)?)\*\*|__(?P<heavy>\S(?:.*?\S)?)__"
     r"|~~(?P<gone>\S(?:.*?\S)?)~~"

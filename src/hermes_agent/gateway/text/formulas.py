@@ -44,8 +44,9 @@ def plain_formula(formula: str) -> str:
     """A formula of TeX in plain signs; what has none stays as it is. Rows of a matrix or of several lines end with a
     semicolon."""
     text = " ".join(FRAMES.sub(" ", formula).split())
-    text = re.sub(r"(?:\s*\\\\(?:\[[^\]]*\])?\s*)+$", "", text)
     text = re.sub(r"\s*\\\\(?:\[[^\]]*\])?\s*", "; ", text)
+    while text.endswith("; "):  # Rows at the end that hold nothing.
+        text = text.removesuffix("; ")
     text = re.sub(r"\s*(?<!\\)&\s*", " ", text)
     for _ in range(4):  # Fractions and roots within each other.
         text = re.sub(rf"\\[dt]?frac{GROUP}{GROUP}", r"(\1)/(\2)", text)

@@ -14,8 +14,8 @@ DISPLAY = re.compile(
     r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(\\begin\{(?:equation|align|gather|multline|eqnarray)\*?\}.+?\\end\{\w+\*?\})",
     re.DOTALL,
 )
-INLINE = re.compile(r"\\\((.+?)\\\)|(?<![\w$\\])\$(?=[^\s$])([^$\n]*?[\\^_{][^$\n]*?)(?<=[^\s$\\])\$(?![\w$])")
-CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
+INLINE = re.compile(r"\\\((.+?)\\\)|(?<![\w$\\])\$(?=[^\s$])(?=[^$\n]*[\\^_{])([^$\n]+)(?<=[^\s$\\])\$(?![\w$])")
+CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")
 WIDEST = 60
 """Columns of an aligned table that a phone still shows; a wider one becomes a list."""
 
