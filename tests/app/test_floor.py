@@ -92,26 +92,6 @@ async def died(tx):
     await tx.run("UPDATE lane SET crashes = crashes + 1, blamed = blamed + 1")
 
 
-async def test_what_killed_the_program_again_and_again_is_refused_with_the_reason(tmp_path):
-    house = House(tmp_path, ScriptedModel([Say("Never.")]))
-    async with house.open():
-        await house.store.inbox.accept(house.inbound("Hi", message_id="1"), house.session, "cli")
-        for _ in range(3):
-            await house.store.write(died)
-        floor = Floor(
-            store=house.store, build=house.building, deck=Playing(house.clock, house.ids), queue="cli", own_only=False
-        )
-        floor.look()
-        ended = await house.ended()
-        await floor.close()
-
-        assert (ended.outcome, ended.text) == (
-            Outcome.FAILED,
-            "Given up: the program died 3 times while it worked on this.",
-        )
-        assert (await house.store.inbox.find("test", "1")).state == "refused"
-
-
 async def test_mail_that_comes_at_the_very_end_of_a_run_is_not_left_lying(tmp_path):
     """A run gives its lane back, and before it is forgotten here there is mail again."""
     model = ScriptedModel(lambda heard: Say(f"Reply to {heard.last.text}."))

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes_agent.app.running import Service
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.tool import CallContext, Question
@@ -110,7 +109,3 @@ async def test_who_serves_everybody_goes_on_after_a_failure_of_the_store(tmp_pat
         engine._closed = False
 
         assert (await house.say("Hi")).text == "Hello."
-
-
-def test_without_more_words_a_service_has_no_limit():
-    assert Service().most is None

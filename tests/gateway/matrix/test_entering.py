@@ -213,8 +213,8 @@ class Busy:
 
 async def test_a_room_of_a_stranger_that_cannot_be_left_yet_is_left_later():
     homeserver, place = Busy(), Place(strangers={"!r:x": ("@eve:x", 0.0)})
-    rooms = Rooms(homeserver)  # type: ignore[arg-type]
-    entering = Entering(client=homeserver, rooms=rooms, moves=None, now=lambda: 1.0)  # type: ignore[arg-type]
+    rooms = Rooms(homeserver)  # type: ignore[arg-type]  # as much of a client as is asked
+    entering = Entering(client=homeserver, rooms=rooms, moves=None, now=lambda: 1.0)  # type: ignore[arg-type]  # as much of a client as is asked
 
     async def strange(_: object) -> str:
         return ""

@@ -110,7 +110,7 @@ class Slow:
 
 async def test_who_is_removed_while_the_homeserver_answers_is_given_no_keys():
     homeserver = Slow()
-    rooms = Rooms(homeserver)  # type: ignore[arg-type]
+    rooms = Rooms(homeserver)  # type: ignore[arg-type]  # as much of a client as is asked
     asking = asyncio.ensure_future(rooms.people(ROOM))
     while not homeserver.asked:
         await asyncio.sleep(0)
