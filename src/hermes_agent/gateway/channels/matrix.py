@@ -62,7 +62,7 @@ class MatrixChannel:
         self._rooms = Rooms(self._client)
         self._moves = Moves(needs.kept, f"channel:{PLATFORM}")
         self._crypto: Crypto = (
-            Opened(self._client, needs.folder, self._rooms.people, needs.note) if encryption else Shut()
+            Opened(self._client, needs.folder, self._rooms, needs.clock.monotonic, needs.note) if encryption else Shut()
         )
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
@@ -190,9 +191,7 @@ class Sync:
 
     async def _tell(self, room: str, event: Event, hear: Hear) -> bool:
         if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
-            for kind, content in await self.crypto.verify(event):
-                with suppress(ChannelError):
-                    await self.say(room, kind, content)
+            self.crypto.verify(event, partial(self.say, room))
             return False
         heard = await self.reader.heard(room, event)
         if heard is not None:
