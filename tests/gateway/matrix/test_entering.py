@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import NotNow, Part
+from hermes_agent.gateway.channel import NeverHere, NotNow, Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import STRANGER, Invited, Removed, Said
 from hermes_agent.gateway.matrix.entering import LOOK_SECONDS, STRANGER_SECONDS, Entering
-from hermes_agent.gateway.matrix.place import INVITATIONS, Place
+from hermes_agent.gateway.matrix.place import INVITATIONS, Place, Places
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
+from tests.contracts.channels import needs
 from tests.gateway.matrix.hearing import ANN, GROUP, ROOM, Hearing, hearing, until
 
 MALLORY, BOB = "@mallory:hermes.test", "@bob:hermes.test"
@@ -214,7 +217,7 @@ class Busy:
 async def test_a_room_of_a_stranger_that_cannot_be_left_yet_is_left_later():
     homeserver, place = Busy(), Place(strangers={"!r:x": ("@eve:x", 0.0)})
     rooms = Rooms(homeserver)  # type: ignore[arg-type]  # as much of a client as is asked
-    entering = Entering(client=homeserver, rooms=rooms, moves=None, now=lambda: 1.0)  # type: ignore[arg-type]  # as much of a client as is asked
+    entering = Entering(client=homeserver, rooms=rooms, moves=None, places=None, now=lambda: 1.0)  # type: ignore[arg-type]  # as much of a client as is asked
 
     async def strange(_: object) -> str:
         return ""
@@ -225,3 +228,59 @@ async def test_a_room_of_a_stranger_that_cannot_be_left_yet_is_left_later():
 
     assert homeserver.left == 2
     assert not place.strangers
+
+
+class Death(BaseException):
+    """The process is killed."""
+
+
+class Deadly:
+    """A homeserver on which the way into a room is the last thing that is done, `error`; somebody else is there too."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.left: list[str] = []
+
+    async def call(self, _: str, path: str, *__, **___) -> dict:
+        if path.startswith("join"):
+            raise self.error
+        if path.endswith("leave"):
+            self.left.append(path)
+        return {"joined": {"@hermes:x": {}, "@eve:x": {}, "@bob:x": {}}}
+
+
+async def word(_: object) -> str:
+    return STRANGER
+
+
+def process(homeserver: Deadly, places: Places) -> Entering:
+    rooms = Rooms(homeserver)  # type: ignore[arg-type]  # as much of a client as is asked
+    return Entering(client=homeserver, rooms=rooms, moves=None, places=places, now=lambda: 1.0)  # type: ignore[arg-type]  # as much of a client as is asked
+
+
+async def test_that_a_room_is_a_strangers_outlasts_a_death_on_the_way_into_it(tmp_path):
+    homeserver, kept = Deadly(Death()), needs(tmp_path).kept
+    with pytest.raises(Death):
+        await process(homeserver, Places(kept, "x")).invited("!r:x", "@eve:x", Place(since="s1"), word, direct=True)
+
+    place = await Places(kept, "x").begin()
+    await process(homeserver, Places(kept, "x")).crowded("!r:x", place)
+
+    assert (place.since, homeserver.left) == ("s1", ["rooms/%21r%3Ax/leave"])
+
+
+async def test_an_invitation_of_a_stranger_whose_server_does_not_answer_is_tried_again_and_not_refused(tmp_path):
+    homeserver, place = Deadly(NotNow("no answer")), Place()
+    entering = process(homeserver, Places(needs(tmp_path).kept, "x"))
+    await entering.invited("!r:x", "@eve:x", place, word, direct=True)
+    await entering.again(place, word)
+
+    assert (list(place.invitations), homeserver.left) == (["!r:x"], [])
+
+
+async def test_a_strangers_room_that_cannot_be_entered_is_none_of_them(tmp_path):
+    place = Place()
+    entering = process(Deadly(NeverHere("no")), Places(needs(tmp_path).kept, "x"))
+    await entering.invited("!r:x", "@eve:x", place, word, direct=True)
+
+    assert (place.invitations, place.strangers) == ({}, {})

@@ -1,7 +1,10 @@
 """Encrypted rooms on a real homeserver: what matrix-nio's client writes is read, and what goes out it can read."""
 
+import asyncio
 import io
 import json
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import Pressed, Said
 from hermes_agent.gateway.matrix.client import Client
 from hermes_agent.gateway.matrix.opened import KEYLESS, Opened
+from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.service import Service
 from tests.contracts.channels import needs
 from tests.gateway.matrix.synapse import AtOnce, Person, Synapse, is_installed, person
@@ -157,10 +161,8 @@ class TestOthers:
 
 
 def closed(tmp_path: Path) -> Opened:
-    async def people(room: str) -> list[str]:
-        return [room]
-
-    return Opened(Client(Service(title="x", http=needs(tmp_path).http), "http://127.0.0.1:9"), tmp_path, people)
+    client = Client(Service(title="x", http=needs(tmp_path).http), "http://127.0.0.1:9")
+    return Opened(client, tmp_path, Rooms(client), time.monotonic)
 
 
 async def test_without_a_device_or_before_the_beginning_nothing_is_written(tmp_path: Path):
@@ -168,6 +170,7 @@ async def test_without_a_device_or_before_the_beginning_nothing_is_written(tmp_p
 
     with pytest.raises(NotNow, match="no device"):
         await crypto.begin("@a:x", "")
+    crypto._rooms._people["!1:x"] = {}
     with pytest.raises(NotNow, match="not there yet"):
         await crypto.write("!1:x", "m.room.message", {})
     await crypto.close()
@@ -187,6 +190,45 @@ async def test_what_anybody_sends_to_the_device_keeps_it_from_nothing(tmp_path: 
 
     assert len(crypto._seen) == 1
     await crypto.close()
+
+
+async def test_of_what_anybody_sends_to_the_device_no_more_than_a_hash_is_kept(tmp_path: Path):
+    crypto = closed(tmp_path)
+    await crypto.begin("@hermes:x", "D")
+    event = {"type": "m.dummy", "sender": "@mallory:y", "content": {"more": "\ud800" + "x" * 60_000}}
+
+    for _ in range(2):
+        await crypto._run(crypto._learn, {"to_device": {"events": [event]}})
+
+    (mark,) = crypto._seen
+    assert len(mark) == 32
+    await crypto.close()
+
+
+async def test_it_ends_without_holding_anything_up_while_a_job_of_somebody_who_was_cancelled_goes_on(tmp_path: Path):
+    crypto, enough, ended = closed(tmp_path), threading.Event(), []
+    job = asyncio.create_task(crypto._run(lambda: ended.append(enough.wait(5))))
+    await asyncio.sleep(0)
+    job.cancel()
+
+    asyncio.get_running_loop().call_soon(enough.set)
+    await crypto.close()
+    await crypto.close()
+
+    assert ended == [True]
+
+
+async def test_what_was_opened_for_somebody_who_was_cancelled_is_closed(tmp_path: Path):
+    crypto = closed(tmp_path / "keys")
+    beginning = asyncio.create_task(crypto.begin("@hermes:x", "D"))
+    await until((tmp_path / "keys").exists)
+    beginning.cancel()
+    await asyncio.wait((beginning,))
+
+    await crypto.close()
+
+    assert (tmp_path / "keys" / "@hermes:x_D.db").exists()
+    assert crypto._olm is None
 
 
 async def test_a_message_that_is_no_message_is_not_read(tmp_path: Path):

@@ -1,12 +1,14 @@
 """The account vouches for its device: people's programs see one identity, also of later processes."""
 
 import shutil
+import time
 
 import pytest
 
 from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.matrix.client import Client
 from hermes_agent.gateway.matrix.opened import Opened
+from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.signing import is_signed
 from hermes_agent.gateway.service import Service
 from hermes_agent.testing.doubles.homeserver import matrix_platform
@@ -34,11 +36,8 @@ async def begun(platform: MatrixPlatform, given, folder) -> list[str]:
     notes: list[str] = []
     headers = {"Authorization": "Bearer x"}
 
-    async def people(_: str) -> list[str]:
-        return []
-
     client = Client(Service(title="x", http=given.http, headers=headers), platform.url)
-    crypto = Opened(client, folder, people, notes.append)
+    crypto = Opened(client, folder, Rooms(client), time.monotonic, notes.append)
     try:
         await crypto.begin(OWN, DEVICE)
         await crypto.synced({})

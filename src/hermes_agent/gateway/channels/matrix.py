@@ -29,6 +29,7 @@ from hermes_agent.gateway.matrix.crypto import Crypto, Shut
 from hermes_agent.gateway.matrix.entering import Entering
 from hermes_agent.gateway.matrix.events import PLATFORM, Reader
 from hermes_agent.gateway.matrix.opened import Opened
+from hermes_agent.gateway.matrix.place import Places
 from hermes_agent.gateway.matrix.rooms import Known, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, table, text
 from hermes_agent.gateway.matrix.sync import Sync
@@ -61,7 +62,7 @@ class MatrixChannel:
         self._rooms = Rooms(self._client)
         self._moves = Moves(needs.kept, f"channel:{PLATFORM}")
         self._crypto: Crypto = (
-            Opened(self._client, needs.folder, self._rooms.people, needs.note) if encryption else Shut()
+            Opened(self._client, needs.folder, self._rooms, needs.clock.monotonic, needs.note) if encryption else Shut()
         )
         self._rooms.crypto = self._crypto
         self._typing: set[str] = set()
@@ -79,13 +80,16 @@ class MatrixChannel:
             fetch=self._fetch,
             threads=self._threads,
         )
+        places = Places(self._needs.kept, f"channel:{PLATFORM}:{own}")
         sync = Sync(
             client=self._client,
             rooms=self._rooms,
             crypto=self._crypto,
             reader=reader,
-            entering=Entering(client=self._client, rooms=self._rooms, moves=self._moves, now=self._needs.clock.now),
-            kept=self._needs.kept,
+            entering=Entering(
+                client=self._client, rooms=self._rooms, moves=self._moves, places=places, now=self._needs.clock.now
+            ),
+            places=places,
             now=self._needs.clock.now,
             excuse=self._excuse,
             say=self._say,

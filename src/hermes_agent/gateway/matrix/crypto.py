@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from hermes_agent.gateway.channel import NeverHere
@@ -20,7 +20,8 @@ class Crypto(Protocol):
     - `excuse` is what a room is told, once, whose messages cannot be read, `patience` how many seconds a message's key
       may come after it;
     - `begin` is called before the first sync, `synced` with each answer of a sync before its rooms are looked at;
-    - `verify` gives type and content of what is answered in the room to a message of somebody who verifies the device;
+    - `verify` is given a message in a room of somebody who verifies the device, returns at once, and answers by `say`
+      later, with type and content;
     - `read` gives the event that an encrypted one holds, None where it cannot be read;
     - `write` gives type and content under which a content goes out in an encrypted room, `lock` the bytes under which a
       file does, with what its receivers need to know (`file` of the content), `unlock` the bytes of such a file;
@@ -34,7 +35,7 @@ class Crypto(Protocol):
 
     async def synced(self, found: Event) -> None: ...
 
-    async def verify(self, event: Event) -> Sequence[tuple[str, Event]]: ...
+    def verify(self, event: Event, say: Callable[[str, Event], Awaitable[None]]) -> None: ...
 
     async def read(self, room: str, event: Event) -> Event | None: ...
 
@@ -59,8 +60,8 @@ class Shut:
     async def synced(self, found: Event) -> None:
         """There is nothing to learn."""
 
-    async def verify(self, event: Event) -> Sequence[tuple[str, Event]]:  # noqa: ARG002  the Protocol's
-        return ()
+    def verify(self, event: Event, say: Callable[[str, Event], Awaitable[None]]) -> None:
+        """There is nothing to verify."""
 
     async def read(self, room: str, event: Event) -> Event | None:  # noqa: ARG002  the Protocol's
         return None

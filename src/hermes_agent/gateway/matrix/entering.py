@@ -12,7 +12,7 @@ from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, T
 from hermes_agent.gateway.heard import STRANGER, Hear, Invited, Sender
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.events import PLATFORM
-from hermes_agent.gateway.matrix.place import Place
+from hermes_agent.gateway.matrix.place import Place, Places
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.shapes import Event, table, text
 from hermes_agent.gateway.moves import Moves
@@ -29,11 +29,13 @@ STRANGER_SECONDS = 2 * 3600.0
 
 @dataclass(slots=True, kw_only=True)
 class Entering:
-    """Goes and leaves for one account. What is to last is in the `Place` that each call is given."""
+    """Goes and leaves for one account. What is to last is in the `Place` that each call is given, and kept
+    in `places` before a room is entered."""
 
     client: Client
     rooms: Rooms
     moves: Moves
+    places: Places
     now: Callable[[], float]
     looked: float = 0.0
 
@@ -44,11 +46,14 @@ class Entering:
         word = await self._word(room, user, hear, direct=direct)
         if not word:
             return
-        if not await self._enter(room, place):
-            return
+        place.strangers.pop(room, None)
         if word == STRANGER:
             place.strangers[room] = (user, self.now())  # Who else is there is looked at when its own coming is told.
-        else:
+        await self.places.keep(place)  # Whoever goes on after a death on the way in must know whose room it is.
+        if not await self._enter(room, place):
+            if room not in place.invitations:
+                place.strangers.pop(room, None)
+        elif word != STRANGER:
             await self._succeeds(room)
 
     async def again(self, place: Place, hear: Hear) -> None:
@@ -62,6 +67,8 @@ class Entering:
         for room, (user, at) in list(place.strangers.items()):
             if await self._word(room, user, hear, direct=True) not in ("", STRANGER):
                 del place.strangers[room]
+            elif room in place.invitations:
+                continue  # Whether it was entered after all nobody knows: it is tried again.
             elif self.now() - at > STRANGER_SECONDS or not await self.rooms.alone(room):
                 await self._leave(room, place)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.matrix.answering import Answering, Say
 from hermes_agent.gateway.matrix.attachments import locked, unlocked
 from hermes_agent.gateway.matrix.client import Client
 from hermes_agent.gateway.matrix.devices import ENCRYPTED, SIGNED, WRONG, Device, Devices
 from hermes_agent.gateway.matrix.machine import machine
+from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.shapes import Event, count, inside, tables, text
-from hermes_agent.gateway.matrix.verifying import PREFIX, Party, Reply, Verifying, way_of
+from hermes_agent.gateway.matrix.verifying import PREFIX, Party
 from hermes_agent.gateway.matrix.vouching import Vouching
 from hermes_agent.host.late import late
 
@@ -29,10 +32,10 @@ T = TypeVar("T")
 KEYLESS = "I cannot read what was written here: its key did not reach me. Write it again, please."
 KEY_SECONDS = 20.0
 """How long a message's key may come after it; it is asked for meanwhile."""
-VERIFIED = 5
-"""Messages from device to device about verifying this one that one sync may bring; anybody anywhere may send them."""
+VERIFIED = 100
+"""Messages from device to device about verifying this one that wait until its keys are put up, the newest."""
 SEEN = 1000
-"""Messages to this device that are remembered, since what a sync told may be told again."""
+"""Messages to this device that are remembered, by their hashes, since what a sync told may be told again."""
 
 
 class Opened:
@@ -40,7 +43,7 @@ class Opened:
 
     The keys are kept in `folder`; another one knows nothing of them. The account vouches for its device, and people may
     verify it; the agent verifies nobody: whoever the homeserver says is in a room is given the keys of what the agent
-    writes there. `people` tells who that is; `note` is told what people compare.
+    writes there. `rooms` tells who that is; `note` is told what people compare. `now` never goes backwards.
     """
 
     excuse = KEYLESS
@@ -50,19 +53,21 @@ class Opened:
         self,
         client: Client,
         folder: Path,
-        people: Callable[[str], Awaitable[Iterable[str]]],
+        rooms: Rooms,
+        now: Callable[[], float],
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._client = client
         self._folder = folder
-        self._people = people
+        self._rooms = rooms
         self._devices = Devices(client, self._run)
         self._alone = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._vouching = Vouching(client, folder, note)
-        self._verifying = Verifying()
-        self._asked: list[Event] = []
+        self._answering = Answering(self._devices, rooms, now, self._own)
+        self._asked: deque[Event] = deque(maxlen=VERIFIED)
+        self._closed = False
 
     async def begin(self, user: str, device: str) -> None:
         if not device:
@@ -77,24 +82,19 @@ class Opened:
             await self._run(self._learn, found)
             with suppress(NeverHere, MessageGone):
                 await self._exchange()
-            while self._asked:
-                with suppress(NeverHere, MessageGone):
-                    await self._answer(self._asked.pop(0))
+        while self._asked:
+            self._answering.take(self._asked.popleft())
 
-    async def verify(self, event: Event) -> Sequence[Reply]:
-        async with self._alone:
-            if self._olm is None:
-                return ()
-            with suppress(NeverHere, MessageGone):
-                return await self._verified(event)
-        return ()
+    def verify(self, event: Event, say: Say) -> None:
+        if self._olm is not None:
+            self._answering.take(event, say)
 
     async def read(self, room: str, event: Event) -> Event | None:
         async with self._alone:
             return await self._run(self._decrypt, room, event)
 
     async def write(self, room: str, kind: str, content: Event) -> tuple[str, Event]:
-        users = sorted(await self._people(room))
+        users = sorted(await self._rooms.people(room))
         async with self._alone:
             if self._olm is None:
                 raise NotNow("The keys are not there yet.")
@@ -112,11 +112,17 @@ class Opened:
         return unlocked(content, keys)
 
     async def close(self) -> None:
+        await self._answering.close()
         async with self._alone:
-            if self._olm is not None:
-                await self._run(self._olm.store.database.close)
-                self._devices.olm = None
-            self._thread.shutdown()
+            if not self._closed:
+                self._closed = True
+                await self._run(self._shut)  # It comes after what is still done for somebody who was cancelled.
+                self._thread.shutdown(wait=False)
+
+    def _shut(self) -> None:
+        if self._olm is not None:
+            self._olm.store.database.close()
+            self._devices.olm = None
 
     async def _run(self, do: Callable[..., T], *given: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, do, *given)
@@ -132,7 +138,7 @@ class Opened:
     def _learn(self, found: Event) -> None:
         """Take in keys that were sent to this device, whose devices changed, and how many of its keys are left."""
         for event in tables(inside(found, "to_device").get("events")):
-            mark = json.dumps(event, sort_keys=True)
+            mark = hashlib.sha256(json.dumps(event, sort_keys=True).encode()).digest()
             if mark not in self._seen:
                 self._hear(event)
             self._seen[mark] = None
@@ -148,8 +154,7 @@ class Opened:
     def _hear(self, event: Event) -> None:
         """Take in what somebody, whoever it is, sent to this device."""
         if text(event.get("type")).startswith(PREFIX):
-            if len(self._asked) < VERIFIED:
-                self._asked.append(event)
+            self._asked.append(event)
             return
         try:
             parsed = self._devices.nio.ToDeviceEvent.parse_event(event)
@@ -208,24 +213,10 @@ class Opened:
     def _fingerprint(self) -> str:
         return str(self._olm.account.identity_keys["ed25519"])
 
-    async def _answer(self, event: Event) -> None:
-        """Answer somebody who verifies this device, from device to device."""
-        sender, mark = text(event.get("sender")), way_of(event)[0]
-        device = text(inside(event, "content").get("from_device")) or self._verifying.device_of(sender, mark)
-        for kind, content in await self._verified(event):
-            if device:
-                await self._devices.send({sender: {device: content}}, kind)
-
-    async def _verified(self, event: Event) -> Sequence[Reply]:
-        """What is answered to somebody who verifies this device."""
-        (user, device), other = self._who, text(event.get("sender"))
-        named = text(inside(event, "content").get("from_device"))
+    def _own(self) -> Party:
+        """This device, and what it vouches for."""
+        user, device = self._who
         own = {f"ed25519:{device}": self._fingerprint}
         if (keys := self._vouching.keys) is not None:
             own[f"ed25519:{keys.public('master')}"] = keys.public("master")
-        theirs = await self._devices.key_of(other, named) if named else ""
-        return self._verifying.hear(
-            Party(user=user, device=device, keys=own),
-            Party(user=other, device=named, keys={f"ed25519:{named}": theirs} if theirs else {}),
-            event,
-        )
+        return Party(user=user, device=device, keys=own)

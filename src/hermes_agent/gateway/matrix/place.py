@@ -6,8 +6,10 @@ import json
 from dataclasses import asdict, field
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.channel import Kept
 from hermes_agent.gateway.matrix.shapes import number, table, text
 
+PLACE = "place"
 INVITATIONS = 200
 """So many invitations of strangers are looked at again, the newest."""
 UNREAD = 100
@@ -65,6 +67,25 @@ class Place:
             unread={event: (str(room), number(at)) for event, (room, at) in _pairs(found, "unread")},
             told=[text(room) for room in told] if isinstance(told, list) else [],
         )
+
+
+class Places:
+    """Where the place of one account is kept, by `name`; one that is the same as before is not written again."""
+
+    def __init__(self, kept: Kept, name: str) -> None:
+        self._kept = kept
+        self._name = name
+        self._before = ""
+
+    async def begin(self) -> Place:
+        """What was kept last."""
+        self._before = (await self._kept.of(self._name)).get(PLACE, "")
+        return Place.read(self._before)
+
+    async def keep(self, place: Place) -> None:
+        if (written := place.written()) != self._before:
+            await self._kept.set(self._name, PLACE, written)
+            self._before = written
 
 
 def _pairs(found: object, name: str) -> list[tuple[str, tuple[object, object]]]:

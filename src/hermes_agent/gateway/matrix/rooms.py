@@ -66,6 +66,10 @@ class Rooms:
         """Whether a room is a chat with one person; one of which nothing is known is none."""
         return 0 < len(await self.people(room)) <= ALONE
 
+    def met(self, user: str) -> bool:
+        """Whether somebody is in a room whose people are known."""
+        return any(user in people for people in self._people.values())
+
     async def encrypted(self, room: str) -> bool:
         """Whether what is sent there is to be encrypted. Raises `ChannelError` where nobody says: nothing is sent then
         that should have been."""

@@ -7,16 +7,17 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.channel import ChannelError, Kept, MessageGone, NeverHere, NotNow
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.heard import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, joined
 from hermes_agent.gateway.matrix.crypto import Crypto
 from hermes_agent.gateway.matrix.entering import Entering
-from hermes_agent.gateway.matrix.events import PLATFORM, Reader
-from hermes_agent.gateway.matrix.place import Place
+from hermes_agent.gateway.matrix.events import Reader
+from hermes_agent.gateway.matrix.place import Place, Places
 from hermes_agent.gateway.matrix.rooms import Rooms
 from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
 from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
@@ -55,7 +56,6 @@ FILTER = json.dumps(
         },
     }
 )
-PLACE = "place"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Sync:
     crypto: Crypto
     reader: Reader
     entering: Entering
-    kept: Kept
+    places: Places
     now: Callable[[], float]
     excuse: Callable[[str, str], Awaitable[None]]
     say: Callable[[str, str, Event], Awaitable[None]]
@@ -75,18 +75,15 @@ class Sync:
     async def follow(self, hear: Hear) -> None:
         """Tell what comes until cancelled. What was not taken in is told again by the next call. Raises `NotNow`,
         `TokenRefused`, and what `hear` raises."""
-        where = f"channel:{PLATFORM}:{self.reader.own}"
-        before = (await self.kept.of(where)).get(PLACE, "")
-        place = Place.read(before)
+        place = await self.places.begin()
         self.entering.looked = 0.0
         seen: dict[str, str] = {}
         reading: asyncio.Task[None] | None = None
         try:
             while True:
                 matters = await self._on(place, seen, hear)
-                if matters and (written := place.written()) != before:
-                    await self.kept.set(where, PLACE, written)
-                    before = written
+                if matters:
+                    await self.places.keep(place)
                 if seen and (reading is None or reading.done()):
                     reading = spawn(self._read(seen), name="read receipts")
         finally:
@@ -194,9 +191,7 @@ class Sync:
 
     async def _tell(self, room: str, event: Event, hear: Hear) -> bool:
         if is_verification(event, self.reader.own) and event.get("sender") != self.reader.own:
-            for kind, content in await self.crypto.verify(event):
-                with suppress(ChannelError):
-                    await self.say(room, kind, content)
+            self.crypto.verify(event, partial(self.say, room))
             return False
         heard = await self.reader.heard(room, event)
         if heard is not None:

@@ -174,7 +174,9 @@ class Verifying:
     ) -> list[Reply]:
         if kind == "start":
             if f"ed25519:{other.device}" not in other.keys:
-                raise Wrong("m.key_mismatch", "The keys of that device are not known.")
+                raise Wrong(
+                    "m.key_mismatch", "The keys of that device are not known: verify in a room that both are in."
+                )
             sas = Sas(own=own, other=other, mark=at[1], way=way, key=late("vodozemac:Sas")())
             self._running[at] = sas
             while len(self._running) > MOST:

@@ -38,7 +38,8 @@ class MatrixPlatform:
     of years ago; `stream` is all that happened, as section of a sync, room and event; `odd` are answers that a
     sync gives instead, each once; `receipts` are rooms and the events that the agent has read there; `keys` are
     the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password; `asked` is
-    about how many people each query was, `one_time` keys of people's devices."""
+    about how many people each query was, `one_time` keys of people's devices. A query about
+    somebody `silent` waits until `spoken`."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -63,6 +64,8 @@ class MatrixPlatform:
     to_device: list[Values] = field(default_factory=list)
     guarded: bool = False
     asked: list[int] = field(default_factory=list)
+    silent: set[str] = field(default_factory=set)
+    spoken: asyncio.Event = field(default_factory=asyncio.Event)
     one_time: dict[str, Values] = field(default_factory=dict)
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
