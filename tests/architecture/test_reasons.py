@@ -14,7 +14,7 @@ from tests.architecture.source import Source, source, sources
 # Each is marked `# Boundary: one tool call` (or the like) and stands in the files that are named here.
 BOUNDARIES: dict[str, set[str]] = {
     "one tool call": {"src/hermes_agent/agent/act.py", "src/hermes_agent/learning/dispatch.py"},
-    "one conversation": {"src/hermes_agent/app/floor.py", "src/hermes_agent/app/running.py"},
+    "one conversation": {"src/hermes_agent/app/floor.py", "src/hermes_agent/app/service/running.py"},
     "one job": {
         "src/hermes_agent/app/orders/orders.py",
         "src/hermes_agent/gateway/delivery.py",

@@ -14,8 +14,8 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
-from hermes_agent.app.running import APOLOGY, BuildAgent, Running, Service, give_back, one_run
 from hermes_agent.app.service.keeping import Keeping, refuse
+from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, one_run
 from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen

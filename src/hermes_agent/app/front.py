@@ -13,7 +13,7 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.floor import Floor
-from hermes_agent.app.running import BuildAgent, Service
+from hermes_agent.app.service.running import BuildAgent, Service
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen

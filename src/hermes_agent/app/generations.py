@@ -13,7 +13,7 @@ from hermes_agent.agent.session import Session as View
 from hermes_agent.app.building import Builder
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.running import Afterwards
+from hermes_agent.app.service.running import Afterwards
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import Toolkit
 from hermes_agent.core.dataclass import dataclass

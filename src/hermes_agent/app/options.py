@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from hermes_agent.app.running import Afterwards, Service
 from hermes_agent.app.service.people import People
+from hermes_agent.app.service.running import Afterwards, Service
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.late import late

@@ -11,8 +11,8 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.stop import NEW_MESSAGE
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.front import Hermes
-from hermes_agent.app.running import Service
 from hermes_agent.app.service.posting import NOT_ANSWERED, Posting, asking, reply_key, said_by
+from hermes_agent.app.service.running import Service
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import Asked, Entry, MessageTaken, Notice, Outcome, RunEnded, RunStarted
 from hermes_agent.core.inbound import Conversation

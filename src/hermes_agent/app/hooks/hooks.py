@@ -15,7 +15,7 @@ from hermes_agent.agent.session import Session as View
 from hermes_agent.app.hooks.consent import Consents, mark_of
 from hermes_agent.app.hooks.running import HookFailed, Verdict, run_hook
 from hermes_agent.app.hooks.settings import HookSettings
-from hermes_agent.app.running import Afterwards
+from hermes_agent.app.service.running import Afterwards
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded

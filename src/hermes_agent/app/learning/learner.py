@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hermes_agent.app.front import Hermes
     from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.learning.hands import HomeHands
-    from hermes_agent.app.running import Afterwards
+    from hermes_agent.app.service.running import Afterwards
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned

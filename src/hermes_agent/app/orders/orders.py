@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
 from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
-from hermes_agent.app.running import give_back
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.running import give_back
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.messages import Text

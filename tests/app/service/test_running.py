@@ -2,7 +2,7 @@
 
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.floor import Floor
-from hermes_agent.app.running import Service
+from hermes_agent.app.service.running import Service
 from hermes_agent.core.events import Outcome
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.scripted import ScriptedModel
