@@ -236,7 +236,7 @@ async def test_a_message_that_is_deleted_in_another_process_ends_its_run_without
 
             assert (ended.outcome, ended.text) == (Outcome.STOPPED, "")
             assert (await one.store.inbox.find("test", "1")).reason == TAKEN_BACK
-            assert not await one.store.lanes.is_busy(one.session)
+            assert not await one.store.sessions.list(busy=True)
 
 
 async def test_an_answer_is_for_a_question_that_is_open_and_not_for_another_run(tmp_path):
