@@ -208,3 +208,25 @@ async def test_the_model_is_told_of_a_deletion_that_is_read_together_with_what_i
         assert not journal.mailbox.back.lapsed
         await journal.settled()
         await house.store.lanes.release(lease)
+
+
+async def test_a_deletion_that_was_read_before_a_crash_counts_after_it(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        for number in (1, 2):
+            await house.store.inbox.accept(letter(number, f"m{number}").inbound, house.session, "cli")
+        session = Session(id=house.session)
+        lapsed = []
+        for number in (1, 2):
+            lease = await house.store.lanes.hold(house.session, "cli")
+            journal = Journal(house.store, lease, session, clock=house.clock, show=lambda seen: None, spawn=spawn)
+            await journal.mailbox.recall()
+            await take_inbox(session, journal, first=number == 1)
+            back = replace(letter(10 + number).inbound, withdraws=str(number))
+            assert await house.store.inbox.withdraw(back, "cli") == house.session
+            journal.mailbox.ring(str(number))
+            await take_inbox(session, journal)
+            await journal.settled()
+            lapsed.append(journal.mailbox.back.lapsed)
+            await house.store.lanes.release(lease)  # And nothing of this process is left.
+
+        assert lapsed == [False, True]

@@ -55,3 +55,12 @@ def test_nobody_has_to_listen():
     back = Withdrawals()
     back.took(letter(1).inbound)
     back.announce("1")
+
+
+def test_what_was_read_before_an_interruption_counts():
+    back, calls = took(1, 2)
+
+    back.read(["1", "of another run"])
+    assert (back.gone, back.lapsed) == ({"1"}, False)
+    back.announce("2")
+    assert calls == ["overtaken"]

@@ -7,17 +7,29 @@ from itertools import accumulate
 
 import pytest
 
+from hermes_agent.agent.loop import TOO_LATE
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import HermesError, UnknownSession
-from hermes_agent.core.events import Branched, MessageTaken, Notice, Outcome, RunEnded, RunStarted, ToolStarted
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Branched,
+    MessageTaken,
+    Notice,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    ToolStarted,
+)
 from hermes_agent.core.inbound import TAKEN_BACK, Busy
+from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import OWNER, PLACE, House, interrupted, tool
+from tests.agent.house import OWNER, PLACE, House, Piece, interrupted, tool
 
 
 def counting():
@@ -224,7 +236,33 @@ async def test_a_message_that_is_deleted_in_another_process_ends_its_run_without
 
             assert (ended.outcome, ended.text) == (Outcome.STOPPED, "")
             assert (await one.store.inbox.find("test", "1")).reason == TAKEN_BACK
-            assert not await one.store.lanes.is_busy(one.session)
+            assert not await one.store.sessions.list(busy=True)
+
+
+async def test_an_answer_is_for_a_question_that_is_open_and_not_for_another_run(tmp_path):
+    async def ask(_, context):
+        return await context.ask(Question(text="Which?")) + await context.ask(Question(text="Sure?", about="it"))
+
+    model = ScriptedModel(lambda heard: Hang() if heard.last.text == "Next" else Call("ask"))
+    async with House(tmp_path, model, (Piece("ask", ask, Effect.ASKS),)).open() as house:
+        await house.tell("Go")
+        first = (await house.until(Asked)).event.question
+        await house.tell("this", answers=first, message_id="1")
+        answered = (await house.until(Answered)).number
+        second = (await house.until(Asked, answered)).event.question
+
+        await house.tell("this", answers=first, message_id="1")  # The platform tells it again.
+        with pytest.raises(HermesError, match=TOO_LATE):
+            await house.tell("that", answers=first)
+        await house.hermes.stop(house.session)
+        await house.tell("Next")
+        await house.until(MessageTaken, answered)
+        for question in (first, second, "never asked"):
+            with pytest.raises(HermesError, match=TOO_LATE):
+                await house.tell("yes", answers=question)
+        await house.hermes.stop(house.session)
+
+        assert (await house.kinds()).count("answered") == 1
 
 
 async def test_a_stop_from_another_process_ends_that_run_and_not_the_next_one(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.config import load
-from hermes_agent.host.config_edit import replace_text, set_value, unset
+from hermes_agent.host.config_edit import replace_text, set_value, set_values, unset
 from hermes_agent.host.explain import explain, plain_of
 from tests.host.settings_for_tests import Settings, home_at
 
@@ -39,6 +39,19 @@ def test_setting_a_value_keeps_comments_and_the_rest(tmp_path: Path) -> None:
     assert home.config_file.read_text() == COMMENTED.replace("12  ", "50  ") + "model:\n  default: a/b\n"
     assert load(home, Settings, {}).value.agent.max_turns == 50
     assert home.config_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_of_several_settings_all_are_written_or_none(tmp_path: Path) -> None:
+    home = home_at(tmp_path)
+    home.config_file.write_text(COMMENTED)
+
+    with pytest.raises(ConfigError, match="max_turns"):
+        set_values(home, Settings, {"model.default": "a/b", "agent.max_turns": "many"})
+    assert home.config_file.read_text() == COMMENTED
+
+    wanted = {"agent.max_turns": "50", "model.default": "a/b"}
+    assert set_values(home, Settings, wanted) == {"agent.max_turns": 50, "model.default": "a/b"}
+    assert home.config_file.read_text() == COMMENTED.replace("12  ", "50  ") + "model:\n  default: a/b\n"
 
 
 def test_a_file_of_comments_keeps_them(tmp_path: Path) -> None:

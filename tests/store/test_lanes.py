@@ -286,12 +286,3 @@ async def test_a_claim_that_was_cancelled_too_late_leaves_no_lane_behind(open_an
     await store.workers.tend(())
 
     assert await store.lanes.claim(QUEUES) is not None
-
-
-async def test_a_session_is_busy_until_its_mail_has_an_end(store: Store):
-    assert await store.lanes.is_busy("s1") is False
-    lease = await claimed(store)
-    assert await store.lanes.is_busy("s1") is True
-
-    await answer(store, lease)
-    assert await store.lanes.is_busy("s1") is False

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LostLease
 from hermes_agent.core.events import Asked, Entry, Notice
 from hermes_agent.store.database import Store
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
-from tests.store.made import QUEUE, QUEUES, add, append, claimed, mail, session
+from tests.store.made import QUEUE, QUEUES, add, append, claimed, intent, mail, session
+from tests.store.test_history import REPLIED
 
 SOON = Timings(look=0.0, blink=0.0, grace=0.0)
 
@@ -230,6 +232,40 @@ async def test_a_run_that_waits_for_a_person_is_never_to_blame(store: Store, ope
     again = await store.lanes.claim(QUEUES)
     assert again is not None
     assert (again.crashes, again.poison) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("begun", "at", "deaths"),
+    [
+        ("other", 2.0, 3),
+        ("asks", 2.0, 0),  # It asks in the name of a call that it makes.
+        ("other", 0.5, 0),  # It was left open in an earlier turn.
+    ],
+)
+async def test_a_run_that_acts_beside_its_question_is_to_blame(
+    store: Store, open_another: OpenAnother, begun: str, at: float, deaths: int
+):
+    clock = FakeClock(now=1000.0)
+    peer = await open_another(clock=clock, timings=SOON)
+    lease = await claimed(store)
+    events = [
+        REPLIED,
+        Asked(question="asks.1.approval", text="May I?", choices=("yes", "no"), purpose="approval"),
+        Notice(text="The run was interrupted and goes on from its last committed step."),
+    ]
+    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
+    await store.write(lambda tx: store.history.append(tx, lease, entries))
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent(begun, Effect.KEYED), at))
+    await store.lanes.release(lease)
+
+    for _ in range(3):
+        await died_of(peer, open_another, "s1")
+        clock.set_now(clock.now() + 100.0)
+
+    again = await peer.lanes.claim(QUEUES)
+    assert again is not None
+    assert again.crashes == deaths
+    assert bool(again.poison) == bool(deaths)
 
 
 async def take_over(store: Store, other: Store) -> None:

@@ -114,6 +114,7 @@ class Mailbox:
                     self.back.announced.add(inbound.withdraws)
                 elif taken:
                     self.back.took(inbound)
+            self.back.read(await self._store.inbox.withdrawn(self._lease, min(self._taken)))
             self.back.see()
 
     async def wait(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from hermes_agent.core.dataclass import dataclass
@@ -41,6 +41,11 @@ class Withdrawals:
         """The message of that identity was deleted; the mail that says so is in the inbox."""
         self.announced.add(withdrawn)
         self.see()
+
+    def read(self, withdrawn: Iterable[str]) -> None:
+        """The run had read, before it was interrupted, that these were deleted."""
+        self.gone.update(self.words.keys() & set(withdrawn))
+        self.announced.update(self.gone)
 
     def see(self) -> None:
         """Say so where nothing is left."""

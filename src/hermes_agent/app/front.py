@@ -287,12 +287,14 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
 
 async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
     """Raise `HermesError` where this answer counts for nothing: what a run asks is for the person whose session it is,
-    and for the owner; what may run is for no guest; and after the run nobody waits for it."""
+    and for the owner; what may run is for no guest; and after an answer, or the run, nobody waits for one."""
     record = await store.sessions.get(session)
     owner = inbound.principal.standing is Standing.OWNER
     if record is not None and not owner and record.principal != inbound.principal.key:
         raise HermesError("Only the person whose session it is, or the owner, may answer that.")
     if inbound.principal.standing is Standing.GUEST and asks_approval(inbound.answers):
         raise HermesError("A guest cannot allow that: the owner is asked.")
-    if not await store.lanes.is_busy(session):
+    view = fold(Session(id=session), await store.history.entries(session))
+    is_open = inbound.answers in view.asked and inbound.answers not in view.answers
+    if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 from hermes_agent.core.errors import ConfigError
@@ -22,21 +23,29 @@ def set_value(home: Home, schema: type[Any], key: str, text: str) -> Plain:
     A list is `a, b` or `[a, b]`, a table `{name: text}`. Raises `ConfigError` for an unknown key, for a value that does
     not fit, and where the file would still be wrong after the change; the file is untouched then.
     """
-    value, problem = parse_value(text, known(schema, key), key)
-    if problem:
-        raise ConfigError(problem)
+    return set_values(home, schema, {key: text})[key]
+
+
+def set_values(home: Home, schema: type[Any], texts: Mapping[str, str]) -> dict[str, Plain]:
+    """Write several settings in one go, as `set_value` does one: whoever reads the file finds all of them or none."""
+    values: dict[str, Plain] = {}
+    for key, text in texts.items():
+        values[key], problem = parse_value(text, known(schema, key), key)
+        if problem:
+            raise ConfigError(problem)
 
     def put(document: Any) -> None:  # noqa: ANN401 - a ruamel document has no type of its own
-        below = document
-        *path, last = key.split(".")
-        for name in path:
-            if not isinstance(below.get(name), dict):
-                below[name] = {}
-            below = below[name]
-        below[last] = value
+        for key, value in values.items():
+            below = document
+            *path, last = key.split(".")
+            for name in path:
+                if not isinstance(below.get(name), dict):
+                    below[name] = {}
+                below = below[name]
+            below[last] = value
 
     _edit(home, schema, put)
-    return value
+    return values
 
 
 def unset(home: Home, schema: type[Any], key: str) -> bool:

@@ -92,8 +92,7 @@ class Secrets:
 
     def set(self, name: str, value: str) -> None:
         """Write one secret into `.env`; other lines stay as they are. Raises `ConfigError`, `HomeError`."""
-        if not NAME.fullmatch(name):
-            raise ConfigError(f"`{name}` cannot name a secret: use letters, digits and `_`.")
+        check_name(name)
         if MARKER.search(value):
             raise ConfigError(f"The value of {name} holds the mark of a hidden secret; the secret itself is needed.")
         if any(sign in value for sign in "\0\n\r"):
@@ -149,6 +148,12 @@ class Secrets:
                     written = True
             content = "".join(after) + ("" if written else line)
             write_private(self.home.env_file, content.encode())
+
+
+def check_name(name: str) -> None:
+    """Raise `ConfigError` where that cannot name a secret."""
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"`{name}` cannot name a secret: use letters, digits and `_`.")
 
 
 def open_secrets(home: Home, variables: Mapping[str, str] | None = None) -> Secrets:

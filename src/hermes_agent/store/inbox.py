@@ -48,6 +48,9 @@ SETTLE = (
 )
 WRITTEN = "SELECT lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) ORDER BY id DESC LIMIT 1"
 OPEN = "SELECT body, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
+DROPPED = (
+    "SELECT withdraws FROM inbox WHERE lane = $1 AND id > $2 AND withdraws <> '' AND ended IS NOT NULL ORDER BY id"
+)
 DROP = "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 WHERE lane = $1 AND ended IS NULL AND id IN ({ids})"
 FORGET_MAIL = (
     "UPDATE inbox SET state = 'refused', reason = $2, ended = $3 "
@@ -177,6 +180,15 @@ class Inbox:
 
         rows = await self._engine.read(query, brief=True)
         return [(revive(Inbound, plain(body)), state != "new") for body, state in rows]
+
+    async def withdrawn(self, lease: Lease, since: int) -> list[str]:
+        """The messages, by their identity, that mail of the lane took back which came after the row `since` and has an
+        end."""
+
+        async def query(tx: Transaction) -> list[Row]:
+            return await tx.rows(DROPPED, lease.lane, since)
+
+        return [row[0] for row in await self._engine.read(query, brief=True)]
 
     async def waiting(self, lease: Lease) -> list[tuple[int, Inbound]]:
         """The mail of the lane that no run has taken yet, in order."""

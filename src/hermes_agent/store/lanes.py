@@ -37,7 +37,6 @@ RELEASE = (
     "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
 )
 INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
-PENDING = "SELECT 1 FROM lane WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 STOPS = (
     "SELECT id, '' FROM lane WHERE owner = $1 AND stop_epoch = epoch UNION ALL "
@@ -136,14 +135,6 @@ class Lanes:
             return row is not None
 
         return await self._engine.write(change)
-
-    async def is_busy(self, session: str) -> bool:
-        """Whether mail of the session has no end yet: a run is under way, waits, or comes."""
-
-        async def query(tx: Transaction) -> bool:
-            return await tx.row(PENDING, session) is not None
-
-        return await self._engine.read(query, brief=True)
 
     async def stops(self) -> list[tuple[str, str]]:
         """The lanes of this worker that were told to stop, and (then with its `identity`) those of which a message was

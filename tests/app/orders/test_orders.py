@@ -184,7 +184,7 @@ async def test_what_was_deleted_while_it_became_mail_of_the_session_is_not_answe
 
         said = await store.inbox.find("telegram", "1:said")
         assert said is not None
-        while await store.lanes.is_busy(said.session):
+        while await store.sessions.list(busy=True):
             await asyncio.sleep(0.01)
         ended = await store.inbox.find("telegram", "1:said")
         assert ended is not None

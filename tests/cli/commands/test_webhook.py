@@ -2,7 +2,9 @@
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import pytest
@@ -134,11 +136,43 @@ def test_the_first_route_enables_webhooks_and_svix_has_a_secret_of_its_own_form(
     assert "webhooks.enabled" in typed(home, "config", "show").out
 
 
+def test_nobody_reads_half_of_a_route(home: Path):
+    made, read, config = Event(), set[str](), home / "config.yaml"
+    config.write_text("agent:\n  max_turns: 12\n")
+
+    def look() -> None:
+        while not made.is_set():
+            read.add(config.read_text())
+
+    with ThreadPoolExecutor() as threads:
+        looking = threads.submit(look)
+        try:
+            typed(home, "webhook", "add", "push", "--deliver", "log", "--prompt", "{a}", "--deliver-only")
+        finally:
+            made.set()
+        looking.result()
+
+    assert read <= {"agent:\n  max_turns: 12\n", config.read_text()}
+
+
+def test_no_secret_is_made_for_a_route_that_cannot_be_written(home: Path):
+    config = home / "config.yaml"
+    config.write_text("agent:\n  max_turns: 12\n")
+    typed(home, "webhook", "list")
+    config.write_text("agent:\n  max_turns: many\n")
+
+    with pytest.raises(ConfigError, match="Nothing was changed"):
+        typed(home, "webhook", "add", "push")
+
+    assert not (home / ".env").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("a/b",), "cannot name a route"),
         (("x", "--deliver", "nowhere:7"), "names no chat"),
+        (("x", "--secret", "a-b"), "cannot name a secret"),
         (("x", "--filter", "a"), "is no filter"),
         (("x", "--filter", "a=("), "no regular expression"),
     ],

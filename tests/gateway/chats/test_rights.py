@@ -15,6 +15,7 @@ import pytest
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.orders.orders import Orders
 from hermes_agent.app.service.settings import GUESTS_COMMANDS, OWNERS_COMMANDS
+from hermes_agent.core.events import Asked, RunStarted
 from hermes_agent.core.inbound import Conversation, Inbound, Standing
 from hermes_agent.core.messages import Role, Text
 from hermes_agent.core.outbound import Button, Content, Letter
@@ -208,8 +209,12 @@ async def asked(gateway: Gateway, where: Conversation, whose: str, *, approval: 
     said = Inbound(
         source="test", source_id=record.id, principal=who, conversation=where, parts=(Text(text="Do it"),), received=1.0
     )
+    purpose = "approval" if approval else "clarify"
+    question = Asked(question=f"c1.{purpose}", text="May I?", choices=("yes",), purpose=purpose)
+    async with gateway.runtime.hermes.holding(record.id) as journal:
+        await journal.commit(RunStarted(), question)
     await gateway.runtime.store.inbox.accept(said, record.id, "nobody")  # Its run waits.
-    content = Content(text="May I?", buttons=(YES,), question="c1.approval" if approval else "c1.clarify")
+    content = Content(text=question.text, buttons=(YES,), question=question.question)
     letter = Letter(key=f"{record.id}:q", to=where, content=content, session=record.id)
     return await gateway.runtime.store.write(partial(gateway.runtime.store.outbox.put, letter=letter)), where
 

@@ -18,9 +18,10 @@ from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
-from hermes_agent.host.config_edit import set_value, unset
+from hermes_agent.host.config_edit import set_values, unset
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.host.secrets import check_name
 
 if TYPE_CHECKING:
     from typing import Any
@@ -86,15 +87,17 @@ def add(surface: Surface, /, **given: Any) -> None:  # noqa: ANN401  click hands
         "deliver": given["deliver"],
         "deliver_only": "true" if given["deliver_only"] else "",
     }
-    surface.home.ensure()
+    check_name(secret)
     kept = surface.secrets
-    if is_new := not kept.get(secret):
+    is_new = not kept.get(secret)
+    changes = {f"webhooks.routes.{route}.{name}": value for name, value in wanted.items() if value}
+    if enables := not surface.loaded.value.webhooks.enabled:
+        changes["webhooks.enabled"] = "true"
+    # In one write, and before its secret, without which a server takes nothing: none serves half a route.
+    set_values(surface.home, surface.schema, changes)
+    if is_new:
         kept.set(secret, made_secret(scheme))
-    for name, value in wanted.items():
-        if value:
-            set_value(surface.home, surface.schema, f"webhooks.routes.{route}.{name}", value)
-    if not surface.loaded.value.webhooks.enabled:
-        set_value(surface.home, surface.schema, "webhooks.enabled", "true")
+    if enables:
         remark("Webhooks are enabled from now on: `hermes api run` and `hermes gateway run` take them.")
     settings: WebhookSettings = surface.loaded.value.webhooks
     say(f"Address: http://{settings.host}:{settings.port}/webhooks/{route}")
