@@ -1,18 +1,37 @@
 """Runs: begun without waiting, watched from any number on, answered, stopped."""
 
 import asyncio
+from pathlib import Path
 
+from hermes_agent.api.story import ref_of
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.store.inbox import Ending
 from hermes_agent.testing.faults import Hang
-from tests.api.served import MEMBER_KEY, OWNER_KEY, lines, served, until
+from tests.api.served import MEMBER_KEY, OWNER_KEY, Server, lines, served, until
 from tests.app.place import counting
 
 ASK = Call("clarify", {"question": "Which one?", "choices": ["a", "b"]})
 SLOW = Answer(pieces=(Say("One two three four."),), pace=Pace(first=0.2, between=0.02, characters=4))
+
+
+async def waiting_for_nobody(server: Server, folder: Path) -> tuple[str, int]:
+    """The session and the row of mail that nobody works on."""
+    who = Principal(platform="api", user="anna", standing=Standing.MEMBER)
+    place = Conversation(platform="api", chat_kind="name", chat="anna", thread="x")
+    record = await server.runtime.hermes.open_session(place, who, workspace=str(folder))
+    said = Inbound(
+        source="api", source_id="odd", principal=who, conversation=place, parts=(Text(text="Hi"),), received=0.0
+    )
+    row = await server.runtime.store.inbox.accept(said, record.id, "nobody's")
+    assert row is not None
+    return record.id, row
+
+
+def stops_of(run: str) -> list[asyncio.Task[object]]:
+    return [task for task in asyncio.all_tasks() if task.get_name() == f"stop of {run}"]
 
 
 async def test_a_run_is_begun_and_looked_at_later(tmp_path):
@@ -89,9 +108,9 @@ async def test_stopping_what_waits_behind_a_run_leaves_that_run_alone(tmp_path):
     slow = Answer(pieces=(Say("The first."),), pace=Pace(first=1.5))
     async with served(tmp_path, [slow, Hang()]) as server:
         wish = {"key": "mine", "busy": "queue"}
-        first, second = [
-            (await server.ask("POST", "/v1/runs", {"input": words, **wish})).json() for words in ("One", "Two")
-        ]
+        first = (await server.ask("POST", "/v1/runs", {"input": "One", **wish})).json()
+        await until(server, first["id"], "running")  # Mail that waits when a run begins is read together.
+        second = (await server.ask("POST", "/v1/runs", {"input": "Two", **wish})).json()
         stopped = await server.ask("POST", f"/v1/runs/{second['id']}/stop")
         ends = [(await until(server, each["id"], "answered", "stopped")) for each in (first, second)]
 
@@ -139,19 +158,48 @@ async def test_only_the_owner_chooses_the_folder_and_a_message_says_something(tm
 
 async def test_a_message_that_no_run_will_take_has_failed_with_its_reason(tmp_path):
     async with served(tmp_path, counting) as server:
-        store, who = server.runtime.store, Principal(platform="api", user="anna", standing=Standing.MEMBER)
-        place = Conversation(platform="api", chat_kind="name", chat="anna", thread="x")
-        record = await server.runtime.hermes.open_session(place, who, workspace=str(tmp_path))
-        said = Inbound(
-            source="api", source_id="odd", principal=who, conversation=place, parts=(Text(text="Hi"),), received=0.0
-        )
-        row = await store.inbox.accept(said, record.id, "nobody's")
+        store = server.runtime.store
+        session, row = await waiting_for_nobody(server, tmp_path)
         lease = await store.lanes.claim(("nobody's",))
         assert lease is not None
         await store.write(lambda tx: store.inbox.finish(tx, lease, [row], Ending.REFUSED, reason="Given up."))
-        facts = (await server.ask("GET", f"/v1/runs/run_{record.id}_{row}", key=MEMBER_KEY)).json()
+        facts = (await server.ask("GET", f"/v1/runs/run_{session}_{row}", key=MEMBER_KEY)).json()
 
     assert (facts["status"], facts["text"]) == ("failed", "Given up.")
+
+
+async def test_orders_to_stop_what_never_begins_wait_together_and_end_with_its_mail(tmp_path):
+    async with served(tmp_path, counting) as server:
+        session, row = await waiting_for_nobody(server, tmp_path)
+        run = f"run_{session}_{row}"
+        asked = [server.ask("POST", f"/v1/runs/{run}/stop", key=MEMBER_KEY) for _ in range(3)]
+        answers = [(await each).json() for each in asked]
+        waiting = stops_of(run)
+        lease = await server.runtime.store.lanes.claim(("nobody's",))
+        assert lease is not None
+        await server.runtime.store.write(lambda tx: server.runtime.store.inbox.drop(tx, lease, [row], 1.0))
+        async with asyncio.timeout(10):
+            await asyncio.wait(waiting)
+
+    assert answers == [{"done": True}] * 3
+    assert len(waiting) == 1
+    assert not stops_of(run)
+
+
+async def test_an_order_to_stop_a_run_that_is_over_leaves_the_next_alone(tmp_path):
+    slow = Answer(pieces=(Say("The second."),), pace=Pace(first=1.0))
+    async with served(tmp_path, [Say("The first."), slow]) as server:
+        first = (await server.ask("POST", "/v1/runs", {"input": "One", "key": "mine"})).json()
+        await until(server, first["id"], "answered")
+        ref = ref_of(first["id"])
+        ran = (await server.log(ref.session))[0].run
+        second = (await server.ask("POST", "/v1/runs", {"input": "Two", "key": "mine"})).json()
+        await until(server, second["id"], "running")
+        stopped = await server.runtime.hermes.stop_run(ref.session, ran, ref.row)
+        over = await until(server, second["id"], "answered", "stopped")
+
+    assert stopped is False
+    assert (over["status"], over["text"]) == ("answered", "The second.")
 
 
 async def test_runs_work_in_a_folder_of_their_own_and_not_among_the_program_s_files(tmp_path):

@@ -95,6 +95,20 @@ async def test_a_silent_reply_is_not_shown_by_its_draft(tmp_path: Path):
         assert not here.platform.chats.messages
 
 
+async def test_a_run_that_was_left_without_an_end_shows_nothing_beneath_the_next(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here, run="left")
+        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
+        drafts.overhear(seen(RunStarted(), run="next"))
+        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
+        await eventually(lambda: shows(here, "New words."))
+        await asyncio.sleep(0.5)
+        end(drafts)
+
+        assert not shows(here, "Old words.")
+        assert await here.store.outbox.find("s:left") is None
+
+
 async def test_a_draft_whose_answer_was_lost_is_not_sent_again(tmp_path: Path):
     async with house(tmp_path, []) as here:
         here.platform.chats.order(Trouble.DEAF, "send")

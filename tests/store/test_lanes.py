@@ -6,6 +6,7 @@ import pytest
 
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
+from hermes_agent.store.inbox import Ending
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
@@ -247,6 +248,23 @@ async def test_a_stop_reaches_the_owner_and_only_this_time(store: Store, open_an
     await store.lanes.release(lease)
     assert await store.lanes.claim(QUEUES) is not None
     assert await store.lanes.stops() == []
+
+
+async def test_a_stop_for_one_mail_reaches_only_who_has_it_in_hand(store: Store):
+    lease = await claimed(store)
+    (row,) = lease.waiting
+
+    before = await store.lanes.stop("s1", row)
+    await store.write(lambda tx: store.inbox.take(tx, lease, [row]))
+    now = await store.lanes.stop("s1", row)
+    await store.lanes.release(lease)
+    again = await store.lanes.claim(QUEUES)
+    assert again is not None
+    await accept(store, "s1", 2)
+    await store.write(lambda tx: store.inbox.finish(tx, again, [row], Ending.ANSWERED))
+    after = await store.lanes.stop("s1", row)
+
+    assert (before, now, after) == (False, True, False)
 
 
 async def test_a_stop_where_nobody_works_says_so(store: Store):

@@ -26,10 +26,14 @@ SELF = "hermes"
 OURS = frozenset({"", SELF, "hermes-agent"})
 REFUSED = "refused"
 """The state of a message that no run will take."""
+OPEN = frozenset({"new", "taken"})
+"""The states of a message that has no end yet."""
 MOST_MATCHED = 10_000
 """Sessions that are kept in mind as the one that a request goes on in; nobody waits so long for a log to go on."""
 BEGIN_SECONDS = 1.0
 """How long an order to stop waits for its run to begin before it is acknowledged; it holds also after."""
+LOOK_SECONDS = 2.0
+"""How often an order to stop looks whether its mail has ended without a run: that is in no log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,7 @@ class Talk:
         self._runtime = runtime
         self._matched: dict[str, int] = {}
         self._made = ""
+        self._stopping: dict[Ref, asyncio.Task[None]] = {}
         self.waiting = 0
 
     async def say(self, wish: Wish) -> Begun:
@@ -163,20 +168,35 @@ class Talk:
         if story.is_over:
             return False
         if story.run:
-            return await self._runtime.hermes.stop(ref.session)
-        stopping = spawn(self._stop_begun(ref), name=f"stop of {ref.id()}")
+            return await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)
+        if (stopping := self._stopping.get(ref)) is None:
+            stopping = self._stopping[ref] = spawn(self._stop_begun(ref), name=f"stop of {ref.id()}")
+            stopping.add_done_callback(lambda _: self._stopping.pop(ref, None))
         await asyncio.wait((stopping,), timeout=BEGIN_SECONDS)
         return True
 
     async def _stop_begun(self, ref: Ref) -> None:
+        """Stop the run that takes that mail as soon as it does; nothing where the mail ends without one."""
+        beginning = spawn(self._begins(ref), name=f"beginning of {ref.id()}")
+        try:
+            while not beginning.done() and await self._is_open(ref):
+                await asyncio.wait((beginning,), timeout=LOOK_SECONDS)
+            if beginning.done():
+                await self._runtime.hermes.stop_run(ref.session, beginning.result(), ref.row)
+        finally:
+            beginning.cancel()
+
+    async def _begins(self, ref: Ref) -> str:
+        """The run that takes that mail, when it does."""
         story = Story(ref=ref)
         async with aclosing(self._runtime.hermes.watch(ref.session)) as events:
-            async for seen in events:
-                story.take(seen)
-                if story.run:
-                    break
-        if not (await self._story(ref)).is_over:
-            await self._runtime.hermes.stop(ref.session)
+            while not story.run:
+                story.take(await anext(events))
+        return story.run
+
+    async def _is_open(self, ref: Ref) -> bool:
+        mail = await self._runtime.store.inbox.at(ref.row)
+        return mail is not None and mail.state in OPEN
 
     def model_of(self, wish: Wish) -> str:
         """The model that a request names, as a session keeps it; empty for the configured one. Raises `Problem`."""

@@ -192,6 +192,14 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         await self.store.workers.reap()
         return await self.store.lanes.stop(session)
 
+    async def stop_run(self, session: str, run: str, mail: int) -> bool:
+        """End that run, which took that mail, at once; never the one after it. False where it is over."""
+        journal = self._floor.journal_of(session)
+        if journal is not None and journal.session.running and journal.session.run == run:
+            return await self.stop(session)  # Begins at once: nothing happens between.
+        await self.store.workers.reap()
+        return await self.store.lanes.stop(session, mail)
+
     def stop_now(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run in this process, for signal handlers: nothing is waited for. False where none is."""
         return self._floor.stop(session, reason) is not None

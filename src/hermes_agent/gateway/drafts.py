@@ -146,6 +146,8 @@ class Drafts:
             line=known.line,
             streams=known.streams,
         )
+        if (earlier := self._drafts.get(seen.session)) is not None:  # Its run was left without an end.
+            self._end(earlier)
         self._drafts[seen.session] = draft
         self._later(draft, FIRST_SIGN)
 
@@ -170,7 +172,7 @@ class Drafts:
         draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
 
     def _due(self, draft: Draft) -> None:
-        if draft.session in self._drafts:
+        if self._drafts.get(draft.session) is draft:  # Not that of a later run.
             draft.task = spawn(self._sign(draft), name=f"draft {draft.key}")
 
     async def _sign(self, draft: Draft) -> None:

@@ -38,6 +38,10 @@ RELEASE = (
 )
 INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
+STOP_WITH = (
+    "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL AND EXISTS (SELECT 1 FROM inbox "
+    "WHERE inbox.id = $2 AND inbox.lane = lane.id AND inbox.state = 'taken' AND inbox.ended IS NULL) RETURNING owner"
+)
 STOPS = (
     "SELECT id, '' FROM lane WHERE owner = $1 AND stop_epoch = epoch UNION ALL "
     "SELECT lane.id, inbox.withdraws FROM lane JOIN inbox ON inbox.lane = lane.id "
@@ -125,11 +129,12 @@ class Lanes:
 
         return await self._engine.write(change) > 0
 
-    async def stop(self, session: str) -> bool:
-        """Tell whoever works on the session to stop; False where nobody does."""
+    async def stop(self, session: str, mail: int | None = None) -> bool:
+        """Tell whoever works on the session, and has that mail in hand where one is named, to stop; False where nobody
+        does."""
 
         async def change(tx: Transaction) -> bool:
-            row = await tx.row(STOP, session)
+            row = await (tx.row(STOP, session) if mail is None else tx.row(STOP_WITH, session, mail))
             if row is not None:
                 tx.rings.add(row[0])
             return row is not None

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 
+from hermes_agent.gateway.text.spans import heading, respanned
+
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-LINK = re.compile(r"\[([^\]\n]+)\]\((https?://[^\s)]+)\)")
-BOLD = re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*|__(?=\S)(.+?)(?<=\S)__")
+LINK = re.compile(r"\[([^\[\]\n]+)\]\((https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)")
+BOLD = re.compile(r"(?P<bold>\*\*)(?=\S)|(?P<heavy>__)(?=\S)")
 ITALIC = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
-STRUCK = re.compile(r"~~(?=\S)(.+?)(?<=\S)~~")
-HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
-LIST = re.compile(r"^(\s*)[*+-]\s+", re.MULTILINE)
+STRUCK = re.compile(r"(?P<gone>~~)(?=\S)")
+ENDS = {
+    "bold": re.compile(r"(?<=\S)\*\*"),
+    "heavy": re.compile(r"(?<=\S)__"),
+    "gone": re.compile(r"(?<=\S)~~"),
+}
+LIST = re.compile(r"^([^\S\n]*)[*+-][^\S\n]+", re.MULTILINE)
 LANGUAGE = re.compile(r"^```[\w+#.-]*\n")
 MARK = re.compile(r"<([^<>]+)>")
 
@@ -27,11 +33,14 @@ def mrkdwn(text: str) -> str:
     text = CODE.sub(lambda found: keep(LANGUAGE.sub("```\n", found[0])), text)
     text = LINK.sub(lambda found: keep(f"<{found[2].replace('|', '%7C')}|{found[1]}>"), text)
     text = re.sub(r"^&gt;", ">", text, flags=re.MULTILINE)
-    text = HEADING.sub(lambda found: keep(f"*{found[1].replace('*', '')}*"), text)
+    text = "\n".join(
+        keep(f"*{words.replace('*', '')}*") if line.startswith("#") and (words := heading(line)) else line
+        for line in text.split("\n")
+    )
     text = LIST.sub(r"\1• ", text)
-    text = BOLD.sub(lambda found: f"\1{found[1] or found[2]}\1", text)
+    text = "\n".join(respanned(line, BOLD, ENDS, lambda _, __, words: f"\1{words}\1") for line in text.split("\n"))
     text = ITALIC.sub(r"_\1_", text).replace("\1", "*")
-    text = STRUCK.sub(r"~\1~", text)
+    text = "\n".join(respanned(line, STRUCK, ENDS, lambda _, __, words: f"~{words}~") for line in text.split("\n"))
     return re.sub(
         "\0(\\d+)\0", lambda found: kept[int(found[1])], re.sub("\0(\\d+)\0", lambda f: kept[int(f[1])], text)
     )

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 
 from hermes_agent.gateway.text.fences import Block, read
+from hermes_agent.gateway.text.spans import TICKS, heading, respanned
 
-RESERVED = re.compile(r"([_*\[\]()~`>#+\-=|{}.!\\])")
+RESERVED = str.maketrans({sign: f"\\{sign}" for sign in "_*[]()~`>#+-=|{}.!\\"})
 IN_CODE = re.compile(r"([`\\])")
 IN_LINK = re.compile(r"([)\\])")
 INLINE = re.compile(
-    r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
+    r"(?P<ticks>(?<!`)`+)"
     r"|\[(?P<words>[^\[\]\n]+)\]\((?P<address>[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)"
-    r"|\*\*(?P<bold>\S(?:.*?\S)?)\*\*|__(?P<heavy>\S(?:.*?\S)?)__"
-    r"|~~(?P<gone>\S(?:.*?\S)?)~~"
+    r"|(?P<bold>\*\*)(?=\S)|(?P<heavy>__)(?=\S)|(?P<gone>~~)(?=\S)"
     r"|(?<![\w*])\*(?P<star>[^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*])"
     r"|(?<![\w_])_(?P<line>[^\s_](?:[^_\n]*[^\s_])?)_(?![\w_])"
 )
+ENDS = {
+    "bold": re.compile(r"(?<=\S)\*\*"),
+    "heavy": re.compile(r"(?<=\S)__"),
+    "gone": re.compile(r"(?<=\S)~~"),
+}
+QUOTE = re.compile(r">\s?(.*)")
+ITEM = re.compile(r"(\s*)[-*+]\s+(.*)")
 NAME = re.compile(r"(?<![\w@.])@(?=\w)")
 MARKS = {
     "bold": ("bold", "*"),
@@ -37,7 +44,7 @@ def formatted(text: str) -> str:
 
 def escaped(text: str) -> str:
     """Words without any meaning to Telegram."""
-    return RESERVED.sub(r"\\\1", NAME.sub(UNMEANT, text))
+    return NAME.sub(UNMEANT, text).translate(RESERVED)
 
 
 def unmeant(text: str) -> str:
@@ -57,34 +64,33 @@ def _block(block: Block) -> str:
 
 
 def _line(line: str) -> str:
-    if found := re.match(r"^(#{1,6})\s+(.+?)\s*#*$", line):
-        return f"*{_inline(found[2], frozenset({'bold'}))}*"
-    if found := re.match(r"^>\s?(.*)$", line):
+    if not line:
+        return ""
+    if words := heading(line):
+        return f"*{_inline(words, frozenset({'bold'}))}*"
+    if found := QUOTE.fullmatch(line):
         return f">{_inline(found[1])}"
-    if found := re.match(r"^(\s*)[-*+]\s+(.*)$", line):
+    if found := ITEM.fullmatch(line):
         return f"{found[1]}• {_inline(found[2])}"
     return _inline(line)
 
 
 def _inline(text: str, within: frozenset[str] = frozenset()) -> str:
-    done: list[str] = []
-    at = 0
-    for found in INLINE.finditer(text):
-        done += [escaped(text[at : found.start()]), _piece(found, within)]
-        at = found.end()
-    return "".join([*done, escaped(text[at:])])
+    def written(kind: str, found: re.Match[str], inside: str) -> str:
+        return _piece(kind, found, inside, within)
+
+    return respanned(text, INLINE, ENDS, written, escaped)
 
 
-def _piece(found: re.Match[str], within: frozenset[str]) -> str:
-    if code := found["code"]:
-        return f"`{IN_CODE.sub(chr(92) * 2 + chr(92) + '1', code)}`"
+def _piece(kind: str, found: re.Match[str], inside: str, within: frozenset[str]) -> str:
+    if kind == TICKS:
+        return f"`{IN_CODE.sub(chr(92) * 2 + chr(92) + '1', inside)}`"
     if words := found["words"]:
-        inside = _inline(words, within | {"link"})
-        return inside if "link" in within or not found["address"] else f"[{inside}]({_address(found['address'])})"
-    name = str(found.lastgroup)
-    kind, mark = MARKS[name]
-    inside = _inline(found[name], within | {kind})
-    return inside if kind in within else f"{mark}{inside}{mark}"
+        shown = _inline(words, within | {"link"})
+        return shown if "link" in within or not found["address"] else f"[{shown}]({_address(found['address'])})"
+    look, mark = MARKS[kind]
+    shown = _inline(inside or found[kind], within | {look})
+    return shown if look in within else f"{mark}{shown}{mark}"
 
 
 def _address(address: str) -> str:

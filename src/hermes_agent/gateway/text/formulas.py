@@ -37,21 +37,23 @@ ABOVE = dict(zip("0123456789+-=()niT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽�
 BELOW = dict(zip("0123456789+-=()aeijknmx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑᵢⱼₖₙₘₓ", strict=True))
 GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 WORDS = r"\\(?:text|mathrm|mathbf|mathit|mathcal|mathsf|boldsymbol|bm|operatorname|boxed)\*?"
+SPECIAL = re.compile(r"[\\&^_]")
 FRAMES = re.compile(r"\\(?:begin|end)\{\w+\*?\}(?:\{[lcr|]+\})?")
 
 
 def plain_formula(formula: str) -> str:
     """A formula of TeX in plain signs; what has none stays as it is. Rows of a matrix or of several lines end with a
     semicolon."""
+    if not SPECIAL.search(formula):
+        return " ".join(formula.split()).replace("`", "'")
     text = " ".join(FRAMES.sub(" ", formula).split())
-    text = re.sub(r"\s*\\\\(?:\[[^\]]*\])?\s*", "; ", text)
-    while text.endswith("; "):  # Rows at the end that hold nothing.
-        text = text.removesuffix("; ")
+    text = re.sub(r"\s*\\\\(?:\[[^\[\]]*\])?\s*", "; ", text)
+    text = re.sub(r"(?<!; )(?:; )+\Z", "", text)  # Rows at the end that hold nothing.
     text = re.sub(r"\s*(?<!\\)&\s*", " ", text)
     for _ in range(4):  # Fractions and roots within each other.
         text = re.sub(rf"\\[dt]?frac{GROUP}{GROUP}", r"(\1)/(\2)", text)
         text = re.sub(rf"\\[dt]?binom{GROUP}{GROUP}", r"binom(\1, \2)", text)
-        text = re.sub(rf"\\sqrt\[([^\]]+)\]{GROUP}", r"root(\1, \2)", text)
+        text = re.sub(rf"\\sqrt\[([^\[\]]+)\]{GROUP}", r"root(\1, \2)", text)
         text = re.sub(rf"\\sqrt{GROUP}", r"√(\1)", text)
         text = re.sub(rf"{WORDS}{GROUP}", r"\1", text)
         text = re.sub(rf"\\(?:mathbb|mathds){GROUP}", lambda found: _doubled(found[1]), text)

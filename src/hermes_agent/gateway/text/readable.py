@@ -7,17 +7,30 @@ import unicodedata
 
 from hermes_agent.gateway.text.fences import read
 from hermes_agent.gateway.text.formulas import plain_formula
+from hermes_agent.gateway.text.spans import respanned
 
-ROW = re.compile(r"^\s*(?=.*\|)\|?(.+?)\|?\s*$")
-RULE = re.compile(r"^\s*(?=.*\|)\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+DASHES = re.compile(r":?-+:?")
+CODE = re.compile(r"(?P<ticks>(?<!`)`+)")
 DISPLAY = re.compile(
-    r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|(\\begin\{(?:equation|align|gather|multline|eqnarray)\*?\}.+?\\end\{\w+\*?\})",
-    re.DOTALL,
+    r"(?P<twice>\$\$)|(?P<square>\\\[)|(?P<frame>\\begin\{(?:equation|align|gather|multline|eqnarray)\*?\})"
 )
-INLINE = re.compile(r"\\\((.+?)\\\)|(?<![\w$\\])\$(?=[^\s$])(?=[^$\n]*[\\^_{])([^$\n]+)(?<=[^\s$\\])\$(?![\w$])")
-CODE = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)")
+INLINE = re.compile(
+    r"(?P<round>\\\()"
+    r"|(?P<once>(?<![\w$\\])\$(?=[^\s$])(?=[^$\n]*[\\^_{])(?=[^$\n]+(?<=[^\s$\\])\$(?![\w$])))"
+)
+ENDS = {
+    "twice": re.compile(r"\$\$"),
+    "square": re.compile(r"\\\]"),
+    "frame": re.compile(r"\\end\{\w+\*?\}"),
+    "round": re.compile(r"\\\)"),
+    "once": re.compile(r"\$"),
+}
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 WIDEST = 60
 """Columns of an aligned table that a phone still shows; a wider one becomes a list."""
+
+MOST_COLUMNS = 100
+"""Lines between the columns of what is still a table."""
 
 
 def readable(text: str) -> str:
@@ -51,12 +64,29 @@ def _prose(lines: list[str]) -> list[str]:
 
 def _end_of_table(lines: list[str], at: int) -> int:
     """Behind the table that begins there; `at` where none does."""
-    if at + 1 >= len(lines) or not (ROW.match(lines[at]) and RULE.match(lines[at + 1])):
+    if at + 1 >= len(lines) or not (_is_head(lines[at]) and _is_rule(lines[at + 1])):
         return at
     end = at + 2
-    while end < len(lines) and ROW.match(lines[end]):
+    while end < len(lines) and _is_row(lines[end]):
         end += 1
     return end
+
+
+def _is_row(line: str) -> bool:
+    return "|" in line
+
+
+def _is_head(line: str) -> bool:
+    return 0 < line.count("|") <= MOST_COLUMNS
+
+
+def _is_rule(line: str) -> bool:
+    return "|" in line and all(DASHES.fullmatch(cell.strip()) for cell in _inside(line).split("|"))
+
+
+def _inside(line: str) -> str:
+    """A row without the lines at its ends."""
+    return line.strip().removeprefix("|").removesuffix("|")
 
 
 def _without_formulas(lines: list[str]) -> list[str]:
@@ -64,13 +94,12 @@ def _without_formulas(lines: list[str]) -> list[str]:
 
 
 def _cells(line: str) -> list[str]:
-    found = ROW.match(line)
-    inside = found[1] if found else line
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", inside)]
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", _inside(line))]
 
 
 def _table(rows: list[list[str]]) -> list[str]:
-    columns = max(len(row) for row in rows)
+    columns = len(rows[0])
+    rows = [row if len(row) <= columns else [*row[: columns - 1], " | ".join(row[columns - 1 :])] for row in rows]
     rows = [[*map(_bare, row), *[""] * (columns - len(row))] for row in rows]
     widths = [max(width(row[column]) for row in rows) for column in range(columns)]
     if sum(widths) + 2 * (columns - 1) > WIDEST:
@@ -90,7 +119,7 @@ def _list(rows: list[list[str]]) -> list[str]:
 
 def _bare(cell: str) -> str:
     """A cell without the marks that a code block would show."""
-    return re.sub(r"\*\*|`|__", "", re.sub(r"\[([^\]]*)\]\(([^)]*)\)", r"\1 (\2)", _formulas(cell)))
+    return re.sub(r"\*\*|`|__", "", LINK.sub(r"\1 (\2)", _formulas(cell)))
 
 
 def width(text: str) -> int:
@@ -103,11 +132,16 @@ def _formulas(text: str) -> str:
         return text
     kept: list[str] = []
 
-    def hide(found: re.Match[str]) -> str:
-        kept.append(found[0])
+    def hide(_: str, found: re.Match[str], inside: str) -> str:
+        kept.append(f"{found[0]}{inside}{found[0]}")
         return f"\0{len(kept) - 1}\0"
 
-    text = CODE.sub(hide, text)
-    text = DISPLAY.sub(lambda found: f"`{plain_formula(found[1] or found[2] or found[3])}`", text)
-    text = INLINE.sub(lambda found: f"`{plain_formula(found[1] or found[2])}`", text)
+    lines = text.replace("\0", "").split("\n")
+    text = "\n".join(respanned(line, CODE, ENDS, hide) for line in lines)
+    text = respanned(text, DISPLAY, ENDS, _plain)
+    text = "\n".join(respanned(line, INLINE, ENDS, _plain) for line in text.split("\n"))
     return re.sub("\0(\\d+)\0", lambda found: kept[int(found[1])], text)
+
+
+def _plain(_: str, __: re.Match[str], formula: str) -> str:
+    return f"`{plain_formula(formula)}`"

@@ -1,0 +1,55 @@
+"""What is written between marks is found, and whoever makes a text for it wins no time."""
+
+import itertools
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+
+from hermes_agent.gateway.slack.mrkdwn import mrkdwn, plain
+from hermes_agent.gateway.telegram.markdown import formatted
+from hermes_agent.gateway.text.readable import readable
+from hermes_agent.gateway.text.spans import heading
+
+LONG, LIMIT = 50_000, 0.2
+SIGNS = ["`", "*", "_", "~", "[", "](", ")", "$", "\\", "\\(", "\\[", "\\sqrt[", "{", "|", "-", "#", " ", "\n", "a"]
+LONGER = ["```", "~~", "**", "__", "$$", "[a](http://", "\\begin{align}", "\\frac{", "\\\\[", "> ", "# ", "\t", "\0"]
+UNITS = [*SIGNS, *LONGER, " **a", " ~~a", " __a", *map("".join, itertools.permutations(["$", "|", " ", "*", "["], 2))]
+ENDS = [("", ""), ("", "\nx!"), ("# a", "b"), ("| a | b |\n|---|---|\n|", "|")]
+TICKS = "\\" + " ".join("`" * n for n in range(1, 316))
+
+
+def taken(write: Callable[[str], object], text: str) -> float:
+    """Seconds of work; of three tries the least, as other programs slow one down."""
+    least = LIMIT * 2
+    for _ in range(3):
+        began = process_time()
+        write(text)
+        if (least := min(least, process_time() - began)) < LIMIT:
+            break
+    return least
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("write", [readable, formatted, mrkdwn, lambda text: plain(text, "U1")])
+def test_a_text_that_somebody_made_for_it_takes_no_time(write: Callable[[str], object]):
+    hostile = [head + (unit * LONG)[:LONG] + tail for unit in UNITS for head, tail in ENDS]
+    slow = [text[:40] for text in (*hostile, TICKS) if taken(write, text) >= LIMIT]
+
+    assert slow == []
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("# a", "a"), ("## a b ##", "a b"), ("# #", "#"), ("#a", ""), ("####### a", ""), ("#", ""), ("# C#", "C")],
+)
+def test_a_heading_is_its_words(line: str, words: str):
+    assert heading(line) == words
+
+
+def test_a_row_longer_than_its_head_keeps_its_words():
+    assert readable("| a | b |\n|---|---|\n| 1 | 2 | 3 |") == "```\na  b\n─  ─────\n1  2 | 3\n```"
+
+
+def test_signs_of_nothing_are_no_code():
+    assert readable("$\x005\0") == "$5"
