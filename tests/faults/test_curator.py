@@ -3,6 +3,7 @@ lost on the way, and every pass comes to its end."""
 
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ async def test_passes_that_are_killed_leave_files_and_ledger_in_step(tmp_path: P
         for number in range(kills):
             await more_skills(kept, number)
             await kept.curating._queue([What.ASKED, What.STATES, What.UPKEEP])
-            await killed(tmp_path / "home", chance.uniform(0.05, LONGEST))
+            await killed(tmp_path / "home", *moment(tmp_path / "home", chance.uniform(0.05, LONGEST), number))
             caught += half_done(tmp_path / "home")
         await kept.here.runtime.learner.run()
         jobs = await kept.here.runtime.store.learning.list(JobKind.CURATOR, limit=1_000)
@@ -73,6 +74,12 @@ async def test_passes_that_are_killed_leave_files_and_ledger_in_step(tmp_path: P
     assert half_done(tmp_path / "home") == 0  # Also what was given up is told.
     assert len(done) >= kills / 2  # One that was killed too often is given up.
     assert all(each.versions for run in runs for each in run.changes if each.state == "done")
+
+
+def moment(home: Path, after: float, number: int) -> tuple[float, Callable[[], bool]]:
+    """When to kill: after so long, or (each second time) as soon as one more pass has planned, however fast that is."""
+    before = half_done(home)
+    return (10 * LONGEST, lambda: half_done(home) > before) if number % 2 else (after, lambda: False)
 
 
 def half_done(home: Path) -> int:

@@ -5,6 +5,7 @@ import asyncio
 import os
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ LONGEST = 0.6
 """Seconds after its begin within which a reviewer is killed."""
 
 
-async def killed(home: Path, after: float) -> None:
+async def killed(home: Path, after: float, when: Callable[[], bool] = lambda: False) -> None:
+    """Work on the jobs of a home in a process that is killed after so many seconds, or at once `when` it is so."""
     environment = {"PATH": os.defpath, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(REVIEWER), str(home), env=environment, stdout=asyncio.subprocess.PIPE
@@ -32,8 +34,11 @@ async def killed(home: Path, after: float) -> None:
     await process.stdout.readline()
     try:
         async with asyncio.timeout(after):
-            await process.wait()
+            while process.returncode is None and not when():
+                await asyncio.sleep(0.001)
     except TimeoutError:
+        pass
+    if process.returncode is None:
         process.kill()
     await process.communicate()
 

@@ -11,7 +11,8 @@ from hermes_agent.gateway.telegram.markdown import formatted
 from hermes_agent.gateway.text.readable import readable
 from hermes_agent.gateway.text.spans import heading
 
-LONG, LIMIT = 50_000, 0.2
+LONG, LIMIT = 50_000, 1.0
+"""Characters, and seconds, while coverage is measured too; what does not grow as the text does takes far longer."""
 SIGNS = ["`", "*", "_", "~", "[", "](", ")", "$", "\\", "\\(", "\\[", "\\sqrt[", "{", "|", "-", "#", " ", "\n", "a"]
 LONGER = ["```", "~~", "**", "__", "$$", "[a](http://", "\\begin{align}", "\\frac{", "\\\\[", "> ", "# ", "\t", "\0"]
 UNITS = [*SIGNS, *LONGER, " **a", " ~~a", " __a", *map("".join, itertools.permutations(["$", "|", " ", "*", "["], 2))]
