@@ -1,7 +1,7 @@
 """Nothing is cut that must not be, and nothing is lost by cutting."""
 
 import re
-from time import perf_counter
+from time import perf_counter, process_time
 
 import pytest
 from hypothesis import given, settings
@@ -146,6 +146,17 @@ def test_a_long_block_of_code_is_all_there(longest: int, unit: Unit, lines: list
     assert all(sum(piece.count(each) for piece in pieces) == text.count(each) for each in whole)
 
 
+@pytest.mark.parametrize("longest", range(40, 90))
+def test_the_marks_that_end_a_block_stay_together(longest: int):
+    text = "Here it is:\n\n`````\n" + "\n".join(["```"] * 8) + "\n`````\n\nDone."
+
+    pieces = cut(text, longest)
+
+    assert all(closed(piece) == piece for piece in pieces)
+    there = [line for piece in pieces for each in read(piece) if isinstance(each, Block) for line in each.lines]
+    assert there == ["```"] * 8
+
+
 @given(st.text(alphabet=st.sampled_from("ab `\n[](*x👍é~"), max_size=300), st.integers(20, 60))
 def test_every_piece_fits_and_every_letter_stays(text: str, longest: int):
     size = size_in(Unit.UTF16)
@@ -163,3 +174,13 @@ def test_a_text_of_links_that_are_none_takes_no_time():
     assert "".join(cut("![" * 40_000, 16_000)) == "![" * 40_000
 
     assert perf_counter() - began < 1
+
+
+@pytest.mark.parametrize("unit", ["`", "~", "~~~", "``````", "```\n", " ", "    ```\n", "`````\n```\n"])
+def test_a_text_of_marks_alone_is_cut_in_proportion_to_its_length(unit: str):
+    size, began = size_in(Unit.UTF16), process_time()
+
+    pieces = cut(f"a{unit * 50_000}"[:50_000], 4096, size)
+
+    assert process_time() - began < 1.0  # Half a minute where a cut comes after each sign.
+    assert all(size(piece) <= 4096 for piece in pieces)

@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
-from hermes_agent.gateway.text.fences import open_at_end
+from hermes_agent.gateway.text.fences import BEGINNING, LONGEST_MARKS, Block, open_at_end, read
 
 Size = Callable[[str], int]
 
-MARKS = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+MARKS = re.compile(rf"^{BEGINNING}", re.MULTILINE)
 # What must not be cut: links, addresses, code within a line, and emphasis.
 WHOLE = re.compile(r"!?\[[^\[\]\n]*\]\([^)\s]{0,2000}\)|https?://\S+|``?[^`\n]+``?|\*\*[^*\n]+\*\*|__[^_\n]+__")
 LONGEST_CHARACTER = 64
@@ -100,9 +100,22 @@ def _may_cut(text: str, at: int, spans: list[tuple[int, int]]) -> bool:
 
 
 def _just_opened(text: str, at: int) -> bool:
-    """Whether a cut here would leave a code block with nothing in it, or split its marks."""
-    line = text[text.rfind("\n", 0, max(0, at - 1)) + 1 : at].rstrip("\n")
-    return line.lstrip()[:3] in ("```", "~~~") and open_at_end(text[:at].rstrip("\n")) is not None
+    """Whether a cut here would leave a code block with nothing in it, or split the marks of its beginning or end."""
+    begins = text.rfind("\n", max(0, at - LONGEST_MARKS), max(0, at - 1)) + 1
+    if begins == 0 and at > LONGEST_MARKS:
+        if text[at - 1] != "\n":
+            return False
+        begins = text.rfind("\n", 0, at - 1) + 1
+    marks = text[begins:at].strip()
+    if marks and at < len(text) and marks == len(marks) * text[at] and text[at] in "`~":
+        return True
+    return marks[:3] in ("```", "~~~") and _is_empty(text[:at])
+
+
+def _is_empty(text: str) -> bool:
+    """Whether a text ends with the beginning of a code block."""
+    *_, last = read(text.rstrip("\n"))
+    return isinstance(last, Block) and not last.ended and not last.lines
 
 
 def _whole_character(text: str, at: int) -> int:

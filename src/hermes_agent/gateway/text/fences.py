@@ -7,7 +7,13 @@ from collections.abc import Iterator
 
 from hermes_agent.core.dataclass import dataclass
 
-OPENING = re.compile(r"(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<words>[^\n`]*)")
+LONGEST_MARKS = 40
+"""Marks, and columns of indentation, of a code block; with more than that it is only a line of signs."""
+BEGINNING = (
+    rf"(?P<indent>[ \t]{{0,{LONGEST_MARKS}}})"
+    rf"(?P<marks>`{{3,{LONGEST_MARKS}}}(?!`)|~{{3,{LONGEST_MARKS}}}(?!~))"
+)
+OPENING = re.compile(rf"{BEGINNING}(?P<words>[^\n`]*)")
 DEEPER = 4
 """Columns by which what looks like an end is indented more than the beginning, so that it is none (CommonMark 4.5)."""
 HARMLESS = "`\N{ZERO WIDTH SPACE}``"
