@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from hermes_agent.app.commands.approvals import open_in
 from hermes_agent.app.commands.command import Desk, perform
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Asked, ToolEnded
+from hermes_agent.core.events import Answered, Asked, Entry, Outcome, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -158,3 +159,13 @@ async def test_a_no_from_elsewhere_has_its_reason_and_a_strangers_list_is_empty_
         await here.ended(after)
 
         assert "said: keep it" in (await results(here))[-1]
+
+
+def test_of_two_that_wait_the_first_is_still_asked_when_the_second_was_answered():
+    first, second = (Asked(question=each, text=each, choices=("once",), purpose="approval") for each in "ab")
+    said = Answered(question="b", answer="once", principal="7")
+    over = RunEnded(outcome=Outcome.STOPPED, text="", turns=1)
+    events = [first, second, said, over]
+    log = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
+
+    assert [open_in(log[:length]) for length in range(5)] == [None, first, second, first, None]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.core.errors import HermesError
-from hermes_agent.core.events import Answered, Asked, RunEnded
+from hermes_agent.core.events import Answered, Asked, Entry, RunEnded
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.store.sessions import Session
 
@@ -88,19 +89,24 @@ async def _open(desk: Desk) -> list[tuple[Session, Asked]]:
 
 
 async def _asked(desk: Desk, session: str) -> Asked | None:
-    """The decision that a session's run waits for."""
-    asked = None
-    for entry in await desk.hermes.store.history.entries(session):
+    """The decision that a session's run waits for; of several the one that was asked last."""
+    return open_in(await desk.hermes.store.history.entries(session))
+
+
+def open_in(entries: Sequence[Entry]) -> Asked | None:
+    """The decision that was asked last of those that are open at the end of a log."""
+    waiting: dict[str, Asked] = {}
+    for entry in entries:
         match entry.event:
-            case Asked(purpose="approval") as found:
-                asked = found
-            case Answered(question=id_) if asked is not None and id_ == asked.question:
-                asked = None
+            case Asked(purpose="approval") as asked:
+                waiting[asked.question] = asked
+            case Answered(question=question):
+                waiting.pop(question, None)
             case RunEnded():
-                asked = None
+                waiting.clear()
             case _:
                 pass
-    return asked
+    return next(reversed(waiting.values()), None)
 
 
 async def _answer(desk: Desk, word: str) -> Done:
