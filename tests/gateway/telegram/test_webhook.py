@@ -7,8 +7,9 @@ import pytest
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import NotNow, TokenRefused
-from hermes_agent.gateway.channels.telegram import CHANNEL, WEBHOOK_SET
+from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.telegram.listening import WEBHOOK_SET
 from hermes_agent.gateway.telegram.webhook import Entrance, secret_of
 from hermes_agent.host.serve import serve
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
