@@ -1,4 +1,4 @@
-"""A message as arguments of the Bot API: its buttons, what it answers, and in which of a group's two lives it stands."""
+"""A message as arguments of the Bot API: its buttons, what it answers, and in which life of a group it stands."""
 
 import pytest
 
