@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
@@ -129,7 +130,8 @@ async def test_a_port_that_is_taken_is_said(place):
 
 
 async def test_a_webhook_that_telegram_refuses_is_said(place):
-    place.channel._webhook = type(place.channel._webhook)(url="http://bot.test", port=place.port, secret="s")
+    listening = place.channel._listening
+    place.channel._listening = replace(listening, webhook=replace(listening.webhook, url="http://bot.test"))
 
     with pytest.raises(TokenRefused, match="HTTPS URL"):
         await place.channel.listen(place.hear)
