@@ -69,7 +69,7 @@ def read(raw: bytes, own: str, server: str = "") -> Mail:
     asked). Takes long where the mail is made for it: see `apart`."""
     try:
         return _mail(raw, own, server)
-    except (MessageError, RecursionError, ValueError, LookupError) as error:
+    except (MessageError, RecursionError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise Unreadable(f"The mail cannot be taken apart ({type(error).__name__}).") from error
 
 
