@@ -45,16 +45,15 @@ async def test_what_is_no_mail_says_why():
     [
         # Each of 40,000 paragraphs opens 450 elements again.
         "<p>" + "".join(f"<b a{n}>" for n in range(450)) + "</p>" + "<p>x</p>" * 40_000,
-        "<p " + " ".join(f"a{n}" for n in range(80_000)) + ">x",
         "<style>" + "p~p~p~p~p{display:none}" * 100 + "</style>" + "<p>x" * 100_000,
     ],
-    ids=["all memory", "attributes", "selectors"],
+    ids=["all memory", "selectors"],
 )
 async def test_a_mail_that_takes_all_time_or_memory_ends_alone(html: str):
     held = asyncio.create_task(longest_hold())
 
     with pytest.raises(Unreadable, match="too much time or memory"):
-        await read_apart(HEAD + b"Content-Type: text/html\r\n\r\n" + html.encode(), OWN, work=2)
+        await read_apart(HEAD + b"Content-Type: text/html\r\n\r\n" + html.encode(), OWN, work=1)
 
     held.cancel()
     assert await held < 0.5
