@@ -190,11 +190,12 @@ class Floor:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for listener in self._heeding:
             listener()
+        switches = {session: running.switch for session, running in self._running.items()}
         for running in self._running.values():
             running.journal.mailbox.ring()
         for session, withdrawn in await self._store.lanes.stops():
             if (told := self._running.get(session)) is not None:
-                told.told(withdrawn)
+                told.told(withdrawn, switches.get(session))
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
@@ -210,6 +211,7 @@ class Floor:
         return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _start(self, lease: Lease) -> None:
+        earlier = self._running.get(lease.lane)
         own = self._deck.own(lease.lane)
         journal = Journal(
             self._store,
@@ -224,13 +226,16 @@ class Floor:
         journal.mailbox.back.overtaken = running.overtaken
         self._running[lease.lane] = running
         self._trials.begun(lease)
-        running.task = spawn(self._run(running), name=f"run {lease.lane}")
+        running.task = spawn(self._run(running, earlier), name=f"run {lease.lane}")
 
-    async def _run(self, running: Running) -> None:
-        """Everything that happens under one lease."""
+    async def _run(self, running: Running, earlier: Running | None) -> None:
+        """Everything that happens under one lease; an `earlier` run there has lost its own, and may not know it yet."""
         lane = running.lease.lane
         # Boundary: one conversation.
         try:
+            if earlier is not None and earlier.task is not None:
+                earlier.task.cancel()
+                await asyncio.wait((earlier.task,))
             await self._rounds(running)
         except LostLease:
             log.warning("session %s was taken over by another process", lane)
@@ -243,7 +248,8 @@ class Floor:
             await give_back(self._store, running.lease, f"{type(error).__name__}: {error}")
             self.bus.fail(lane, HermesError(APOLOGY))
         finally:
-            del self._running[lane]
+            if self._running.get(lane) is running:
+                del self._running[lane]
             running.ended.set()
         if not running.journal.mailbox.released or self._full or running.lease.suspect:
             self.look()

@@ -48,11 +48,13 @@ class Running:
         """Nothing is left that it could answer."""
         self.switch.stop(WITHDRAWN)
 
-    def told(self, withdrawn: str) -> None:
-        """Another process says that it is to stop, or (then which) that a message of it was deleted."""
+    def told(self, withdrawn: str, asked: StopSwitch | None) -> None:
+        """Another process says that it is to stop, or (then which) that a message of it was deleted. `asked` is the
+        switch of the run that was under way before the store was asked: a stop is for no later one, which rings again
+        for its own."""
         if withdrawn:
             self.journal.mailbox.ring(withdrawn)
-        else:
+        elif self.switch is asked:
             self.switch.stop()
 
     @property
