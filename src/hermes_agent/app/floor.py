@@ -15,7 +15,7 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
-from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, one_run
+from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, heed, one_run
 from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen
@@ -190,12 +190,9 @@ class Floor:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for listener in self._heeding:
             listener()
-        switches = {session: running.switch for session, running in self._running.items()}
         for running in self._running.values():
             running.journal.mailbox.ring()
-        for session, withdrawn in await self._store.lanes.stops():
-            if (told := self._running.get(session)) is not None:
-                told.told(withdrawn, switches.get(session))
+        await heed(self._store, self._running)
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
@@ -233,9 +230,8 @@ class Floor:
         lane = running.lease.lane
         # Boundary: one conversation.
         try:
-            if earlier is not None and earlier.task is not None:
-                earlier.task.cancel()
-                await asyncio.wait((earlier.task,))
+            if earlier is not None:
+                await earlier.lost()
             await self._rounds(running)
         except LostLease:
             log.warning("session %s was taken over by another process", lane)
