@@ -190,8 +190,6 @@ class Floor:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for listener in self._heeding:
             listener()
-        for running in self._running.values():
-            running.journal.mailbox.ring()
         await heed(self._store, self._running)
 
     async def _claim(self) -> Lease | None:

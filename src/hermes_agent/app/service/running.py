@@ -100,11 +100,14 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
 
 
 async def heed(store: Store, running: Mapping[str, Running]) -> None:
-    """Tell those that are `running` what other processes want: that they stop, or that a message was deleted.
+    """Tell those that are `running` what other processes want: there may be mail, an order to stop, a message that was
+    deleted.
 
     A stop is for the run that was under way before the store was asked; one for a later run rings again.
     """
     switches = {session: each.switch for session, each in running.items()}
+    for each in running.values():
+        each.journal.mailbox.ring()
     for session, withdrawn in await store.lanes.stops():
         if (told := running.get(session)) is None:
             continue
