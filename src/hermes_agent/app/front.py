@@ -219,17 +219,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         await self._floor.idle()
 
     def watch(self, session: str, after: int = 0, mail: int = 0) -> AsyncGenerator[Seen, None]:
-        """The session's events from a number on, as `Bus.watch`. They end with `UnknownSession` where the session is
-        deleted, with `NothingMore` where only what comes of that mail is waited for and it has ended."""
-        return self._floor.bus.watch(session, after, partial(self._over, session, mail))
-
-    async def _over(self, session: str, mail: int) -> HermesError | None:
-        if await self.store.sessions.get(session) is None:
-            return UnknownSession(f"There is no session {session} any more.")
-        found = await self.store.inbox.at(mail) if mail else None
-        if found is None or found.state not in (Ending.ANSWERED, Ending.REFUSED):
-            return None
-        return NothingMore(found.reason or "Nothing more comes of this message.")
+        """The session's events from a number on; raises what `over` says. See `Bus.watch`."""
+        return self._floor.bus.watch(session, after, partial(over, self.store, session, mail))
 
     async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on, up to the end of the run that is under way or comes next."""
@@ -321,3 +312,14 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
     is_open = inbound.answers in view.asked and inbound.answers not in view.answers
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)
+
+
+async def over(store: Store, session: str, mail: int) -> HermesError | None:
+    """Why nothing more comes: `UnknownSession` where the session is deleted, `NothingMore` where that mail has ended,
+    and one is named. None where something may."""
+    if await store.sessions.get(session) is None:
+        return UnknownSession(f"There is no session {session} any more.")
+    found = await store.inbox.at(mail) if mail else None
+    if found is None or found.state not in (Ending.ANSWERED, Ending.REFUSED):
+        return None
+    return NothingMore(found.reason or "Nothing more comes of this message.")
