@@ -116,9 +116,10 @@ class Talk:
             self._made = folder
         return folder
 
-    async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
-        """The events of the run, each folded into `story` first, until it rests."""
-        async with self._waited_for(begun), aclosing(self._watch(begun)) as events:
+    async def listen(self, begun: Begun, story: Story, *, live: bool = True) -> AsyncGenerator[Seen, None]:
+        """The events of the run, each folded into `story` first, until it rests; without `live` those of the log."""
+        watching = self._runtime.hermes.watch(begun.ref.session, begun.after, live=live)
+        async with self._waited_for(begun), aclosing(watching) as events:
             async for seen in events:
                 if story.take(seen):
                     yield seen
@@ -129,9 +130,6 @@ class Talk:
         """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
         now = (await self._story(ref)).question
         return now is not None and now.id == question
-
-    def _watch(self, begun: Begun) -> AsyncGenerator[Seen, None]:
-        return self._runtime.hermes.watch(begun.ref.session, begun.after)
 
     @asynccontextmanager
     async def _waited_for(self, begun: Begun) -> AsyncIterator[None]:
@@ -189,7 +187,7 @@ class Talk:
     async def _begins(self, ref: Ref) -> str:
         """The run that takes that mail, when it does."""
         story = Story(ref=ref)
-        async with aclosing(self._runtime.hermes.watch(ref.session)) as events:
+        async with aclosing(self._runtime.hermes.watch(ref.session, live=False)) as events:
             while not story.run:
                 story.take(await anext(events))
         return story.run
