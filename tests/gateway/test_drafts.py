@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.core.effects import Effect
+from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.events import Answered, Asked, Outcome, RunEnded, RunStarted, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
@@ -14,6 +15,7 @@ from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.drafts import KNOWN, Drafts, Known
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.faults import Hang
 from tests.gateway.house import House, eventually, house
 
 TO = Conversation(platform="fake", chat="1")
@@ -25,6 +27,7 @@ def seen(event: object, session: str = "s", run: str = "r") -> Seen:
 
 def begin(here: House, *, streams: bool = True, to: Conversation = TO, run: str = "r") -> Drafts:
     drafts = here.gateway.drafts
+    here.gateway.runtime.hermes.runs = lambda _: True
     drafts.know("s", Known(to=to, line=here.gateway.known["fake"], streams=streams))
     drafts.overhear(seen(RunStarted(), run=run))
     return drafts
@@ -293,7 +296,7 @@ async def test_a_run_that_has_said_nothing_types_where_words_are_shown_without_a
 
 
 async def test_a_session_that_nobody_told_of_has_no_draft():
-    drafts = Drafts(runtime=None)
+    drafts = Drafts(runtime=None, look=lambda: None)
     drafts.overhear(seen(RunStarted()))
     drafts.overhear(seen(TextDelta(text="Hello")))
 
@@ -302,8 +305,85 @@ async def test_a_session_that_nobody_told_of_has_no_draft():
 
 
 def test_places_are_not_remembered_without_end():
-    drafts = Drafts(runtime=None)
+    drafts = Drafts(runtime=None, look=lambda: None)
     for number in range(KNOWN + 10):
         drafts.know(str(number), Known(to=TO, line=None, streams=True))
 
     assert len(drafts._known) == KNOWN
+
+
+async def test_a_run_that_was_left_without_an_end_is_not_shown_at_work_for_ever(tmp_path: Path):
+    async with house(tmp_path, [Hang()]) as here:
+        await here.platform.say("Hi")
+        await eventually(lambda: bool(here.gateway.drafts._drafts))
+        running = next(iter(here.gateway.runtime.hermes.floor._running.values()))
+        assert running.task is not None
+        running.task.cancel()  # As where another process goes on with it.
+
+        await eventually(lambda: not here.gateway.drafts._drafts)
+
+
+async def test_a_reply_is_delivered_though_the_end_of_its_draft_could_not_be_written_at_once(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        real, failures = here.store.outbox.settle, [DiskFull("No room.")]
+
+        async def settle(*given: object, **more: object) -> None:
+            if failures:
+                raise failures.pop()
+            await real(*given, **more)
+
+        here.store.outbox.settle = settle
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await eventually(lambda: bool(here.platform.chats.messages))
+        end(drafts, "Done.")
+        letter = Letter(key="s:r", to=TO, content=Content(text="Done."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
+
+        await eventually(lambda: shows(here, "Done."))
+        assert len(here.platform.chats.of("1")) == 1
+
+
+async def test_a_draft_that_may_be_held_without_an_answer_is_given_back_for_its_reply(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        real, failures = here.store.outbox.open, [DatabaseUnreachable("away")]
+
+        async def opened(letter: Letter) -> object:
+            slot = await real(letter)
+            if failures:
+                raise failures.pop()
+            return slot
+
+        here.store.outbox.open = opened
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await eventually(lambda: not failures)
+        end(drafts, "Done.")
+        letter = Letter(key="s:r", to=TO, content=Content(text="Done."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
+
+        await eventually(lambda: shows(here, "Done."))
+
+
+async def test_a_run_that_ends_while_its_first_words_are_being_sent_has_its_reply_delivered_then(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        channel = here.gateway.known["fake"].channel
+        send, begun, may = channel.send, asyncio.Event(), asyncio.Event()
+
+        async def slow(*given: object) -> str:
+            begun.set()
+            await may.wait()
+            return await send(*given)
+
+        channel.send = slow
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await begun.wait()
+        letter = Letter(key="s:r", to=TO, content=Content(text="Done."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter, wake=False))
+        end(drafts, "Done.")
+        here.gateway.delivery.look()
+        await eventually(lambda: not here.gateway.delivery._wanted.is_set())
+        may.set()
+
+        await eventually(lambda: [shown.text for shown in here.platform.chats.of("1")] == ["Done."])

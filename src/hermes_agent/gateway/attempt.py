@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Piece, Slot, SlotState
 from hermes_agent.gateway.channel import MessageGone, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import REPEAT, Line
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MB = 1_000_000
 CALL_SECONDS = 60.0
 """The longest that a platform may take for one answer."""
+STORE_PAUSE = 1.0
+"""Seconds between two tries where the store fails."""
 
 
 class Begins(Protocol):
@@ -135,3 +142,15 @@ async def in_time(call: Awaitable[T], patience: float = CALL_SECONDS) -> T:
     """What a platform answers. Raises `TimeoutError`."""
     async with asyncio.timeout(patience):
         return await call
+
+
+async def in_the_end(settle: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Write what became of a slot, as often as it takes: nobody else knows it. Raises `LostLease`."""
+    while True:
+        try:
+            return await settle()
+        except LostLease:
+            raise
+        except StoreError:
+            log.exception("what became of a slot cannot be written")
+            await clock.sleep(STORE_PAUSE)

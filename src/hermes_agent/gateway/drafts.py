@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
 
@@ -27,7 +28,7 @@ from hermes_agent.core.events import (
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.model import TextDelta
 from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
-from hermes_agent.gateway.attempt import in_time
+from hermes_agent.gateway.attempt import in_the_end, in_time
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import Line
 from hermes_agent.host.tasks import spawn
@@ -99,10 +100,13 @@ class Known:
 @dataclass(slots=True, kw_only=True)
 class Drafts:
     """The drafts of this process. `overhear` is told every event; a run that is over before its first sign costs
-    nothing but a timer. `held` are the slots whose first words are being sent."""
+    nothing but a timer. `held` are the slots whose first words are being sent; `astray`: one may be held here besides,
+    of which nobody was told. `look` is called where something may be due that waited for a draft."""
 
     runtime: Runtime
+    look: Callable[[], None]
     held: set[int] = field(default_factory=set)
+    astray: bool = False
     _known: OrderedDict[str, Known] = field(default_factory=OrderedDict)
     _drafts: dict[str, Draft] = field(default_factory=dict)
     _ending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -172,8 +176,12 @@ class Drafts:
         draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
 
     def _due(self, draft: Draft) -> None:
-        if self._drafts.get(draft.session) is draft:  # Not that of a later run.
+        if self._drafts.get(draft.session) is not draft:
+            return  # It is that of a later run.
+        if self.runtime.hermes.runs(draft.session):
             draft.task = spawn(self._sign(draft), name=f"draft {draft.key}")
+        else:  # It was left without an end.
+            self._end(draft)
 
     async def _sign(self, draft: Draft) -> None:
         """Show how far the run is, and come back."""
@@ -191,10 +199,12 @@ class Drafts:
             draft.given_up |= isinstance(error, MessageGone)
         except StoreError as error:
             log.warning("draft on %s: %s", name, error)
-            draft.given_up = True
+            draft.given_up = self.astray = True
         finally:
             if self._drafts.get(draft.session) is draft:
                 self._later(draft, max(pace.draft if beside else pace.edit, QUICKEST, draft.pause))
+            else:
+                self.look()
 
     async def _beside(self, draft: Draft) -> None:
         """Show the words without a message: nothing of it is in the outbox, and the reply is the one message."""
@@ -264,8 +274,10 @@ class Drafts:
             draft.given_up = not isinstance(failed, NotNow)
             raise
         finally:
-            self.held.discard(slot.id)
-            await outbox.settle(slot, state, pieces, error=error)
+            try:
+                await in_the_end(lambda: outbox.settle(slot, state, pieces, error=error), self.runtime.clock)
+            finally:
+                self.held.discard(slot.id)
 
 
 def _words(draft: Draft) -> str:

@@ -126,6 +126,22 @@ def test_parts_within_parts_without_end_are_refused():
         read(b"From: ann@x.test\r\n" + deep.encode() + b"\r\nHello", OWN)
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"Content-Type: text/plain; name*=idna''x%ff\r\n\r\nHello",
+        b"Content-Type: text/plain; name*=undefined''x%ff\r\n\r\nHello",
+        b"Content-Type: text/plain; name*=a\0b''x%ff\r\n\r\nHello",
+        b"Content-Type: text/plain; charset*=utf-8''utf-8\r\n\r\n\xffHello",
+        b"Content-Type: text/plain; charset=idna\r\n\r\n\xffHello",
+        b"Content-Type: message/rfc822\r\n\r\n" * 900 + b"Hello",
+    ],
+)
+def test_a_mail_that_the_library_fails_at_is_passed_over_and_holds_no_other_up(broken):
+    with pytest.raises(Unreadable, match="taken apart"):
+        read(b"From: ann@x.test\r\n" + broken, OWN)
+
+
 def test_parts_without_end_are_counted():
     parts = "".join(f"--b\r\nContent-Disposition: attachment; filename=f{n}\r\n\r\nx\r\n" for n in range(500))
 

@@ -66,10 +66,14 @@ class Mail:
 def read(raw: bytes, own: str) -> Mail:
     """Read a mail that came to the address `own`."""
     try:
-        message = message_from_bytes(raw)
-        parts = list(_leaves(message))
-    except (MessageError, RecursionError, ValueError, LookupError) as error:
+        return _read(raw, own)
+    except (MessageError, RecursionError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise Unreadable(f"The mail cannot be taken apart ({type(error).__name__}).") from error
+
+
+def _read(raw: bytes, own: str) -> Mail:
+    message = message_from_bytes(raw)
+    parts = list(_leaves(message))
     name, sender = _author(message)
     id_ = (message_ids(message, "Message-ID") or (f"sha256-{hashlib.sha256(raw).hexdigest()[:40]}",))[0]
     references = message_ids(message, "References") or message_ids(message, "In-Reply-To")
