@@ -206,6 +206,22 @@ async def test_what_a_part_cannot_do_is_told_and_the_rest_holds(tmp_path: Path):
         assert reloading._runtime.settings.agent.max_turns == 3
 
 
+async def test_what_a_part_could_not_do_is_tried_when_the_settings_are_read_again(tmp_path: Path):
+    part = Part(ConfigError("The port is taken."))
+    async with alone(tmp_path, part) as reloading:
+        with (tmp_path / "config.yaml").open("a") as file:
+            file.write("agent:\n  max_turns: 3\n")
+        await reloading.read()
+        generations = reloading._runtime.generations.now
+
+        await reloading.read()
+        await reloading.read()
+
+        assert len(part.tried) == 2
+        assert not reloading.notice
+        assert reloading._runtime.generations.now is generations
+
+
 async def test_what_a_part_refuses_changes_nothing(tmp_path: Path):
     part = Part(OSError())
     async with alone(tmp_path, part) as reloading:
