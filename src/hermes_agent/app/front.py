@@ -37,6 +37,10 @@ class Submitted:
     inbox: int | None
 
 
+class _Overtaken(Exception):
+    """The conversation has a session since a moment ago."""
+
+
 Receive = Callable[[Inbound], Awaitable[Inbound]]
 """Makes of a message what is taken in. Raises `HermesError` where it is not let in."""
 
@@ -83,7 +87,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
         record = self._record(conversation, principal, workspace=workspace, model=model, job=job)
-        await self._create(record)
+        try:
+            await self._create(record, only=not new)
+        except _Overtaken:
+            return await self.open_session(conversation, principal, workspace=workspace, model=model, job=job)
         return record
 
     async def begin(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
@@ -124,10 +131,16 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             updated=now,
         )
 
-    async def _create(self, record: SessionRecord) -> None:
+    async def _create(self, record: SessionRecord, *, only: bool = False) -> None:
+        """Make it, and the current one of its conversation; `_Overtaken` where it is to be the `only` one and is
+        not."""
+
         async def change(tx: Transaction) -> None:
             await self.store.sessions.create(tx, record)
-            await self.store.sessions.set_current(tx, record.conversation, record.id)
+            if not only:
+                await self.store.sessions.set_current(tx, record.conversation, record.id)
+            elif not await self.store.sessions.set_first(tx, record.conversation, record.id):
+                raise _Overtaken
 
         await self.store.write(change)
         self._deck.made(record)
@@ -238,7 +251,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             yield self._floor.journal(lease, view)
             await self._deck.changed(session, self.store, since)
         finally:
-            await self.store.lanes.release(lease)
+            await self._floor.keeping.let_go(lease)
             self._floor.look()
 
     async def tell(self, record: SessionRecord, text: str) -> None:
@@ -263,7 +276,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             await self._floor.journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
             await self._deck.changed(record.id, self.store, 0)
         finally:
-            await self.store.lanes.release(lease)
+            await self._floor.keeping.let_go(lease)
         return record
 
     async def close(self) -> None:
@@ -272,10 +285,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         await self.store.close()
 
     async def _hold(self, session: str) -> Lease:
-        lease = await self.store.lanes.hold(session, self._floor.queue)
-        if lease is None:
-            await self.store.workers.reap()  # Who holds it may have died.
-            lease = await self.store.lanes.hold(session, self._floor.queue)
+        lease = await self._floor.keeping.keep(session, self._floor.queue)
         if lease is None:
             raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
         return lease
