@@ -6,7 +6,16 @@ from pathlib import Path
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
-from hermes_agent.core.events import Answered, Asked, Outcome, RunEnded, RunStarted, Seen, ToolEnded, ToolStarted
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    Seen,
+    ToolEnded,
+    ToolStarted,
+)
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import TextDelta
@@ -33,8 +42,8 @@ def begin(here: House, *, streams: bool = True, to: Conversation = TO, run: str 
     return drafts
 
 
-def end(drafts: Drafts, text: str = "") -> None:
-    drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text=text, turns=1)))
+def end(drafts: Drafts, text: str = "", *, run: str = "r") -> None:
+    drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text=text, turns=1), run=run))
 
 
 def tool(summary: str, call: str = "c") -> Seen:
@@ -96,20 +105,6 @@ async def test_a_silent_reply_is_not_shown_by_its_draft(tmp_path: Path):
         end(drafts)
 
         assert not here.platform.chats.messages
-
-
-async def test_a_run_that_was_left_without_an_end_shows_nothing_beneath_the_next(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        drafts = begin(here, run="left")
-        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
-        drafts.overhear(seen(RunStarted(), run="next"))
-        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
-        await eventually(lambda: shows(here, "New words."))
-        await asyncio.sleep(0.5)
-        end(drafts)
-
-        assert not shows(here, "Old words.")
-        assert await here.store.outbox.find("s:left") is None
 
 
 async def test_a_draft_whose_answer_was_lost_is_not_sent_again(tmp_path: Path):
@@ -264,9 +259,9 @@ async def test_a_chat_that_takes_no_words_without_a_message_has_them_in_one_and_
         here.platform.chats.order(Trouble.GONE, "draft", 2)
         for run, to in (("r", TO), ("r2", TO), ("r3", replace(TO, chat="2"))):
             drafts = begin(here, to=to, run=run)
-            drafts.overhear(seen(TextDelta(text="Hello")))
+            drafts.overhear(seen(TextDelta(text="Hello"), run=run))
             await eventually(lambda run=run: sent(here, run))
-            end(drafts)
+            end(drafts, run=run)
             await drafts.settled(f"s:{run}")
 
         assert here.platform.chats.calls["draft"] == 2

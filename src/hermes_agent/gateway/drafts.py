@@ -24,9 +24,10 @@ from hermes_agent.core.events import (
     Seen,
     ToolEnded,
     ToolStarted,
+    TurnStarted,
 )
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.model import TextDelta
+from hermes_agent.core.model import Retrying, TextDelta
 from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
 from hermes_agent.gateway.attempt import in_the_end, in_time
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
@@ -48,18 +49,20 @@ KNOWN = 5000
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """What one run shows: `text` and what it is `doing`; nothing while it `waits` for a person.
+    """What one run shows: `text`, of which `kept` characters are whole replies, and what it is `doing`; nothing while
+    it `waits` for a person.
 
     `shown` is there now, under `receipt` where it is a message. `signed` is when the next sign of typing is due,
     `fades` when words without a message are to be shown again, `pause` for how long the platform wants no signs.
     """
 
     session: str
-    key: str
+    run: str
     to: Conversation
     line: Line
     streams: bool
     text: str = ""
+    kept: int = 0
     doing: dict[str, str] = field(default_factory=dict)
     waits: bool = False
     shown: str = ""
@@ -71,6 +74,11 @@ class Draft:
     timer: asyncio.TimerHandle | None = None
     task: asyncio.Task[None] | None = None
 
+    @property
+    def key(self) -> str:
+        """That of the slot in which the run's reply will be."""
+        return reply_key(self.session, self.run)
+
     def keep_up(self, event: Event) -> None:
         """Note what the run says and does."""
         match event:
@@ -80,8 +88,12 @@ class Draft:
                 self.doing[call] = summary
             case ToolEnded(call_id=call):
                 self.doing.pop(call, None)
-            case Replied(message=message) if message.tool_calls:
-                self.text = f"{message.text}\n\n" if message.text else ""
+            case Replied(message=message):
+                if message.tool_calls:
+                    self.text = f"{message.text}\n\n" if message.text else ""
+                self.kept = len(self.text)
+            case TurnStarted() | Retrying():  # What was streamed of an attempt that failed does not count.
+                self.text = self.text[: self.kept]
             case Asked() | Answered():
                 self.waits = isinstance(event, Asked)
             case _:
@@ -125,7 +137,7 @@ class Drafts:
             self._begin(seen)
             return
         draft = self._drafts.get(seen.session)
-        if draft is None:
+        if draft is None or draft.run != seen.run:
             return
         if isinstance(event, RunEnded):
             self._end(draft)
@@ -145,7 +157,7 @@ class Drafts:
             return
         draft = Draft(
             session=seen.session,
-            key=reply_key(seen.session, seen.run),
+            run=seen.run,
             to=known.to.place,
             line=known.line,
             streams=known.streams,
