@@ -213,8 +213,8 @@ async def test_of_two_who_begin_a_conversation_at_once_one_is_first(store: Store
     await add(store, session("s1"))
     await add(store, session("s2"))
 
-    assert await store.write(lambda tx: store.sessions.set_first(tx, "telegram:dm:1", "s1"))
-    assert not await store.write(lambda tx: store.sessions.set_first(tx, "telegram:dm:1", "s2"))
+    assert await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s1", only=True))
+    assert not await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s2", only=True))
 
     current = await store.sessions.current("telegram:dm:1")
     assert current is not None

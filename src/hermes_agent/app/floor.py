@@ -166,14 +166,10 @@ class Floor:
             while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
             if self._has_room():  # Where there is none, the end of a run says so.
-                pause = min(pause, await self._next_ready(pause))
+                ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
+                pause = pause if ready is None else min(pause, max(ready, SHORTEST_PAUSE))
             if await rung(self._store.workers, self._wanted, pause):
                 await self._heed()
-
-    async def _next_ready(self, longest: float) -> float:
-        """Seconds until a lane may be claimed."""
-        seconds = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
-        return longest if seconds is None else max(seconds, SHORTEST_PAUSE)
 
     def _has_room(self) -> bool:
         """Whether one more run may be under way here."""
