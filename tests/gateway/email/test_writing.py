@@ -4,7 +4,15 @@ import pytest
 
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import NeverHere, Part
-from hermes_agent.gateway.email.writing import MOST_REFERENCES, Author, Thread, as_html, subject_of, written
+from hermes_agent.gateway.email.writing import (
+    LONGEST_SUBJECT,
+    MOST_REFERENCES,
+    Author,
+    Thread,
+    as_html,
+    subject_of,
+    written,
+)
 
 AUTHOR = Author(address="hermes@agent.test", name="Hermes, the agent")
 
@@ -82,3 +90,7 @@ def test_a_file_that_is_not_there_is_said_so(tmp_path):
 
     with pytest.raises(NeverHere, match="none cannot be read"):
         mail(Part(text="x", file=file))
+
+
+def test_a_subject_that_somebody_made_for_it_is_said_again_in_part():
+    assert subject_of("é " * 50_000, "", "Hermes") == "Re: " + "é " * (LONGEST_SUBJECT // 2)
