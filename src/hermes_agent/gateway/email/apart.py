@@ -6,7 +6,7 @@ import msgspec
 
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.email.reading import Mail, Unreadable, read
-from hermes_agent.host.apart import WORK_SECONDS, Ended, apart
+from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 
 TOLD = "hermes_agent.gateway.email.apart:told"
 
