@@ -29,7 +29,7 @@ MOMENT = 0.2
 WORK_SECONDS = 20
 WAIT_SECONDS = 300.0
 MEMORY = 1 << 30
-"""What a function that is called apart may take: seconds of work, seconds with what the machine does else, and bytes."""
+"""What a function that is called apart may take: seconds of work, seconds with all that waits, and bytes."""
 _SOURCE = Path(__file__).resolve().parents[2]
 _APART = "import sys; sys.path.insert(0, sys.argv[1]); from hermes_agent.host.process import answer; answer()"
 
