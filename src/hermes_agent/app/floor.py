@@ -150,7 +150,8 @@ class Floor:
             try:
                 await self._serve()
             except StoreError as error:
-                log.exception("the store failed")
+                # What has a name of its own needs no traceback.
+                log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
                 for session in self._own or self._running:
                     self.bus.fail(session, error)
             if self._own is not None:

@@ -127,8 +127,8 @@ class Orders:
                     await self._work(lease)
                 if wait is not None:  # After a failure the next attempt may come later.
                     wait = await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
-            except StoreError:
-                log.exception("commands wait: the store failed")
+            except StoreError as error:
+                log.exception("commands wait: the store failed: %s", error, exc_info=type(error) is StoreError)
                 wait, pause = pause, min(2 * pause, LONGEST_PAUSE)
             if wait is None:
                 return

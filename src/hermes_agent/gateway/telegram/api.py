@@ -66,7 +66,7 @@ class BotApi:
             client = self.http.client(address)
             response = await client.post(address, content=body, headers=headers, timeout=PATIENCE + waits)
         except self.http.unsent as error:
-            raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
+            raise self._unreached(error) from error
         except self.http.failures as error:
             raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
         return _result(response.status_code, response.content)
@@ -86,10 +86,14 @@ class BotApi:
         except OSError as error:
             raise NeverHere(f"The file {file.name} cannot be read: {error.strerror}.") from error
         except self.http.unsent as error:
-            raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
+            raise self._unreached(error) from error
         except self.http.failures as error:
             raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
         return _result(response.status_code, response.content)
+
+    def _unreached(self, error: Exception) -> NotNow:
+        """That nobody answers there; what the network said does not hold the token."""
+        return NotNow(f"Telegram at {self.url} cannot be reached: {str(error) or type(error).__name__}")
 
     async def fetch(self, file_id: str) -> bytes:
         """The bytes of a file that somebody sent. Raises `ChannelError`."""
