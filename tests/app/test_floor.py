@@ -8,13 +8,15 @@ from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.floor import KEPT_VIEWS, Floor, keep
 from hermes_agent.core.errors import HermesError, StoreError
-from hermes_agent.core.events import MessageTaken, Outcome
+from hermes_agent.core.events import MessageTaken, Outcome, RunEnded, ToolStarted
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.store.lanes import Lanes
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, tool
+from tests.agent.house import House, Piece, tool
 
 
 async def test_a_session_at_rest_is_not_held_in_memory(tmp_path):
@@ -129,3 +131,53 @@ async def test_only_the_last_few_views_are_kept(tmp_path):
             keep(floor._views, Session(id=str(number)))
 
         assert list(floor._views) == [str(number) for number in range(2, KEPT_VIEWS + 2)]
+
+
+class Slow:
+    """Lanes whose answer about stops comes when somebody lets it."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
+        self.read, self.free = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._lanes, name)
+
+    async def stops(self) -> list[tuple[str, str]]:
+        found = await self._lanes.stops()
+        if found:
+            self.read.set()
+            await self.free.wait()
+        return found
+
+
+async def test_a_stop_that_is_read_as_its_run_ends_does_not_strike_the_next_one(tmp_path):
+    first, second = asyncio.Event(), asyncio.Event()
+
+    async def wait(arguments, _) -> str:
+        await (first if arguments["which"] == 1 else second).wait()
+        return "Done."
+
+    model = ScriptedModel(
+        [Call("wait", {"which": 1}), Say("The first."), Call("wait", {"which": 2}), Say("The second.")]
+    )
+    one = House(tmp_path, model, (Piece("wait", wait),))
+    async with one.open():
+        two = House(tmp_path, ScriptedModel([]), session=one.session)
+        async with two.open():
+            slow = one.store.lanes = Slow(one.store.lanes)
+            await one.tell("Hi")
+            await one.until(ToolStarted)
+            await one.tell("Later", busy=Busy.QUEUE)
+            assert await two.hermes.stop(one.session)
+            await slow.read.wait()
+            first.set()
+            ended = await one.until(RunEnded)
+            await one.until(ToolStarted, ended.number)
+
+            slow.free.set()
+            await one.tell("steered")  # Rings: the order is read again.
+            second.set()
+            after = await one.ended(ended.number)
+
+        assert (after.outcome, after.text) == (Outcome.ANSWERED, "The second.")

@@ -1,23 +1,27 @@
 """Delivery: what cannot be shown now is shown later, and what never can be is told."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, SlotState
+from hermes_agent.core.outbound import Content, Letter, Slot, SlotState
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.delivery import DAY, LONGEST_PAUSE, Delivery
-from hermes_agent.gateway.line import REPEAT
+from hermes_agent.gateway.delivery import DAY, FEWEST, LONGEST_PAUSE, MOST, Delivery
+from hermes_agent.gateway.line import REPEAT, made
+from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
 from tests.gateway.house import House, eventually, house
 
 TO = Conversation(platform="fake", chat="1")
 
 
-async def put(here: House, key: str = "k", text: str = "Hello.") -> None:
-    letter = Letter(key=key, to=TO, content=Content(text=text))
+async def put(here: House, key: str = "k", text: str = "Hello.", to: Conversation = TO) -> None:
+    letter = Letter(key=key, to=to, content=Content(text=text))
     await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
     here.gateway.delivery.look()
 
@@ -58,17 +62,134 @@ async def test_what_may_be_there_already_stays_marked_though_the_next_attempt_is
         assert (await here.store.outbox.tally()).repeated == 1
 
 
-async def test_what_could_not_be_shown_for_a_day_is_given_up(tmp_path: Path):
+@pytest.mark.parametrize("failed", [NotNow("busy"), OutcomeUnknown("busy"), TokenRefused("busy")])
+async def test_what_could_not_be_shown_for_a_day_is_given_up(tmp_path: Path, failed: ChannelError):
     async with house(tmp_path, []) as here:
-        letter = Letter(key="old", to=TO, content=Content(text="Hello."))
-        long_ago = here.gateway.runtime.clock.now() - DAY - 1
-        await here.store.write(lambda tx: here.store.outbox.put(tx, letter, at=long_ago))
-        slot = await here.store.outbox.find("old")
+        slot = await of_yesterday(here, FEWEST)
 
-        state, error, _ = here.gateway.delivery._judged(slot, here.gateway.known["fake"], NotNow("busy"))
+        state, error, _ = here.gateway.delivery._judged(slot, here.gateway.known["fake"], failed)
 
         assert state is SlotState.FAILED
         assert error == "Given up after a day: busy"
+
+
+async def of_yesterday(here: House, attempts: int) -> Slot:
+    letter = Letter(key="old", to=TO, content=Content(text="Hello."))
+    long_ago = here.gateway.runtime.clock.now() - DAY - 1
+    await here.store.write(lambda tx: here.store.outbox.put(tx, letter, at=long_ago))
+    slot = await here.store.outbox.find("old")
+    assert slot is not None
+    return replace(slot, attempts=attempts)
+
+
+async def test_after_a_day_on_which_nobody_tried_one_failure_gives_nothing_up(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        slot = await of_yesterday(here, 0)
+
+        state, _, _ = here.gateway.delivery._judged(slot, here.gateway.known["fake"], NotNow("no network yet"))
+
+        assert state is SlotState.PENDING
+
+
+async def test_however_often_a_platform_said_no_there_is_a_next_attempt(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        await put(here)
+        await here.shown()
+        slot = await here.store.outbox.find("k")
+        assert slot is not None
+        often = replace(slot, attempts=5000)
+
+        state, _, delay = here.gateway.delivery._judged(often, here.gateway.known["fake"], NotNow("busy"))
+
+        assert (state, delay) == (SlotState.PENDING, LONGEST_PAUSE)
+
+
+async def test_a_defect_that_lasts_for_a_day_is_given_up(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        slot = await of_yesterday(here, FEWEST)
+
+        state, _, _ = here.gateway.delivery._still(slot, SlotState.UNSURE, "a defect", 60.0)
+
+        assert state is SlotState.FAILED
+
+
+class Failing:
+    """A call of the outbox that fails so often first."""
+
+    def __init__(self, real: Callable[..., Awaitable[object]], times: int) -> None:
+        self.real = real
+        self.left = times
+
+    async def __call__(self, *given: object, **more: object) -> object:
+        if self.left:
+            self.left -= 1
+            raise DiskFull("No room left on the disk.")
+        return await self.real(*given, **more)
+
+
+async def test_what_was_sent_is_noted_when_the_store_can_write_again_and_never_sent_twice(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        settle = here.store.outbox.settle = Failing(here.store.outbox.settle, 2)
+        await put(here)
+        await put(here, "k2", "What comes after it.")
+
+        assert [message.text for message in await here.shown(2)] == ["Hello.", "What comes after it."]
+        assert not settle.left
+
+
+async def test_what_could_not_be_noted_before_it_was_sent_is_sent_later_without_a_mark(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        here.store.outbox.begin = Failing(here.store.outbox.begin, 1)
+        await put(here)
+
+        assert [message.text for message in await here.shown()] == ["Hello."]
+
+
+async def test_what_a_claim_took_without_an_answer_is_given_back_when_the_store_can_write(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        real, failures = here.store.outbox.claim, [DatabaseUnreachable("away")]
+
+        async def claim(*given: object) -> object:
+            slots = await real(*given)
+            if slots and failures:
+                raise failures.pop()
+            return slots
+
+        here.store.outbox.claim = claim
+        here.store.outbox.give_back = Failing(here.store.outbox.give_back, 1)
+        await put(here)
+
+        assert [message.text for message in await here.shown()] == ["Hello."]
+
+
+async def test_that_nobody_can_be_told_of_what_was_given_up_harms_nothing_else(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        here.gateway.telling.undelivered = Failing(here.gateway.telling.undelivered, 1)
+        here.platform.chats.order(Trouble.GONE, "send")
+        await put(here)
+        await put(here, "k2", "What comes after it.")
+
+        assert [message.text for message in await here.shown()] == ["What comes after it."]
+
+
+async def test_a_platform_that_hangs_holds_up_no_other(tmp_path: Path):
+    async with house(tmp_path, [], gateway="drain_seconds: 0") as here:
+        other = FakePlatform(name="other")
+        here.gateway.lines["other"] = made(other.kind(), other.made(None), here.gateway.runtime.clock)
+
+        async def hangs(*_: object) -> str:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        here.gateway.known["fake"].channel.send = hangs
+        for number in range(MOST + 1):
+            await put(here, f"k{number}", to=replace(TO, chat=str(number)))
+        await eventually(lambda: len(here.gateway.delivery._at_work) == MOST)
+        await put(here, "other", to=replace(TO, platform="other"))
+
+        await eventually(lambda: bool(other.chats.of("1")), 5.0)
+        at_work = list(here.gateway.delivery._at_work.values())
+    assert all(task.cancelled() for task in at_work)
 
 
 async def test_a_defect_leaves_the_outcome_open(tmp_path: Path):

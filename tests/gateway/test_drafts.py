@@ -5,7 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.events import Answered, Asked, Outcome, RunEnded, RunStarted, Seen, ToolEnded, ToolStarted
+from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
+from hermes_agent.core.events import (
+    Answered,
+    Asked,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    Seen,
+    ToolEnded,
+    ToolStarted,
+)
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.messages import said
 from hermes_agent.core.model import TextDelta
@@ -14,6 +24,7 @@ from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.drafts import KNOWN, Drafts, Known
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.faults import Hang
 from tests.gateway.house import House, eventually, house
 
 TO = Conversation(platform="fake", chat="1")
@@ -25,13 +36,14 @@ def seen(event: object, session: str = "s", run: str = "r") -> Seen:
 
 def begin(here: House, *, streams: bool = True, to: Conversation = TO, run: str = "r") -> Drafts:
     drafts = here.gateway.drafts
+    here.gateway.runtime.hermes.runs = lambda _: True
     drafts.know("s", Known(to=to, line=here.gateway.known["fake"], streams=streams))
     drafts.overhear(seen(RunStarted(), run=run))
     return drafts
 
 
-def end(drafts: Drafts, text: str = "") -> None:
-    drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text=text, turns=1)))
+def end(drafts: Drafts, text: str = "", *, run: str = "r") -> None:
+    drafts.overhear(seen(RunEnded(outcome=Outcome.ANSWERED, text=text, turns=1), run=run))
 
 
 def tool(summary: str, call: str = "c") -> Seen:
@@ -93,20 +105,6 @@ async def test_a_silent_reply_is_not_shown_by_its_draft(tmp_path: Path):
         end(drafts)
 
         assert not here.platform.chats.messages
-
-
-async def test_a_run_that_was_left_without_an_end_shows_nothing_beneath_the_next(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        drafts = begin(here, run="left")
-        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
-        drafts.overhear(seen(RunStarted(), run="next"))
-        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
-        await eventually(lambda: shows(here, "New words."))
-        await asyncio.sleep(0.5)
-        end(drafts)
-
-        assert not shows(here, "Old words.")
-        assert await here.store.outbox.find("s:left") is None
 
 
 async def test_a_draft_whose_answer_was_lost_is_not_sent_again(tmp_path: Path):
@@ -261,9 +259,9 @@ async def test_a_chat_that_takes_no_words_without_a_message_has_them_in_one_and_
         here.platform.chats.order(Trouble.GONE, "draft", 2)
         for run, to in (("r", TO), ("r2", TO), ("r3", replace(TO, chat="2"))):
             drafts = begin(here, to=to, run=run)
-            drafts.overhear(seen(TextDelta(text="Hello")))
+            drafts.overhear(seen(TextDelta(text="Hello"), run=run))
             await eventually(lambda run=run: sent(here, run))
-            end(drafts)
+            end(drafts, run=run)
             await drafts.settled(f"s:{run}")
 
         assert here.platform.chats.calls["draft"] == 2
@@ -293,7 +291,7 @@ async def test_a_run_that_has_said_nothing_types_where_words_are_shown_without_a
 
 
 async def test_a_session_that_nobody_told_of_has_no_draft():
-    drafts = Drafts(runtime=None)
+    drafts = Drafts(runtime=None, look=lambda: None)
     drafts.overhear(seen(RunStarted()))
     drafts.overhear(seen(TextDelta(text="Hello")))
 
@@ -302,8 +300,85 @@ async def test_a_session_that_nobody_told_of_has_no_draft():
 
 
 def test_places_are_not_remembered_without_end():
-    drafts = Drafts(runtime=None)
+    drafts = Drafts(runtime=None, look=lambda: None)
     for number in range(KNOWN + 10):
         drafts.know(str(number), Known(to=TO, line=None, streams=True))
 
     assert len(drafts._known) == KNOWN
+
+
+async def test_a_run_that_was_left_without_an_end_is_not_shown_at_work_for_ever(tmp_path: Path):
+    async with house(tmp_path, [Hang()]) as here:
+        await here.platform.say("Hi")
+        await eventually(lambda: bool(here.gateway.drafts._drafts))
+        running = next(iter(here.gateway.runtime.hermes.floor._running.values()))
+        assert running.task is not None
+        running.task.cancel()  # As where another process goes on with it.
+
+        await eventually(lambda: not here.gateway.drafts._drafts)
+
+
+async def test_a_reply_is_delivered_though_the_end_of_its_draft_could_not_be_written_at_once(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        real, failures = here.store.outbox.settle, [DiskFull("No room.")]
+
+        async def settle(*given: object, **more: object) -> None:
+            if failures:
+                raise failures.pop()
+            await real(*given, **more)
+
+        here.store.outbox.settle = settle
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await eventually(lambda: bool(here.platform.chats.messages))
+        end(drafts, "Done.")
+        letter = Letter(key="s:r", to=TO, content=Content(text="Done."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
+
+        await eventually(lambda: shows(here, "Done."))
+        assert len(here.platform.chats.of("1")) == 1
+
+
+async def test_a_draft_that_may_be_held_without_an_answer_is_given_back_for_its_reply(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        real, failures = here.store.outbox.open, [DatabaseUnreachable("away")]
+
+        async def opened(letter: Letter) -> object:
+            slot = await real(letter)
+            if failures:
+                raise failures.pop()
+            return slot
+
+        here.store.outbox.open = opened
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await eventually(lambda: not failures)
+        end(drafts, "Done.")
+        letter = Letter(key="s:r", to=TO, content=Content(text="Done."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter))
+
+        await eventually(lambda: shows(here, "Done."))
+
+
+async def test_a_run_that_ends_while_its_first_words_are_being_sent_has_its_reply_delivered_then(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        channel = here.gateway.known["fake"].channel
+        send, begun, may = channel.send, asyncio.Event(), asyncio.Event()
+
+        async def slow(*given: object) -> str:
+            begun.set()
+            await may.wait()
+            return await send(*given)
+
+        channel.send = slow
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        await begun.wait()
+        letter = Letter(key="s:r", to=TO, content=Content(text="Done."))
+        await here.store.write(lambda tx: here.store.outbox.put(tx, letter, wake=False))
+        end(drafts, "Done.")
+        here.gateway.delivery.look()
+        await eventually(lambda: not here.gateway.delivery._wanted.is_set())
+        may.set()
+
+        await eventually(lambda: [shown.text for shown in here.platform.chats.of("1")] == ["Done."])

@@ -267,6 +267,19 @@ async def test_a_stop_for_one_mail_reaches_only_who_has_it_in_hand(store: Store)
     assert (before, now, after) == (False, True, False)
 
 
+async def test_a_stop_that_comes_as_a_run_ends_is_not_one_of_the_next_run_of_the_same_lease(store: Store):
+    lease = await claimed(store)
+    (row,) = lease.waiting
+    await accept(store, "s1", 2)
+    assert await store.lanes.stop("s1") is True
+
+    await store.write(lambda tx: store.inbox.finish(tx, lease, [row], Ending.ANSWERED))
+
+    assert await store.lanes.stops() == []
+    assert await store.lanes.stop("s1") is True
+    assert await store.lanes.stops() == [("s1", "")]
+
+
 async def test_a_stop_where_nobody_works_says_so(store: Store):
     await accept(store, "s1", 1)
 

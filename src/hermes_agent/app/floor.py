@@ -15,7 +15,7 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
-from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, one_run
+from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, heed, one_run
 from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen
@@ -191,11 +191,7 @@ class Floor:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for listener in self._heeding:
             listener()
-        for running in self._running.values():
-            running.journal.mailbox.ring()
-        for session, withdrawn in await self._store.lanes.stops():
-            if (told := self._running.get(session)) is not None:
-                told.told(withdrawn)
+        await heed(self._store, self._running)
 
     async def _claim(self) -> Lease | None:
         """The next lane that is ready."""
@@ -211,6 +207,7 @@ class Floor:
         return None if self._own is None else sorted(self._own - self._running.keys())
 
     def _start(self, lease: Lease) -> None:
+        earlier = self._running.get(lease.lane)
         own = self._deck.own(lease.lane)
         journal = Journal(
             self._store,
@@ -225,13 +222,15 @@ class Floor:
         journal.mailbox.back.overtaken = running.overtaken
         self._running[lease.lane] = running
         self._trials.begun(lease)
-        running.task = spawn(self._run(running), name=f"run {lease.lane}")
+        running.task = spawn(self._run(running, earlier), name=f"run {lease.lane}")
 
-    async def _run(self, running: Running) -> None:
-        """Everything that happens under one lease."""
+    async def _run(self, running: Running, earlier: Running | None) -> None:
+        """Everything that happens under one lease; an `earlier` run there has lost its own, and may not know it yet."""
         lane = running.lease.lane
         # Boundary: one conversation.
         try:
+            if earlier is not None:
+                await earlier.lost()
             await self._rounds(running)
         except LostLease:
             log.warning("session %s was taken over by another process", lane)
@@ -244,7 +243,8 @@ class Floor:
             await give_back(self._store, running.lease, f"{type(error).__name__}: {error}")
             self.bus.fail(lane, HermesError(APOLOGY))
         finally:
-            del self._running[lane]
+            if self._running.get(lane) is running:
+                del self._running[lane]
             running.ended.set()
         if not running.journal.mailbox.released or self._full or running.lease.suspect:
             self.look()

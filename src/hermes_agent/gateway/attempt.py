@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from hermes_agent.core.clock import Clock
+from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Piece, Slot, SlotState
 from hermes_agent.gateway.channel import MessageGone, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import REPEAT, Line
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 MB = 1_000_000
+LONG = 8000
+"""Characters of a text that takes some milliseconds."""
 CALL_SECONDS = 60.0
 """The longest that a platform may take for one answer."""
+STORE_PAUSE = 1.0
+"""Seconds between two tries where the store fails."""
 
 
 class Begins(Protocol):
@@ -39,8 +49,7 @@ class Attempt:
 
     async def show(self) -> None:
         """Change what is shown, send what is not, take away what is too much."""
-        slot = self._slot
-        parts = self._line.parts(slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
+        parts = await self._parts()
         for index, part in enumerate([await self._possible(part) for part in parts]):
             if index < len(self.pieces):
                 await self._change(index, part)
@@ -48,6 +57,13 @@ class Attempt:
                 await self._add(part)
         while len(self.pieces) > len(parts):
             await self._remove()
+
+    async def _parts(self) -> list[Part]:
+        """The messages that show the slot; of a long text they are not made on the event loop."""
+        slot = self._slot
+        make = partial(self._line.parts, slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
+        length = len(slot.content.text) + sum(len(file.caption) for file in slot.content.files)
+        return await asyncio.to_thread(make) if length > LONG else make()
 
     async def _possible(self, part: Part) -> Part:
         """The part; without its file where the platform takes none that is so large."""
@@ -135,3 +151,15 @@ async def in_time(call: Awaitable[T], patience: float = CALL_SECONDS) -> T:
     """What a platform answers. Raises `TimeoutError`."""
     async with asyncio.timeout(patience):
         return await call
+
+
+async def in_the_end(settle: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Write what became of a slot, as often as it takes: nobody else knows it. Raises `LostLease`."""
+    while True:
+        try:
+            return await settle()
+        except LostLease:
+            raise
+        except StoreError:
+            log.exception("what became of a slot cannot be written")
+            await clock.sleep(STORE_PAUSE)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Slot, SlotState
-from hermes_agent.gateway.attempt import Attempt
+from hermes_agent.gateway.attempt import STORE_PAUSE, Attempt, in_the_end
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.line import Line
@@ -20,11 +22,13 @@ from hermes_agent.host.tasks import spawn
 log = logging.getLogger(__name__)
 
 MOST = 100
-"""Slots that are on their way at a time."""
+"""Slots of one channel that are on their way at a time: a platform that hangs holds up no other."""
 LONGEST_PAUSE = 300.0
-STORE_PAUSE = 1.0
+DEFECT_PAUSE = 60.0
 DAY = 86_400.0
 """Seconds after which what could not be delivered is given up."""
+FEWEST = 10
+"""Attempts that there are before: a day may pass while nobody tries."""
 
 
 class Delivery:
@@ -38,7 +42,8 @@ class Delivery:
         self._drafts = drafts
         self._wanted = asyncio.Event()
         self._at_work: dict[int, asyncio.Task[None]] = {}
-        self._holding = False
+        self._shares: Counter[str] = Counter()
+        self._holding = self._astray = False
         self.delivered = 0
 
     def look(self) -> None:
@@ -46,18 +51,13 @@ class Delivery:
         self._wanted.set()
 
     async def run(self) -> None:
-        """Deliver until cancelled; what was on its way then is finished first, within the caller's patience."""
-        while True:
-            self._wanted.clear()
-            try:
-                pause = await self._round()
-            except StoreError:
-                log.exception("the outbox cannot be read")
-                pause = STORE_PAUSE
-                await self._give_back()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._wanted.wait()
+        """Deliver until cancelled; what is on its way then is left as it stands."""
+        try:
+            while True:
+                await self._pass()
+        finally:
+            for task in self._at_work.values():
+                task.cancel()
 
     async def idle(self) -> None:
         """Return when nothing that may be shown now is left."""
@@ -70,76 +70,97 @@ class Delivery:
         """Whether something is on its way, or is just being held."""
         return bool(self._at_work) or self._holding or self._wanted.is_set()
 
+    async def _pass(self) -> None:
+        self._wanted.clear()
+        try:
+            pause = await self._round()
+        except StoreError:
+            log.exception("the outbox cannot be read")
+            pause, self._astray = STORE_PAUSE, True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause):
+                await self._wanted.wait()
+
     async def _round(self) -> float | None:
         """Hold what is due; seconds until more may be, None where somebody will say so."""
-        lines, room = dict(self._lines), MOST - len(self._at_work)
-        names = tuple(lines)
-        if not names or room <= 0:
+        lines = dict(self._lines)
+        room = {name: MOST - self._shares[name] for name in lines if self._shares[name] < MOST}
+        if not room:
             return None
         self._holding = True
         try:
-            slots = await self._outbox.claim(names, room)
-            for slot in slots:
-                self._at_work[slot.id] = spawn(
-                    self._deliver(slot, lines[slot.to.platform]), name=f"deliver slot {slot.id}"
-                )
+            if self._astray or self._drafts.astray:  # Something may be held of which nobody was told.
+                await self._outbox.give_back({*self._at_work, *self._drafts.held})
+                self._astray = self._drafts.astray = False
+            for slot in await self._outbox.claim(tuple(room), min(room.values())):
+                name = slot.to.platform
+                self._shares[name] += 1
+                self._at_work[slot.id] = spawn(self._deliver(slot, lines[name]), name=f"deliver slot {slot.id}")
         finally:
             self._holding = False
-        return None if slots else await self._outbox.next_ready(names)
+        return await self._outbox.next_ready(tuple(room))
 
     async def _deliver(self, slot: Slot, line: Line) -> None:
         attempt = Attempt(line, slot, self._outbox.begin)
-        # Boundary: one job.
         try:
             await self._drafts.settled(slot.key)
-            await self._settle(slot, line, attempt)
+            state, error, delay = await self._shown(slot, line, attempt)
+            settle = partial(self._outbox.settle, slot, state, attempt.pieces, error=error, delay=delay)
+            await in_the_end(partial(settle, repeats=attempt.repeats), self._clock)
+            if state is SlotState.FAILED:
+                await self._telling.undelivered(slot, error)
         except LostLease:
             log.warning("slot %s is delivered by another process", slot.id)
         except StoreError:
-            log.exception("slot %s cannot be written", slot.id)
-        except Exception:
-            log.exception("slot %s could not be delivered", slot.id)
-            with suppress(StoreError):
-                await self._outbox.settle(slot, SlotState.UNSURE, attempt.pieces, error="a defect", delay=60.0)
+            log.exception("nobody can be told that slot %s was given up", slot.id)
         finally:
             del self._at_work[slot.id]
+            self._shares[line.kind.name] -= 1
             self.look()
 
-    async def _settle(self, slot: Slot, line: Line, attempt: Attempt) -> None:
-        state, error, delay = SlotState.SENT, "", 0.0
+    async def _shown(self, slot: Slot, line: Line, attempt: Attempt) -> tuple[SlotState, str, float]:
+        """Show a slot: its state then, the reason, and the seconds until the next attempt."""
+        # Boundary: one job.
         try:
             await attempt.show()
-            self.delivered += 1
+        except LostLease:
+            raise
+        except StoreError as failed:
+            log.exception("slot %s cannot be noted before it is sent", slot.id)
+            state, error, delay = SlotState.PENDING, str(failed), STORE_PAUSE
         except ChannelError as failed:
             state, error, delay = self._judged(slot, line, failed)
-            doubtful = slot.state is SlotState.UNSURE and len(attempt.pieces) <= len(slot.pieces)
-            if state is SlotState.PENDING and doubtful:
-                state = SlotState.UNSURE  # That it was not sent now does not mean that it was not sent before.
-            log.warning("slot %s on %s: %s (%s)", slot.id, line.kind.name, error, state.value)
-        await self._outbox.settle(slot, state, attempt.pieces, error=error, delay=delay, repeats=attempt.repeats)
-        if state is SlotState.FAILED:
-            await self._telling.undelivered(slot, error)
+        except Exception:
+            log.exception("slot %s could not be delivered", slot.id)
+            state, error, delay = self._still(slot, SlotState.UNSURE, "a defect", DEFECT_PAUSE)
+        else:
+            self.delivered += 1
+            return SlotState.SENT, "", 0.0
+        doubtful = slot.state is SlotState.UNSURE and len(attempt.pieces) <= len(slot.pieces)
+        if state is SlotState.PENDING and doubtful:
+            state = SlotState.UNSURE  # That it was not sent now does not mean that it was not sent before.
+        log.warning("slot %s on %s: %s (%s)", slot.id, line.kind.name, error, state.value)
+        return state, error, delay
 
     def _judged(self, slot: Slot, line: Line, failed: ChannelError) -> tuple[SlotState, str, float]:
         """What becomes of a slot after a failure: its state, the reason, and the seconds until the next attempt."""
-        delay = min(2.0**slot.attempts, LONGEST_PAUSE)
-        error = str(failed) or type(failed).__name__
+        delay = LONGEST_PAUSE if slot.attempts >= FEWEST else min(2.0**slot.attempts, LONGEST_PAUSE)
+        error, state = str(failed) or type(failed).__name__, SlotState.PENDING
         match failed:
             case NotNow(retry_after=wanted):
                 if wanted is not None:
                     line.pacer.hold(wanted, slot.to)
                     delay = wanted
             case OutcomeUnknown():
-                return SlotState.UNSURE, error, delay
+                state = SlotState.UNSURE
             case TokenRefused():
                 line.ailment, delay = error, LONGEST_PAUSE
             case NeverHere() | _:
                 return SlotState.FAILED, error, 0.0
-        if self._clock.now() - slot.at > DAY:
-            return SlotState.FAILED, f"Given up after a day: {error}", 0.0
-        return SlotState.PENDING, error, delay
+        return self._still(slot, state, error, delay)
 
-    async def _give_back(self) -> None:
-        """Let go of what a claim may have taken without telling."""
-        with suppress(StoreError):
-            await self._outbox.give_back({*self._at_work, *self._drafts.held})
+    def _still(self, slot: Slot, state: SlotState, error: str, delay: float) -> tuple[SlotState, str, float]:
+        """That it is tried again, or, after a day of attempts, given up."""
+        if slot.attempts >= FEWEST and self._clock.now() - slot.at > DAY:
+            return SlotState.FAILED, f"Given up after a day: {error}", 0.0
+        return state, error, delay

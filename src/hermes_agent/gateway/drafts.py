@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field
 
@@ -23,11 +24,12 @@ from hermes_agent.core.events import (
     Seen,
     ToolEnded,
     ToolStarted,
+    TurnStarted,
 )
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.model import TextDelta
+from hermes_agent.core.model import Retrying, TextDelta
 from hermes_agent.core.outbound import Content, Letter, Piece, SlotState
-from hermes_agent.gateway.attempt import in_time
+from hermes_agent.gateway.attempt import in_the_end, in_time
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import Line
 from hermes_agent.host.tasks import spawn
@@ -47,18 +49,20 @@ KNOWN = 5000
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """What one run shows: `text` and what it is `doing`; nothing while it `waits` for a person.
+    """What one run shows: `text`, of which `kept` characters are whole replies, and what it is `doing`; nothing while
+    it `waits` for a person.
 
     `shown` is there now, under `receipt` where it is a message. `signed` is when the next sign of typing is due,
     `fades` when words without a message are to be shown again, `pause` for how long the platform wants no signs.
     """
 
     session: str
-    key: str
+    run: str
     to: Conversation
     line: Line
     streams: bool
     text: str = ""
+    kept: int = 0
     doing: dict[str, str] = field(default_factory=dict)
     waits: bool = False
     shown: str = ""
@@ -70,6 +74,11 @@ class Draft:
     timer: asyncio.TimerHandle | None = None
     task: asyncio.Task[None] | None = None
 
+    @property
+    def key(self) -> str:
+        """That of the slot in which the run's reply will be."""
+        return reply_key(self.session, self.run)
+
     def keep_up(self, event: Event) -> None:
         """Note what the run says and does."""
         match event:
@@ -79,8 +88,12 @@ class Draft:
                 self.doing[call] = summary
             case ToolEnded(call_id=call):
                 self.doing.pop(call, None)
-            case Replied(message=message) if message.tool_calls:
-                self.text = f"{message.text}\n\n" if message.text else ""
+            case Replied(message=message):
+                if message.tool_calls:
+                    self.text = f"{message.text}\n\n" if message.text else ""
+                self.kept = len(self.text)
+            case TurnStarted() | Retrying():  # What was streamed of an attempt that failed does not count.
+                self.text = self.text[: self.kept]
             case Asked() | Answered():
                 self.waits = isinstance(event, Asked)
             case _:
@@ -99,10 +112,13 @@ class Known:
 @dataclass(slots=True, kw_only=True)
 class Drafts:
     """The drafts of this process. `overhear` is told every event; a run that is over before its first sign costs
-    nothing but a timer. `held` are the slots whose first words are being sent."""
+    nothing but a timer. `held` are the slots whose first words are being sent; `astray`: one may be held here besides,
+    of which nobody was told. `look` is called where something may be due that waited for a draft."""
 
     runtime: Runtime
+    look: Callable[[], None]
     held: set[int] = field(default_factory=set)
+    astray: bool = False
     _known: OrderedDict[str, Known] = field(default_factory=OrderedDict)
     _drafts: dict[str, Draft] = field(default_factory=dict)
     _ending: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -121,7 +137,7 @@ class Drafts:
             self._begin(seen)
             return
         draft = self._drafts.get(seen.session)
-        if draft is None:
+        if draft is None or draft.run != seen.run:
             return
         if isinstance(event, RunEnded):
             self._end(draft)
@@ -141,7 +157,7 @@ class Drafts:
             return
         draft = Draft(
             session=seen.session,
-            key=reply_key(seen.session, seen.run),
+            run=seen.run,
             to=known.to.place,
             line=known.line,
             streams=known.streams,
@@ -172,8 +188,12 @@ class Drafts:
         draft.timer = asyncio.get_running_loop().call_later(seconds, self._due, draft)
 
     def _due(self, draft: Draft) -> None:
-        if self._drafts.get(draft.session) is draft:  # Not that of a later run.
+        if self._drafts.get(draft.session) is not draft:
+            return  # It is that of a later run.
+        if self.runtime.hermes.runs(draft.session):
             draft.task = spawn(self._sign(draft), name=f"draft {draft.key}")
+        else:  # It was left without an end.
+            self._end(draft)
 
     async def _sign(self, draft: Draft) -> None:
         """Show how far the run is, and come back."""
@@ -191,10 +211,12 @@ class Drafts:
             draft.given_up |= isinstance(error, MessageGone)
         except StoreError as error:
             log.warning("draft on %s: %s", name, error)
-            draft.given_up = True
+            draft.given_up = self.astray = True
         finally:
             if self._drafts.get(draft.session) is draft:
                 self._later(draft, max(pace.draft if beside else pace.edit, QUICKEST, draft.pause))
+            else:
+                self.look()
 
     async def _beside(self, draft: Draft) -> None:
         """Show the words without a message: nothing of it is in the outbox, and the reply is the one message."""
@@ -264,8 +286,10 @@ class Drafts:
             draft.given_up = not isinstance(failed, NotNow)
             raise
         finally:
-            self.held.discard(slot.id)
-            await outbox.settle(slot, state, pieces, error=error)
+            try:
+                await in_the_end(lambda: outbox.settle(slot, state, pieces, error=error), self.runtime.clock)
+            finally:
+                self.held.discard(slot.id)
 
 
 def _words(draft: Draft) -> str:

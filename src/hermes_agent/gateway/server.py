@@ -56,7 +56,7 @@ class Gateway:
         self.lines = channels.lines
         self.known: dict[str, Line] = {}
         workspace = workspace_of(settings, runtime.home)
-        self.drafts = Drafts(runtime=runtime)
+        self.drafts = Drafts(runtime=runtime, look=lambda: self.delivery.look())
         self.telling = Telling(runtime, doors.people, lambda: self.delivery.look())
         self.delivery = Delivery(runtime, self.lines, self.drafts, self.telling)
         self.orders = Orders(runtime, str(workspace), self.delivery.look, doors.people.model)

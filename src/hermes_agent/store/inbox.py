@@ -42,8 +42,10 @@ END = (
     "WHERE lane = $1 AND ended IS NULL AND id IN ({ids})"
 )
 ENDED_BY_ME = "SELECT count(*) FROM inbox WHERE lane = $1 AND epoch = $2 AND ended IS NOT NULL AND id IN ({ids})"
+# What was told to stop has ended: the order is not for what comes next under the same lease.
 SETTLE = (
     "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, blamed = 0, error = '', ready_at = 0, "
+    "stop_epoch = 0, "
     "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
 )
 WRITTEN = "SELECT lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) ORDER BY id DESC LIMIT 1"

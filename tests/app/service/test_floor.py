@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes_agent.core.events import RunEnded, Seen
+from hermes_agent.core.events import MessageTaken, RunEnded, Seen
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.tool import CallContext, Question
 from hermes_agent.providers.demo.script import Call, Say
@@ -109,3 +109,28 @@ async def test_who_serves_everybody_goes_on_after_a_failure_of_the_store(tmp_pat
         engine._closed = False
 
         assert (await house.say("Hi")).text == "Hello."
+
+
+async def test_a_run_whose_lane_was_taken_away_ends_before_the_lane_goes_on_here(tmp_path: Path, caplog):
+    async def given_up(tx) -> None:
+        """What another process does after this one was silent for too long."""
+        await tx.run("UPDATE lane SET owner = NULL")
+
+    model = ScriptedModel(lambda _: Hang() if len(model.requests) == 1 else Say("Hello."))
+    async with served(House(tmp_path, model)) as house:
+        floor, overlap = house.hermes.floor, []
+        await house.tell("Hi")
+        await house.until(MessageTaken)
+        await eventually(lambda: len(model.requests) == 1)
+        before = floor._running[house.session]
+        floor.bus.overhear(lambda seen: overlap.append(before.task.done()))
+
+        await house.store.write(given_up)
+        floor.look()
+        ended = await house.ended()
+        await eventually(lambda: not floor.runs(house.session))
+
+        assert ended.text == "Hello."
+        assert overlap
+        assert all(overlap)
+        assert "KeyError" not in caplog.text

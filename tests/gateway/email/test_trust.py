@@ -49,6 +49,7 @@ def results(*lines: str, server: str = "mx.own.test", domain: str = "people.test
         "mx.own.test; dmarc=pass (p=REJECT) header.from=people.test",
         "mx.own.test 1; dkim=pass (2048-bit key) header.d=people.test header.s=s1",
         "mx.own.test; dkim=pass header.i=@people.test",
+        'mx.own.test; dmarc=pass reason="so; it is" (a (comment; in one) \\) of it) header.from="people.test"',
         "mx.own.test; spf=fail smtp.mailfrom=x@y.test; dkim=fail header.d=z.test; spf=pass smtp.mailfrom=a@people.test",
     ],
 )
@@ -69,6 +70,11 @@ def test_the_own_server_vouches_for_a_sender(line):
         "mx.own.test",
         "mx.evil.test; dmarc=pass header.from=people.test",
         "",
+        'mx.own.test; spf=pass smtp.mailfrom="x; dmarc=pass header.from=people.test "@evil.test; dmarc=fail',
+        'mx.own.test; spf=pass smtp.mailfrom="x smtp.mailfrom=ann@people.test"@evil.test',
+        'mx.own.test; dkim=pass header.i="@people.test"@evil.test',
+        'mx.own.test; spf=pass (of "a) ; dmarc=pass header.from=people.test ("@evil.test) smtp.mailfrom=evil.test',
+        "mx.own.test; spf=pass (a \\) ; dmarc=pass header.from=people.test) smtp.mailfrom=evil.test",
     ],
 )
 def test_nothing_else_is_a_voucher(line):
@@ -83,3 +89,8 @@ def test_what_came_with_the_mail_does_not_count_below_the_servers_own_word():
     assert not results(
         "mx.own.test; dmarc=fail header.from=people.test", "mx.own.test; dmarc=pass header.from=people.test"
     )
+
+
+@pytest.mark.parametrize("broken", ['spf=pass smtp.mailfrom="x', "spf=pass (x", "spf=pass x)"])
+def test_a_word_of_the_server_that_a_sender_could_break_lets_nothing_below_it_count(broken):
+    assert not results(f"mx.own.test; {broken}", "mx.own.test; dmarc=pass header.from=people.test")

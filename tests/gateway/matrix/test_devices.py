@@ -1,17 +1,21 @@
 """People's devices: asked for in pieces, given keys once, and again when somebody comes."""
 
+import asyncio
+
 import nio
 import pytest
 from nio.store import SqliteMemoryStore
 
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import Part
+from hermes_agent.gateway.channel import NotNow, Part
 from hermes_agent.gateway.heard import Said
 from hermes_agent.gateway.matrix.devices import ASKED
 from hermes_agent.testing.doubles.matrix import SERVER
-from tests.gateway.matrix.hearing import ROOM, Hearing, hearing
+from tests.gateway.matrix.hearing import ROOM, Hearing, hearing, until
 
 TO = Conversation(platform="matrix", chat=ROOM)
+MALLORY, BOB, FAR = "@mallory:far.test", "@bob:hermes.test", "!2:hermes.test"
+ELSEWHERE = Conversation(platform="matrix", chat=FAR)
 
 
 @pytest.fixture
@@ -24,17 +28,24 @@ async def at(tmp_path):
         made.channel._rooms._encrypted.clear()
         made.channel._rooms.forget(ROOM)
         yield made
+        made.platform.spoken.set()
 
 
-def has_device(at: Hearing, user: str) -> None:
-    """Somebody has a device in the room."""
-    olm = nio.crypto.Olm(user, "A", SqliteMemoryStore(user, "A"))
+def has_device(at: Hearing, user: str, room: str = ROOM, device: str = "A") -> None:
+    """Somebody has a device, and is in the room."""
+    olm = nio.crypto.Olm(user, device, SqliteMemoryStore(user, device))
     shared = olm.share_keys()
-    at.platform.keys.setdefault("device_keys", {})[user] = {"A": shared["device_keys"]}
+    at.platform.keys.setdefault("device_keys", {}).setdefault(user, {})[device] = shared["device_keys"]
     (name, key), *_ = shared["one_time_keys"].items()
-    at.platform.one_time[user] = {"A": {name: key}}
-    at.platform.rooms[ROOM].people[user] = user
-    at.channel._rooms.forget(ROOM)
+    at.platform.one_time.setdefault(user, {})[device] = {name: key}
+    at.platform.room(room, {}).people[user] = user
+    at.platform.rooms[room].encrypted = True
+    at.channel._rooms.forget(room)
+
+
+def given(at: Hearing) -> list[tuple[str, str]]:
+    """Which devices were given keys, in this order."""
+    return [(user, device) for _, to in at.platform.direct for user, devices in to.items() for device in devices]
 
 
 async def test_a_crowd_is_asked_for_in_pieces(at: Hearing):
@@ -85,3 +96,115 @@ async def test_whose_server_does_not_answer_is_not_asked_for_with_every_sync(at:
     assert len(at.platform.asked) == before
     await at.channel.send(TO, Part(text="two"), "k2")
     assert len(at.platform.asked) == before + 1
+
+
+async def sending_where_a_server_is_silent(at: Hearing, about: str) -> asyncio.Task[str]:
+    """Write into a room with somebody of whose devices, or of whose keys, another server says nothing."""
+    has_device(at, MALLORY, FAR)
+    at.platform.room(FAR, {}).people[BOB] = "Bob"
+    if about == "keys":
+        await at.channel._crypto._devices.query([MALLORY])
+    at.platform.silent.add(MALLORY)
+    before = len(at.platform.asked)
+    sending = asyncio.create_task(at.channel.send(ELSEWHERE, Part(text="hello"), "k9"))
+    await until(lambda: len(at.platform.asked) > before)
+    return sending
+
+
+@pytest.mark.parametrize("about", ["devices", "keys"])
+async def test_a_member_whose_server_is_silent_holds_up_what_is_said_in_no_other_room(at: Hearing, about: str):
+    sending = await sending_where_a_server_is_silent(at, about)
+    has_device(at, "@eve:hermes.test")
+    await at.platform.say("words")
+    await at.until(Said, 2)
+    await at.channel.send(TO, Part(text="an answer"), "k1")
+    assert (given(at), sending.done()) == ([("@eve:hermes.test", "A")], False)
+
+    at.platform.spoken.set()
+    await sending
+    assert given(at)[1:] == [(MALLORY, "A")]
+
+
+async def test_a_query_that_lasts_holds_up_nothing_that_is_heard(at: Hearing):
+    has_device(at, MALLORY, FAR)
+    await at.channel.send(ELSEWHERE, Part(text="hello"), "k1")
+    at.platform.silent.add(MALLORY)
+    before = len(at.platform.asked)
+    for number in range(3):
+        at.platform.changed.append(MALLORY)
+        await at.platform.say(f"{number}")
+        await at.until(Said, 2 + number)
+        await at.settled()
+
+    assert len(at.platform.asked) == before + 1
+
+
+async def test_who_gets_another_device_while_asked_about_is_asked_about_again(at: Hearing):
+    has_device(at, BOB, FAR)
+    at.platform.silent.add(BOB)
+    sending = asyncio.create_task(at.channel.send(ELSEWHERE, Part(text="hello"), "k1"))
+    await until(lambda: at.platform.asked[-1:] == [2])
+    has_device(at, BOB, FAR, "B")
+    at.platform.changed.append(BOB)
+    await at.platform.say("words")
+    await at.until(Said, 2)
+    at.platform.spoken.set()
+    await sending
+    await at.channel.send(ELSEWHERE, Part(text="more"), "k2")
+
+    assert given(at) == [(BOB, "A"), (BOB, "A"), (BOB, "B")]
+
+
+async def test_an_answer_that_comes_after_a_newer_one_takes_no_device_away(at: Hearing):
+    devices = at.channel._crypto._devices
+    has_device(at, BOB)
+    at.platform.silent.add(BOB)
+    late = asyncio.create_task(devices.query([BOB]))
+    await until(lambda: at.platform.asked[-1:] == [1])
+    at.platform.silent.clear()
+    has_device(at, BOB, device="B")
+    at.platform.changed.append(BOB)
+    await at.platform.say("words")
+    await at.until(Said, 2)
+    await devices.query([BOB])
+    at.platform.spoken.set()
+    await late
+
+    assert {each.id for each in devices.olm.device_store.active_user_devices(BOB)} == {"A", "B"}
+
+
+async def test_a_device_whose_server_gave_no_key_is_given_what_is_written_when_it_does(at: Hearing):
+    has_device(at, MALLORY)
+    at.platform.failing.add("far.test")
+    await at.channel.send(TO, Part(text="one"), "k1")
+    assert given(at) == []
+
+    at.platform.failing.clear()
+    await at.channel.send(TO, Part(text="two"), "k2")
+    assert given(at) == [(MALLORY, "A")]
+
+
+async def test_a_session_that_broke_is_begun_anew_beside_what_is_heard(at: Hearing):
+    has_device(at, MALLORY)
+    await at.channel.send(TO, Part(text="one"), "k1")
+    olm = at.channel._crypto._olm
+    (device,) = olm.device_store.active_user_devices(MALLORY)
+    at.platform.silent.add(MALLORY)
+    olm.wedged_devices.append(device)
+    for number in range(2):
+        await at.platform.say(f"{number}")
+        await at.until(Said, 2 + number)
+    at.platform.spoken.set()
+    await until(lambda: not olm.wedged_devices)
+
+    assert given(at) == [(MALLORY, "A")]
+    await until(lambda: len(given(at)) == 2)
+
+
+async def test_who_writes_while_the_channel_ends_is_told_that_it_did(at: Hearing):
+    sending = await sending_where_a_server_is_silent(at, "devices")
+    await at.channel.close()
+    at.platform.spoken.set()
+
+    with pytest.raises(NotNow):
+        await sending

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
@@ -48,12 +48,11 @@ class Running:
         """Nothing is left that it could answer."""
         self.switch.stop(WITHDRAWN)
 
-    def told(self, withdrawn: str) -> None:
-        """Another process says that it is to stop, or (then which) that a message of it was deleted."""
-        if withdrawn:
-            self.journal.mailbox.ring(withdrawn)
-        else:
-            self.switch.stop()
+    async def lost(self) -> None:
+        """Another worker was given its lane; return when nothing of it goes on any more."""
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.wait((self.task,))
 
     @property
     def waits(self) -> bool:
@@ -98,6 +97,24 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
             log.exception("session %s: the run failed", view.id)
             error = HermesError(APOLOGY)
         return await give_up(view, journal, ids, error)
+
+
+async def heed(store: Store, running: Mapping[str, Running]) -> None:
+    """Tell those that are `running` what other processes want: there may be mail, an order to stop, a message that was
+    deleted.
+
+    A stop is for the run that was under way before the store was asked; one for a later run rings again.
+    """
+    switches = {session: each.switch for session, each in running.items()}
+    for each in running.values():
+        each.journal.mailbox.ring()
+    for session, withdrawn in await store.lanes.stops():
+        if (told := running.get(session)) is None:
+            continue
+        if withdrawn:
+            told.journal.mailbox.ring(withdrawn)
+        elif told.switch is switches.get(session):
+            told.switch.stop()
 
 
 async def give_back(store: Store, lease: Lease, error: str) -> None:

@@ -10,9 +10,12 @@ LISTS = ("List-Id", "List-Post", "List-Help", "List-Subscribe", "List-Unsubscrib
 ANSWERING = ("X-Autoreply", "X-Autorespond", "X-Auto-Response-Suppress", "X-Loop", "Feedback-ID")
 """Headers that programs set in what they send by themselves, beside those of RFC 3834 and RFC 2919."""
 MACHINES = frozenset({"mailer-daemon", "postmaster", "noreply", "no-reply", "donotreply", "do-not-reply", "bounce"})
-COMMENT = re.compile(r"\([^()]*\)")
+TOLD = re.compile(r"(?P<quoted>\"(?:[^\"\\]|\\.)*\")|\\.|(?P<sign>[()\"])", re.DOTALL)
+"""What is more than the sign it is: words in quotes, an escaped sign, and the signs that begin and end a comment."""
+MEANT = re.compile(r"[\s;=\"\\]")
+"""Signs that mean nothing within quotes: a sender chooses what stands there."""
 RESULT = re.compile(r"^\s*([\w.-]+)\s*=\s*([\w-]+)(.*)$", re.DOTALL)
-PROPERTY = re.compile(r"([\w-]+\.[\w-]+)\s*=\s*\"?([^\s;\"]+)")
+PROPERTY = re.compile(r"([\w-]+\.[\w-]+)\s*=\s*([^\s;]+)")
 
 
 def automatic(message: Message, sender: str) -> str:
@@ -37,11 +40,28 @@ def vouched(message: Message, server: str, domain: str) -> bool:
     """Whether `server` (the authserv-id of RFC 8601) says that the mail comes from `domain`: by DMARC, or by DKIM or
     SPF for that domain or one above it. Only its uppermost statement counts: those below came with the mail."""
     for value in message.get_all("Authentication-Results", []):
-        text = COMMENT.sub("", str(value))
+        text = _plain(str(value))
+        if text is None:
+            return False  # Whose it is cannot be told, and what stands below it may be the sender's.
         said_by, *results = text.split(";")
         if said_by.split()[:1] == [server]:
             return any(_passes(result, domain) for result in results)
     return False
+
+
+def _plain(value: str) -> str | None:
+    """A header without its comments and quotes (RFC 8601, 2.2); None where one of them does not end."""
+    kept: list[str] = []
+    depth = end = 0
+    for found in TOLD.finditer(value):
+        kept.append("" if depth else value[end : found.start()])
+        end = found.end()
+        if found["quoted"] and not depth:
+            kept.append(MEANT.sub("_", found["quoted"][1:-1]))
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth < 0 or found["sign"] == '"':
+            return None
+    return None if depth else "".join((*kept, value[end:]))
 
 
 def _passes(result: str, domain: str) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -39,7 +39,8 @@ SEEN = 1000
 
 
 class Opened:
-    """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other.
+    """A `Crypto` for one device. Everything that its machine does is done in one thread, one thing after the other;
+    what is asked of the homeserver meanwhile keeps only those waiting who write in the same room.
 
     The keys are kept in `folder`; another one knows nothing of them. The account vouches for its device, and people may
     verify it; the agent verifies nobody: whoever the homeserver says is in a room is given the keys of what the agent
@@ -61,7 +62,7 @@ class Opened:
         self._folder = folder
         self._rooms = rooms
         self._devices = Devices(client, self._run)
-        self._alone = asyncio.Lock()
+        self._writing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="olm")
         self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._vouching = Vouching(client, folder, note)
@@ -72,16 +73,15 @@ class Opened:
     async def begin(self, user: str, device: str) -> None:
         if not device:
             raise NotNow("MATRIX_ACCESS_TOKEN belongs to no device, so nothing can be encrypted for it: log in anew.")
-        async with self._alone:
-            if self._who != (user, device):
-                await self._run(self._open, user, device)
-                self._devices.who = (user, device)
+        if self._who != (user, device):
+            await self._run(self._open, user, device)
+            self._devices.who = (user, device)
 
     async def synced(self, found: Event) -> None:
-        async with self._alone:
-            await self._run(self._learn, found)
-            with suppress(NeverHere, MessageGone):
-                await self._exchange()
+        await self._run(self._learn, found)
+        with suppress(NeverHere, MessageGone):
+            await self._exchange()
+        self._devices.refresh()
         while self._asked:
             self._answering.take(self._asked.popleft())
 
@@ -90,17 +90,16 @@ class Opened:
             self._answering.take(event, say)
 
     async def read(self, room: str, event: Event) -> Event | None:
-        async with self._alone:
-            return await self._run(self._decrypt, room, event)
+        return await self._run(self._decrypt, room, event)
 
     async def write(self, room: str, kind: str, content: Event) -> tuple[str, Event]:
+        if self._olm is None:
+            raise NotNow("The keys are not there yet.")
         users = sorted(await self._rooms.people(room))
-        async with self._alone:
-            if self._olm is None:
-                raise NotNow("The keys are not there yet.")
+        async with self._writing[room]:
             await self._devices.know(users)
             await self._devices.share(room, users)
-            made = await self._run(self._olm.group_encrypt, room, {"type": kind, "content": dict(content)})
+            made = await self._run(self._encrypt, room, {"type": kind, "content": dict(content)})
         if "m.relates_to" in content:  # Homeservers must see what belongs together.
             made["m.relates_to"] = content["m.relates_to"]
         return ENCRYPTED, made
@@ -113,11 +112,11 @@ class Opened:
 
     async def close(self) -> None:
         await self._answering.close()
-        async with self._alone:
-            if not self._closed:
-                self._closed = True
-                await self._run(self._shut)  # It comes after what is still done for somebody who was cancelled.
-                self._thread.shutdown(wait=False)
+        await self._devices.close()
+        if not self._closed:
+            self._closed = True  # What is still done for somebody who was cancelled comes first.
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
+            self._thread.shutdown(wait=False)
 
     def _shut(self) -> None:
         if self._olm is not None:
@@ -125,6 +124,8 @@ class Opened:
             self._devices.olm = None
 
     async def _run(self, do: Callable[..., T], *given: object) -> T:
+        if self._closed:
+            raise NotNow("The channel was closed.")
         return await asyncio.get_running_loop().run_in_executor(self._thread, do, *given)
 
     def _open(self, user: str, device: str) -> None:
@@ -146,7 +147,7 @@ class Opened:
             self._seen.popitem(last=False)
         changed = inside(found, "device_lists").get("changed")
         if isinstance(changed, list):
-            self._olm.add_changed_users({text(user) for user in changed} & self._olm.tracked_users)
+            self._devices.changed({text(user) for user in changed})
         if "device_one_time_keys_count" in found:
             self._olm.uploaded_key_count = count(inside(found, "device_one_time_keys_count").get(SIGNED))
         self._olm.collect_key_requests()
@@ -177,6 +178,10 @@ class Opened:
             return None
         return opened
 
+    def _encrypt(self, room: str, content: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = self._olm.group_encrypt(room, content)
+        return made
+
     def _want(self, event: Any) -> None:  # noqa: ANN401  matrix-nio's
         """Ask the device that wrote it for the key of a message, once."""
         queued = {getattr(each, "request_id", "") for each in self._olm.outgoing_to_device_messages}
@@ -185,21 +190,12 @@ class Opened:
             self._olm.outgoing_to_device_messages.append(asked)
 
     async def _exchange(self) -> None:
-        """Give the homeserver keys that it has not, ask for those of people, begin anew where a session broke."""
+        """Give the homeserver keys that it has not, and messages for devices."""
         await self._vouching.check(*self._who, self._fingerprint)
         if self._olm.should_upload_keys:
-            content = await self._run(self._olm.share_keys)
-            await self._devices.ask("upload", content, self._devices.nio.KeysUploadResponse.from_dict)
+            await self._devices.upload(await self._run(self._olm.share_keys))
         await self._vouching.vouch(*self._who, self._fingerprint, partial(self._run, self._olm.sign_json))
-        if self._olm.users_for_key_query:
-            await self._devices.query()
-        if self._olm.wedged_devices or self._olm.key_request_devices_no_session:
-            wanted = self._olm.get_users_for_key_claiming()
-            await self._devices.claim(wanted)
-        for message in list(self._olm.outgoing_to_device_messages):
-            await self._devices.send({message.recipient: {message.recipient_device: message.content}}, message.type)
-            sent = self._devices.nio.ToDeviceResponse(message)
-            await self._run(self._olm.handle_response, sent)
+        await self._devices.tell()
 
     @property
     def _olm(self) -> Any:  # noqa: ANN401  matrix-nio's

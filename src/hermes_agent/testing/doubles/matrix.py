@@ -38,8 +38,9 @@ class MatrixPlatform:
     of years ago; `stream` is all that happened, as section of a sync, room and event; `odd` are answers that a
     sync gives instead, each once; `receipts` are rooms and the events that the agent has read there; `keys` are
     the sections of a key query by user, `direct` what went to devices; `guarded`: keys want a password; `asked` is
-    about how many people each query was, `one_time` keys of people's devices. A query about
-    somebody `silent` waits until `spoken`."""
+    about how many people each query was, `one_time` keys of people's devices, `changed` people whose devices are others
+    since the last sync. What is asked about somebody `silent` waits until `spoken`; of servers in `failing` nothing is
+    known."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -66,6 +67,8 @@ class MatrixPlatform:
     asked: list[int] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
     spoken: asyncio.Event = field(default_factory=asyncio.Event)
+    failing: set[str] = field(default_factory=set)
+    changed: list[str] = field(default_factory=list)
     one_time: dict[str, Values] = field(default_factory=dict)
     more: asyncio.Event = field(default_factory=asyncio.Event)
 

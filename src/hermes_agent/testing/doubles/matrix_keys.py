@@ -29,15 +29,21 @@ class Keys:
     async def query(self, request: web.Request) -> web.Response:
         asked = (await request.json())["device_keys"]
         self.at.asked.append(len(asked))
-        if self.at.silent & asked.keys():
-            await self.at.spoken.wait()
         found = {name: {user: each[user] for user in asked if user in each} for name, each in self.at.keys.items()}
-        return web.json_response({"device_keys": {}, "failures": {}, **found})
+        return await self._answered(asked, {"device_keys": {}, **found})
 
     async def claim(self, request: web.Request) -> web.Response:
         asked = (await request.json())["one_time_keys"]
-        found = {user: self.at.one_time[user] for user in asked if user in self.at.one_time}
-        return web.json_response({"one_time_keys": found, "failures": {}})
+        failing = {user for user in asked if user.partition(":")[2] in self.at.failing}
+        found = {user: self.at.one_time[user] for user in asked if user in self.at.one_time and user not in failing}
+        return await self._answered(asked, {"one_time_keys": found})
+
+    async def _answered(self, asked: Values, found: Values) -> web.Response:
+        """What was known when it was asked, when the others' servers have said what they know."""
+        answer = web.json_response({"failures": {server: {} for server in self.at.failing}, **found})
+        if self.at.silent & asked.keys():
+            await self.at.spoken.wait()
+        return answer
 
     async def account(self, request: web.Request) -> web.Response:
         if self.at.keys.get("master_keys") or self.at.guarded:

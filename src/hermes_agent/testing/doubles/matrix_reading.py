@@ -26,7 +26,7 @@ class Reading:
             return web.json_response(self.at.odd.pop(0))
         with suppress(TimeoutError):
             async with asyncio.timeout(int(request.query.get("timeout", "0")) / 1000):
-                while len(self.at.stream) <= start and since and not self.at.to_device:
+                while len(self.at.stream) <= start and since and not (self.at.to_device or self.at.changed):
                     self.at.more.clear()
                     await self.at.more.wait()
         rooms: dict[str, dict[str, Values]] = {"join": {}, "invite": {}, "leave": {}}
@@ -41,12 +41,13 @@ class Reading:
             timeline["limited"] = len(timeline["events"]) > self.at.limit
             timeline["prev_batch"] = f"p{timeline['events'][-self.at.limit :][0]['event_id']}"
             timeline["events"] = timeline["events"][-self.at.limit :]
+        changed, self.at.changed = self.at.changed, []
         return web.json_response(
             {
                 "next_batch": f"s{len(self.at.stream)}",
                 "rooms": rooms,
                 "to_device": {"events": [self.at.to_device.pop(0) for _ in self.at.to_device[:]]},
-                "device_lists": {"changed": [], "left": []},
+                "device_lists": {"changed": changed, "left": []},
                 "device_one_time_keys_count": {},
             }
         )
