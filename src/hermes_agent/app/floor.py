@@ -150,7 +150,6 @@ class Floor:
             try:
                 await self._serve()
             except StoreError as error:
-                # What has a name of its own needs no traceback.
                 log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
                 for session in self._own or self._running:
                     self.bus.fail(session, error)
