@@ -14,7 +14,7 @@ from hermes_agent.testing.doubles.matrix import SERVER
 from tests.gateway.matrix.hearing import ROOM, Hearing, hearing, until
 
 TO = Conversation(platform="matrix", chat=ROOM)
-MALLORY, BOB, FAR = "@mallory:far.test", "@bob:hermes.test", "!2:hermes.test"
+ADA, MALLORY, BOB, FAR = "@ada:far.test", "@mallory:far.test", "@bob:hermes.test", "!2:hermes.test"
 ELSEWHERE = Conversation(platform="matrix", chat=FAR)
 
 
@@ -208,3 +208,28 @@ async def test_who_writes_while_the_channel_ends_is_told_that_it_did(at: Hearing
 
     with pytest.raises(NotNow):
         await sending
+
+
+ODD_DEVICES = [5, {"A": 5}, {"A": {}}, {"keys": {"ed25519:A": "x", "curve25519:A": "x"}}, {"unsigned": 5}]
+
+
+@pytest.mark.parametrize("odd", ODD_DEVICES)
+async def test_what_one_says_of_their_devices_keeps_nobody_else_from_reading(at: Hearing, odd: object):
+    has_device(at, ADA)
+    devices = at.platform.keys["device_keys"]
+    devices[ADA] = {"A": {**devices[ADA]["A"], **odd}} if isinstance(odd, dict) and "A" not in odd else odd
+    has_device(at, BOB)
+    await at.channel.send(TO, Part(text="hello"), "k1")
+
+    assert given(at) == [(BOB, "A")]
+
+
+@pytest.mark.parametrize("odd", [{}, {"signed_curve25519:A": 5}, {"signed_curve25519:A": {"key": 5, "signatures": 5}}])
+async def test_a_key_that_is_none_keeps_nobody_else_from_reading(at: Hearing, odd: dict):
+    has_device(at, ADA)
+    at.platform.one_time[ADA] = {"A": odd}
+    has_device(at, BOB)
+    async with asyncio.timeout(5):
+        await at.channel.send(TO, Part(text="hello"), "k1")
+
+    assert given(at) == [(BOB, "A")]
