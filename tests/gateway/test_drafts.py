@@ -10,7 +10,6 @@ from hermes_agent.core.events import (
     Answered,
     Asked,
     Outcome,
-    Replied,
     RunEnded,
     RunStarted,
     Seen,
@@ -18,8 +17,8 @@ from hermes_agent.core.events import (
     ToolStarted,
 )
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.messages import Message, Role, Text, said
-from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from hermes_agent.core.messages import said
+from hermes_agent.core.model import TextDelta
 from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.gateway.channel import Abilities
 from hermes_agent.gateway.drafts import KNOWN, Drafts, Known
@@ -49,22 +48,6 @@ def end(drafts: Drafts, text: str = "", *, run: str = "r") -> None:
 
 def tool(summary: str, call: str = "c") -> Seen:
     return seen(ToolStarted(turn=1, call_id=call, tool="t", effect=Effect.READS, summary=summary))
-
-
-def replied(text: str) -> Seen:
-    return seen(
-        Replied(
-            turn=1,
-            call_id="m",
-            message=Message(role=Role.ASSISTANT, parts=(Text(text=text),)),
-            stop=StopReason.LENGTH,
-            usage=Usage(),
-            provider="p",
-            model="m",
-            cost=None,
-            seconds=0.1,
-        )
-    )
 
 
 def shows(here: House, text: str) -> bool:
@@ -122,46 +105,6 @@ async def test_a_silent_reply_is_not_shown_by_its_draft(tmp_path: Path):
         end(drafts)
 
         assert not here.platform.chats.messages
-
-
-async def test_a_run_that_was_left_without_an_end_shows_nothing_beneath_the_next(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        drafts = begin(here, run="left")
-        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
-        drafts.overhear(seen(RunStarted(), run="next"))
-        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
-        await eventually(lambda: shows(here, "New words."))
-        await asyncio.sleep(0.5)
-        end(drafts, run="next")
-
-        assert not shows(here, "Old words.")
-        assert await here.store.outbox.find("s:left") is None
-
-
-async def test_words_of_an_earlier_run_are_not_shown_as_those_of_the_one_under_way(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        drafts = begin(here, run="next")
-        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
-        end(drafts, "Old words.", run="left")
-        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
-        await eventually(lambda: shows(here, "New words."))
-
-        assert not shows(here, "Old words.")
-        end(drafts, "New words.", run="next")
-
-
-async def test_words_of_a_request_that_is_made_again_are_not_shown_twice(tmp_path: Path):
-    async with house(tmp_path, []) as here:
-        drafts = begin(here)
-        drafts.overhear(seen(TextDelta(text="First.")))
-        drafts.overhear(replied("First."))
-        drafts.overhear(seen(TextDelta(text=" Secon")))
-        drafts.overhear(seen(Retrying(attempt=1, reason="lost", delay=0.0)))
-        drafts.overhear(seen(TextDelta(text=" Second.")))
-        await eventually(lambda: shows(here, "Second."))
-        end(drafts, "First. Second.")
-
-        assert shows(here, "First. Second.")
 
 
 async def test_a_draft_whose_answer_was_lost_is_not_sent_again(tmp_path: Path):

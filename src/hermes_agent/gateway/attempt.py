@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MB = 1_000_000
+LONG = 8000
+"""Characters of a text that takes some milliseconds."""
 CALL_SECONDS = 60.0
 """The longest that a platform may take for one answer."""
 STORE_PAUSE = 1.0
@@ -46,8 +49,7 @@ class Attempt:
 
     async def show(self) -> None:
         """Change what is shown, send what is not, take away what is too much."""
-        slot = self._slot
-        parts = self._line.parts(slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
+        parts = await self._parts()
         for index, part in enumerate([await self._possible(part) for part in parts]):
             if index < len(self.pieces):
                 await self._change(index, part)
@@ -55,6 +57,13 @@ class Attempt:
                 await self._add(part)
         while len(self.pieces) > len(parts):
             await self._remove()
+
+    async def _parts(self) -> list[Part]:
+        """The messages that show the slot; of a long text they are not made on the event loop."""
+        slot = self._slot
+        make = partial(self._line.parts, slot.content, slot=slot.id, to=slot.to, answers=slot.answers)
+        length = len(slot.content.text) + sum(len(file.caption) for file in slot.content.files)
+        return await asyncio.to_thread(make) if length > LONG else make()
 
     async def _possible(self, part: Part) -> Part:
         """The part; without its file where the platform takes none that is so large."""

@@ -95,7 +95,7 @@ class Line:
         tool = f"⚙ {doing[:TOOL_WIDTH]}" if doing else ""
         size = size_in(self.kind.abilities.unit)
         room = self.kind.abilities.longest_message
-        texts = cut(self.words(text), room - size(f"\n\n{tool}…") - MARKS, size)
+        texts = cut(self.words(text[: 2 * room]), room - size(f"\n\n{tool}…") - MARKS, size)
         if len(texts) > 1:
             return f"{texts[0]}\n…"
         return "\n\n".join(filter(None, (*map(closed, texts), tool)))

@@ -243,8 +243,9 @@ class Piped:
         pipe = self._process.stdin
         assert pipe is not None
         with suppress(BrokenPipeError, ConnectionResetError):  # it says why by how it ends
-            pipe.write(data)
-            await pipe.drain()
+            for at in range(0, len(data), _CHUNK):
+                pipe.write(data[at : at + _CHUNK])
+                await pipe.drain()
         pipe.close()
 
 

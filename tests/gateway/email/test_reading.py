@@ -133,7 +133,6 @@ def test_parts_within_parts_without_end_are_refused():
         b"Content-Type: text/plain; name*=undefined''x%ff\r\n\r\nHello",
         b"Content-Type: text/plain; name*=a\0b''x%ff\r\n\r\nHello",
         b"Content-Type: text/plain; charset*=utf-8''utf-8\r\n\r\n\xffHello",
-        b"Content-Type: text/plain; charset=idna\r\n\r\n\xffHello",
         b"Content-Type: message/rfc822\r\n\r\n" * 900 + b"Hello",
     ],
 )
@@ -158,3 +157,25 @@ def test_an_address_is_plain(text):
 @pytest.mark.parametrize("text", ["", "a", "a@", "a b@c", "a@b@c", "a@b\r\nBcc: c@d", "<a@b>", "a@b,c@d"])
 def test_a_trick_is_no_address(text):
     assert not is_address(text)
+
+
+@pytest.mark.parametrize("charset", ["undefined", "idna", "hex", "a\0b", "no-such", "unicode_escape", "utf-7"])
+def test_an_encoding_that_is_none_leaves_the_words(charset: str):
+    found = mail(f'Content-Type: text/plain; charset="{charset}"\r\nSubject: =?{charset}?Q?Hi?=\r\n')
+
+    assert found.text == "Hello"
+
+
+def test_half_signs_are_made_whole():
+    found = mail(
+        'Content-Type: text/plain; charset="unicode_escape"\r\nSubject: =?unicode_escape?Q?=5Cud800?=\r\n',
+        "a\\ud800b \\ud83d\\ude00",
+    )
+
+    assert (found.subject, found.text) == ("\ufffd", "a\ufffdb \N{GRINNING FACE}")
+
+
+@pytest.mark.parametrize("sender", ["(" * 2000, ":" * 2000, '"' * 5000, "<" * 5000])
+def test_a_sender_that_cannot_be_taken_apart_is_no_sender(sender: str):
+    with pytest.raises(Unreadable):
+        read(f"From: {sender}\r\n\r\nHello".encode(), OWN)

@@ -86,3 +86,21 @@ def test_a_mail_that_is_nested_without_end_is_not_parsed():
 
 def test_nothing_is_nothing():
     assert visible_text("") == ""
+
+
+def test_rules_of_other_media_comments_and_imports_hide_nothing():
+    sheet = (
+        "@import 'x'; .a{display:none} /* .b{display:none} /* } */ @media print{.b{display:none} @page{}} }"
+        ".c{color:red;{}display:none} /* .b{display:none}"
+    )
+
+    assert visible_text(f"<style>{sheet}</style><p class=a>a<p class=b>b<p class=c>c") == "b"
+
+
+@pytest.mark.parametrize("unit", ["*", "{", "}", "a{", "@{}", "@a{b{", "/*", "*/", "a{color:", "a{}", "a,", ":not("])
+def test_a_style_sheet_that_somebody_made_for_it_takes_no_time(unit: str):
+    before = time.process_time()
+
+    assert visible_text(f"<style>{unit * 200_000}</style><p>x")[-1:] in ("x", "")
+
+    assert time.process_time() - before < 2

@@ -1,4 +1,4 @@
-"""What a webhook's payload says: its fields by dotted names, filters over them, and the prompt that they fill."""
+"""What a webhook's payload says: its fields by dotted names, and the prompt that they fill."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ SLOT = re.compile(r"\{([\w.-]+)\}")
 WHOLE = "payload"
 LONGEST_FIELD = 4_000
 LONGEST_PAYLOAD = 20_000
-LONGEST_FILTERED = 1_000
-"""Characters: of one field in a prompt, of a whole payload there, and of a field that a filter looks at."""
+"""Characters: of one field in a prompt, and of a whole payload there."""
 DEFAULT = "A webhook reports `{event}`:\n\n{payload}"
 NAMELESS = "A webhook reports:\n\n{payload}"
 FENCES = (
@@ -60,14 +59,6 @@ def field_of(payload: Any, name: str) -> str:  # noqa: ANN401  the payload as it
             return written(found).decode()
 
 
-def passes(payload: Any, filters: Mapping[str, str]) -> bool:  # noqa: ANN401  the payload as it came
-    """Whether every field that a filter names matches its pattern as a whole."""
-    return all(
-        re.fullmatch(pattern, field_of(payload, name)[:LONGEST_FILTERED]) is not None
-        for name, pattern in filters.items()
-    )
-
-
 def filled(template: str, payload: Any, event: str) -> tuple[Text, ...]:  # noqa: ANN401  the payload as it came
     """The prompt: the owner's words, and between them, labelled as what they are, words from outside."""
     template = template or (DEFAULT if event else NAMELESS)
@@ -100,7 +91,10 @@ def _outside(name: str, payload: Any, event: str) -> str:  # noqa: ANN401  the p
     if name == "event":
         return cut(event, LONGEST_FIELD)
     if name == WHOLE:
-        return cut(msgspec.json.format(written(payload), indent=1).decode(), LONGEST_PAYLOAD)
+        whole = written(payload)
+        # Indented, a megabyte of deep lists would be hundreds.
+        indented = whole if len(whole) > LONGEST_PAYLOAD else msgspec.json.format(whole, indent=1)
+        return cut(indented.decode(), LONGEST_PAYLOAD)
     return cut(field_of(payload, name), LONGEST_FIELD)
 
 

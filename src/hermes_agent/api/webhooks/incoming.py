@@ -21,7 +21,8 @@ from hermes_agent.api.gate import Gate
 from hermes_agent.api.problems import Problem, missing
 from hermes_agent.api.story import Ref
 from hermes_agent.api.webhooks.delivering import Deliveries, place_of
-from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed, passes
+from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed
+from hermes_agent.api.webhooks.filters import passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import ChannelSettings
@@ -111,7 +112,7 @@ class Incoming:
         self._paced(name, route)
         payload = parsed(body, headers.get("content-type", "").partition(";")[0].strip().lower())
         event = proven.event or field_of(payload, "type") or field_of(payload, "event")
-        if (route.events and event not in route.events) or not passes(payload, route.filters):
+        if (route.events and event not in route.events) or not await passes(payload, route.filters):
             return Accepted(status="ignored")
         return await self._accept(name, route, proven, filled(route.prompt, payload, event))
 

@@ -25,10 +25,10 @@ from hermes_agent.gateway.channel import (
     Pace,
     Part,
 )
+from hermes_agent.gateway.email.apart import read_apart
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
-from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address, read
+from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address
 from hermes_agent.gateway.email.sending import Post
-from hermes_agent.gateway.email.trust import vouched
 from hermes_agent.gateway.email.writing import Author, Thread, written
 from hermes_agent.gateway.heard import Hear, Media, Said, Sender
 from hermes_agent.host.http import LOOPBACK_HOSTS
@@ -72,7 +72,7 @@ class EmailChannel:
         whole = size <= LARGEST_MAIL
         raw = await box.raw(uid, 0 if whole else BEGINNING)
         try:
-            mail = await asyncio.to_thread(read, raw, self._author.address)
+            mail = await read_apart(raw, self._author.address, self._server)
             if reason := self._refusal(mail):
                 raise Unreadable(reason)
         except Unreadable as error:
@@ -89,7 +89,7 @@ class EmailChannel:
             return f"it is automatic ({mail.automatic})"
         if len(mail.people) > MOST_PEOPLE:
             return f"it went to {len(mail.people)} people"
-        if self._server and not vouched(mail.headers, self._server, mail.sender.partition("@")[2]):
+        if not mail.vouched:
             return f"{self._server} does not vouch for its sender"
         return ""
 
@@ -115,8 +115,9 @@ class EmailChannel:
             raise NeverHere(f"{to.chat or 'Nothing'} is no mail address.")
         thread = await self._thread(to, part.answers)
         id_ = self._author.message_id(key)
-        mail = written(self._author, people, thread, part, id_=id_, at=self._clock.now())
-        await self._post.send(people, mail.as_bytes())
+        at = self._clock.now()
+        mail = await asyncio.to_thread(lambda: written(self._author, people, thread, part, id_=id_, at=at).as_bytes())
+        await self._post.send(people, mail)
         return id_
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:  # noqa: ARG002  the Protocol's shape
@@ -185,7 +186,7 @@ class EmailChannel:
 
     async def _head(self, box: Mailbox, uid: str) -> Mail | None:
         with suppress(Unreadable):
-            return read(await box.head(uid), self._author.address)
+            return await read_apart(await box.head(uid, BEGINNING), self._author.address)
         return None
 
     def _know(self, where: tuple[str, str], thread: Thread) -> None:

@@ -98,7 +98,7 @@ class MatrixChannel:
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:
         room = await self._moves.now(to.chat)
-        content = words(part) if part.file is None else await self._uploaded(room, part)
+        content = await asyncio.to_thread(words, part) if part.file is None else await self._uploaded(room, part)
         try:
             receipt = await self._put(room, MESSAGE, placed(content, to, part.answers), transaction(key))
             self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
@@ -115,7 +115,7 @@ class MatrixChannel:
             raise MessageGone("Somebody took the message away.")
         if part.file is not None:
             return  # A file's words stay what they were.
-        room, content, _ = await self._moves.now(to.chat), words(part), await self._own()
+        room, content, _ = await self._moves.now(to.chat), await asyncio.to_thread(words, part), await self._own()
         await self._put(room, MESSAGE, changed(content, receipt), once())
         self._rooms.know(receipt, Known(mine=True, slot=content[SLOT], thread=to.thread))
         with suppress(NeverHere, MessageGone):

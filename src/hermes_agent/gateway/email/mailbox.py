@@ -80,9 +80,9 @@ class Mailbox:
         what = f"BODY.PEEK[]<0.{most}>" if most else "BODY.PEEK[]"
         return await self._do(lambda box: self._fetch(box, uid, what))
 
-    async def head(self, uid: str) -> bytes:
-        """The headers of a mail."""
-        return await self._do(lambda box: self._fetch(box, uid, "BODY.PEEK[HEADER]"))
+    async def head(self, uid: str, most: int) -> bytes:
+        """The headers of a mail, the first `most` bytes of them."""
+        return await self._do(lambda box: self._fetch(box, uid, f"BODY.PEEK[HEADER]<0.{most}>"))
 
     async def mark_read(self, uid: str) -> None:
         """Have it not be found by `unread` again."""

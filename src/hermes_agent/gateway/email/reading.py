@@ -13,7 +13,7 @@ from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.email.trust import automatic
+from hermes_agent.gateway.email.trust import automatic, vouched
 from hermes_agent.gateway.email.visible import visible_text
 
 OWN_IDS = "hermes."
@@ -46,7 +46,8 @@ class Enclosed:
 class Mail:
     """What a mail says. `id` is its Message-ID without brackets (a hash where it has none that can be used), `root`
     that of the mail that began its thread, `people` all addresses of it but the own one, the sender's first.
-    `automatic` says why no person wrote it (empty: one may have); `headers` are what trust is judged by."""
+    `automatic` says why no person wrote it (empty: one may have), `vouched` whether the own server stands for its
+    sender."""
 
     id: str
     root: str
@@ -60,18 +61,19 @@ class Mail:
     at: float
     files: tuple[Enclosed, ...]
     automatic: str
-    headers: Message
+    vouched: bool
 
 
-def read(raw: bytes, own: str) -> Mail:
-    """Read a mail that came to the address `own`."""
+def read(raw: bytes, own: str, server: str = "") -> Mail:
+    """Read a mail that came to the address `own`; `server` is whose word counts for its sender (empty: nobody's is
+    asked). Takes long where the mail is made for it: see `apart`."""
     try:
-        return _read(raw, own)
+        return _mail(raw, own, server)
     except (MessageError, RecursionError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise Unreadable(f"The mail cannot be taken apart ({type(error).__name__}).") from error
 
 
-def _read(raw: bytes, own: str) -> Mail:
+def _mail(raw: bytes, own: str, server: str) -> Mail:
     message = message_from_bytes(raw)
     parts = list(_leaves(message))
     name, sender = _author(message)
@@ -93,7 +95,7 @@ def _read(raw: bytes, own: str) -> Mail:
         at=_date(message),
         files=tuple(_files(parts)),
         automatic=automatic(message, sender),
-        headers=message,
+        vouched=not server or vouched(message, server, sender.partition("@")[2]),
     )
 
 
@@ -104,7 +106,12 @@ def header(message: Message, name: str) -> str:
         text = str(make_header(decode_header(value)))
     except (MessageError, LookupError, ValueError):  # An encoding that nobody knows: as it stands there.
         text = value
-    return " ".join(text.split())
+    return " ".join(_whole(text).split())
+
+
+def _whole(text: str) -> str:
+    """The text, half signs (which some encodings can write, and no store takes) as the sign for what is unreadable."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def message_ids(message: Message, name: str) -> tuple[str, ...]:
@@ -181,9 +188,9 @@ def _decoded(part: Message) -> str:
         return ""
     try:
         text = content.decode(part.get_content_charset("utf-8"), "replace")
-    except LookupError:
+    except (LookupError, ValueError):  # No such encoding, or one that is for something else.
         text = content.decode("utf-8", "replace")
-    return text.replace("\r\n", "\n").replace("\0", "")
+    return _whole(text).replace("\r\n", "\n").replace("\0", "")
 
 
 def without_quotes(text: str) -> str:
@@ -228,4 +235,4 @@ def _file_name(part: Message, number: int) -> str:
         name = str(make_header(decode_header(name)))
     except (MessageError, LookupError, ValueError):
         name = ""
-    return name or f"part-{number}{mimetypes.guess_extension(part.get_content_type()) or ''}"
+    return _whole(name) or f"part-{number}{mimetypes.guess_extension(part.get_content_type()) or ''}"

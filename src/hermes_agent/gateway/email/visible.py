@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hermes_agent.core.dataclass import dataclass
@@ -19,6 +20,8 @@ DEEPEST = 500
 """Elements within each other that are read: parsing takes the square of it (100,000 of them: 44 seconds)."""
 MOST_RULES = 100
 """Rules of style sheets that are looked at."""
+LONGEST_RULE = 1000
+"""Characters of the selector, and of the declarations, of a rule that is looked at."""
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 SINGLE = frozenset(
     {
@@ -89,8 +92,7 @@ NEAR = 24
 AWAY = re.compile(r"^-\d{3,}")
 LENGTH = re.compile(r"^([\d.]+)(px|pt|em|rem|%|)$")
 SMALLEST = {"px": 2.0, "pt": 2.0, "em": 0.15, "rem": 0.15, "%": 15.0, "": 2.0}
-RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-NOT_RULES = re.compile(r"/\*.*?\*/|@[^{}]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.DOTALL)
+BRACE = re.compile(r"[{}]")
 WATCHED = re.compile(r"display|visibility|opacity|font|color|background|height|indent|mso-hide|left|top|clip")
 
 Colour = tuple[int, ...]
@@ -242,12 +244,30 @@ def _sheet(tree: LexborHTMLParser) -> dict[int, str]:
     """What the mail's own style sheets say of each element, as one text of declarations."""
     styles: dict[int, str] = {}
     text = "\n".join(node.text(deep=True) for node in tree.css("style"))
-    for selector, declared in RULE.findall(NOT_RULES.sub("", text))[:MOST_RULES]:
-        if WATCHED.search(declared) is None or ":" in selector:
+    for selector, declared in islice(_rules(text), MOST_RULES):
+        if WATCHED.search(declared) is None or ":" in selector or max(len(selector), len(declared)) > LONGEST_RULE:
             continue
-        for node in _selected(tree, selector.strip()):
+        for node in _selected(tree, selector):
             styles[node.mem_id] = f"{styles.get(node.mem_id, '')};{declared}"
     return styles
+
+
+def _rules(text: str) -> Iterator[tuple[str, str]]:
+    """Selector and declarations of each rule; what stands within `@media` and the like is left out."""
+    beginning, *comments = text.split("/*")
+    text = beginning + "".join(each.partition("*/")[2] for each in comments)
+    depth = at = 0
+    selector = ""
+    for brace in BRACE.finditer(text):
+        before, at = text[at : brace.start()], brace.end()
+        if brace[0] == "{":
+            depth += 1
+            if depth == 1:
+                selector = before.rpartition(";")[2].strip()
+        elif depth:
+            depth -= 1
+            if not depth and not selector.startswith("@"):
+                yield selector, before
 
 
 def _selected(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:

@@ -39,7 +39,7 @@ def cut(text: str, longest: int, size: Size = len) -> list[str]:
     """
     pieces, rest = [], text.strip("\n")
     while rest.strip():
-        if size(rest) <= longest:
+        if len(rest) <= longest and size(rest) <= longest:  # No unit counts less than one for a sign.
             pieces.append(rest)
             break
         head, rest = _split(rest, longest, size)

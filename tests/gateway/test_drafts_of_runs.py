@@ -1,0 +1,66 @@
+"""Drafts show the words of the run that is under way, each once."""
+
+import asyncio
+from pathlib import Path
+
+from hermes_agent.core.events import Replied, RunStarted, Seen
+from hermes_agent.core.messages import Message, Role, Text
+from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from tests.gateway.house import eventually, house
+from tests.gateway.test_drafts import begin, end, seen, shows
+
+
+def replied(text: str) -> Seen:
+    return seen(
+        Replied(
+            turn=1,
+            call_id="m",
+            message=Message(role=Role.ASSISTANT, parts=(Text(text=text),)),
+            stop=StopReason.LENGTH,
+            usage=Usage(),
+            provider="p",
+            model="m",
+            cost=None,
+            seconds=0.1,
+        )
+    )
+
+
+async def test_a_run_that_was_left_without_an_end_shows_nothing_beneath_the_next(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here, run="left")
+        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
+        drafts.overhear(seen(RunStarted(), run="next"))
+        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
+        await eventually(lambda: shows(here, "New words."))
+        await asyncio.sleep(0.5)
+        end(drafts, run="next")
+
+        assert not shows(here, "Old words.")
+        assert await here.store.outbox.find("s:left") is None
+
+
+async def test_words_of_an_earlier_run_are_not_shown_as_those_of_the_one_under_way(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here, run="next")
+        drafts.overhear(seen(TextDelta(text="Old words."), run="left"))
+        end(drafts, "Old words.", run="left")
+        drafts.overhear(seen(TextDelta(text="New words."), run="next"))
+        await eventually(lambda: shows(here, "New words."))
+
+        assert not shows(here, "Old words.")
+        end(drafts, "New words.", run="next")
+
+
+async def test_words_of_a_request_that_is_made_again_are_not_shown_twice(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="First.")))
+        drafts.overhear(replied("First."))
+        drafts.overhear(seen(TextDelta(text=" Secon")))
+        drafts.overhear(seen(Retrying(attempt=1, reason="lost", delay=0.0)))
+        drafts.overhear(seen(TextDelta(text=" Second.")))
+        await eventually(lambda: shows(here, "Second."))
+        end(drafts, "First. Second.")
+
+        assert shows(here, "First. Second.")
