@@ -61,10 +61,10 @@ def test_figures_are_read_by_prometheus_s_own_parser_whatever_a_route_is_called(
     figures.webhooks[name, "accepted"] += 1
     families = {each.name: each for each in text_string_to_metric_families(figures.text(3).decode())}
 
-    assert {name: families[name].type for name in ("hermes_http_seconds", "hermes_runs", "hermes_http_open")} == {
+    assert {name: families[name].type for name in ("hermes_http_seconds", "hermes_runs", "hermes_runs_waited_for")} == {
         "hermes_http_seconds": "histogram",
         "hermes_runs": "counter",
-        "hermes_http_open": "gauge",
+        "hermes_runs_waited_for": "gauge",
     }
     assert families["hermes_webhooks"].samples[0].labels == {"route": name, "outcome": "accepted"}
     assert families["hermes_runs"].samples[0].value == 2

@@ -1,6 +1,7 @@
 """Chat completions: one message in, the reply out, in a session that goes on when the client does."""
 
 import asyncio
+import base64
 
 import pytest
 
@@ -234,3 +235,25 @@ async def test_too_many_at_once_are_told_to_come_later(tmp_path):
 
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
         assert (await waiting).json()["hermes"]["status"] == "stopped"
+
+
+def pictured(picture: bytes) -> dict[str, object]:
+    url = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    content = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    return {"role": "user", "content": content}
+
+
+async def test_the_same_words_about_another_picture_are_another_conversation(tmp_path):
+    def told(picture: bytes, *more: str) -> dict[str, object]:
+        said = [pictured(picture)]
+        said += [{"role": ("assistant", "user")[index % 2], "content": text} for index, text in enumerate(more)]
+        return {"messages": said}
+
+    async with served(tmp_path, [Say("A bird.")] * 4) as server:
+        one, other, goes_on, apart = [
+            (await server.ask("POST", "/v1/chat/completions", body)).json()["hermes"]["session"]
+            for body in (told(b"one"), told(b"other"), told(b"other", "A bird.", "More?"), told(b"one", "A bird.", "?"))
+        ]
+
+    assert goes_on == other
+    assert apart not in (one, other)

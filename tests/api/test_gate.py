@@ -40,6 +40,13 @@ async def test_our_own_names_are_let_in(tmp_path, host):
         assert (await server.ask("GET", "/health", key="", headers={"host": host})).status_code == 200
 
 
+@pytest.mark.parametrize("origin", ["null", "", "http://[", "http://[::1", "http://evil.example", "//127.0.0.1"])
+async def test_an_origin_that_is_no_name_of_ours_is_not_let_in_whatever_it_looks_like(tmp_path, origin):
+    async with served(tmp_path, counting) as server:
+        answer = await server.ask("GET", "/health", key="", headers={"origin": origin})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong_origin")
+
+
 async def test_two_hosts_are_one_too_many(tmp_path):
     async with served(tmp_path, counting) as server:
         answer = await raw(server, "GET /health HTTP/1.1\nHost: localhost\nHost: evil.example\nConnection: close\n\n")

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.api.events import event, with_pauses, written
 from hermes_agent.api.live import Words
-from hermes_agent.core.events import Replied
+from hermes_agent.core.events import Replied, TurnStarted
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
 
@@ -22,6 +22,7 @@ def whole(text: str, stop: StopReason = StopReason.END) -> Replied:
     )
 
 
+BEGUN = TurnStarted(turn=1, call_id="", messages=1)
 AGAIN = Retrying(reason="", attempt=2, delay=0.0)
 
 
@@ -41,6 +42,19 @@ AGAIN = Retrying(reason="", attempt=2, delay=0.0)
     ],
 )
 def test_what_is_sent(events, sent):
+    words = Words()
+    assert "".join(words.take(each) for each in (BEGUN, *events)) == sent
+
+
+@pytest.mark.parametrize(
+    ("events", "sent"),
+    [
+        ([delta("b"), delta("c"), whole("abc")], "abc"),
+        ([delta("b"), AGAIN, delta("x"), whole("xy"), BEGUN, delta("a"), whole("ab")], "xy\n\nab"),
+        ([whole("a"), delta("c"), whole("bc")], "a\n\nbc"),
+    ],
+)
+def test_who_comes_in_the_middle_of_a_turn_gets_its_words_whole(events, sent):
     words = Words()
     assert "".join(words.take(each) for each in events) == sent
 

@@ -67,14 +67,14 @@ LOG = (taken("Hi"), reply("I look."), reply("Hello."), ended("Hello."))
     ],
 )
 def test_a_log_holds_what_is_told_or_not(log, told, same):
-    assert tells(entries(*log), history(*told)) is same
+    assert tells(entries(*log), history(*told), ANNA) is same
 
 
 def test_what_is_told_becomes_a_log_that_holds_it():
     told = [*history("Hi", "Hello."), Said(role="user")]
     events = events_of(told, ANNA)
 
-    assert tells(entries(*events, run=""), told)
+    assert tells(entries(*events, run=""), told, ANNA)
     assert events[0].message.parts[0].origin is Origin.MEMBER
 
 

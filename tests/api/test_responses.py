@@ -1,8 +1,13 @@
 """Responses: where they go on, what they refuse, and how they are stopped."""
 
+import asyncio
+from contextlib import aclosing
+
 import pytest
 
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.core.events import MessageTaken
+from hermes_agent.core.model import TextDelta
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.testing.faults import Hang, Status
 from tests.api.served import lines, served, until
 from tests.app.place import counting
@@ -113,3 +118,36 @@ async def test_a_conversation_stays_in_its_session_also_behind_a_response_in_the
             said += [{"role": "assistant", "content": over["text"]}, {"role": "user", "content": words}]
 
     assert len(set(found)) == 1
+
+
+async def test_answers_that_go_on_from_the_same_one_at_once_know_nothing_of_each_other(tmp_path):
+    async with served(tmp_path, counting) as server:
+        first = (await server.ask("POST", "/v1/responses", {"input": "Hi"})).json()
+        more = [
+            asyncio.ensure_future(
+                server.ask("POST", "/v1/responses", {"input": f"Way {way}", "previous_response_id": first["id"]})
+            )
+            for way in range(3)
+        ]
+        sessions = [(await each).json()["hermes"]["session"] for each in more]
+        said = [
+            [entry.event.message.text for entry in await server.log(session) if isinstance(entry.event, MessageTaken)]
+            for session in sessions
+        ]
+
+    assert len(set(sessions)) == 3
+    assert sorted(said) == [["Hi", f"Way {way}"] for way in range(3)]
+
+
+async def test_who_asks_for_the_events_in_the_middle_gets_the_words_from_their_beginning(tmp_path):
+    slow = Answer(pieces=(Say("One two three four."),), pace=Pace(between=0.2, characters=4))
+    async with served(tmp_path, [slow]) as server:
+        begun = (await server.ask("POST", "/v1/responses", {"input": "Hi", "background": True})).json()
+        await until(server, begun["hermes"]["id"], "running")
+        async with aclosing(server.runtime.hermes.watch(begun["hermes"]["session"])) as events:
+            while not isinstance((await anext(events)).event, TextDelta):
+                pass
+        told = lines((await server.ask("GET", f"/v1/responses/{begun['id']}?stream=true")).text)
+
+    assert "".join(each["delta"] for each in told if "delta" in each) == "One two three four."
+    assert told[-1]["response"]["output"][0]["content"][0]["text"] == "One two three four."

@@ -216,3 +216,30 @@ async def test_a_folder_that_cannot_be_made_is_said_so(tmp_path):
     async with served(tmp_path, counting, api=f"  workspace: {tmp_path / 'file' / 'folder'}\n") as server:
         answer = await server.ask("POST", "/v1/runs", {"input": "Hi"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "no_workspace")
+
+
+async def test_a_watcher_with_a_number_that_is_not_there_yet_leaves_with_the_run(tmp_path):
+    async with served(tmp_path, [Hang()]) as server:
+        begun = (await server.ask("POST", "/v1/runs", {"input": "Hi"})).json()
+        await until(server, begun["id"], "running")
+        watching = asyncio.ensure_future(server.ask("GET", f"/v1/runs/{begun['id']}/events?after=999999"))
+        await server.ask("POST", f"/v1/runs/{begun['id']}/stop")
+        async with asyncio.timeout(10):
+            watched = await watching
+
+    assert (watched.status_code, watched.text) == (200, "")
+
+
+async def test_who_waits_for_what_no_run_will_take_is_told(tmp_path):
+    async with served(tmp_path, counting) as server:
+        session, row = await waiting_for_nobody(server, tmp_path)
+        path = f"/v1/responses/resp_{session}_{row}?stream=true"
+        waiting = asyncio.ensure_future(server.ask("GET", path, key=MEMBER_KEY))
+        store = server.runtime.store
+        lease = await store.lanes.claim(("nobody's",))
+        assert lease is not None
+        await store.write(lambda tx: store.inbox.finish(tx, lease, [row], Ending.REFUSED, reason="Given up."))
+        async with asyncio.timeout(10):
+            told = lines((await waiting).text)
+
+    assert (told[-1]["type"], told[-1]["message"]) == ("error", "Given up.")

@@ -1,12 +1,15 @@
 """Sessions and search over HTTP: everybody's own, the owner's all."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
-from tests.api.served import GUEST_KEY, MEMBER_KEY, OTHER_KEY, OWNER_KEY, Server, served, until
+from tests.api.served import GUEST_KEY, MEMBER_KEY, OTHER_KEY, OWNER_KEY, Server, lines, served, until
 from tests.app.place import counting
 
 
@@ -40,6 +43,43 @@ async def test_removing_a_session_ends_its_run(tmp_path):
         await until(server, begun["id"], "running")
         assert (await server.ask("DELETE", f"/v1/sessions/{begun['session']}")).status_code == 200
         assert not server.runtime.hermes.runs(begun["session"])
+
+
+async def test_whoever_waits_in_a_session_that_is_removed_is_told_and_a_repeated_request_too(tmp_path):
+    once = {"idempotency-key": "one"}
+    async with served(tmp_path, [Hang(), Say("x")]) as server:
+        first = (await server.ask("POST", "/v1/runs", {"input": "Hi"}, headers=once)).json()
+        await until(server, first["id"], "running")
+        queued = {"input": "And?", "session": first["session"], "busy": "queue"}
+        second = (await server.ask("POST", "/v1/runs", queued)).json()
+        waiting = [
+            asyncio.ensure_future(server.ask("GET", path))
+            for path in (f"/v1/runs/{second['id']}/events", f"/v1/responses/{second['id']}?stream=true")
+        ]
+        await server.ask("DELETE", f"/v1/sessions/{first['session']}")
+        async with asyncio.timeout(10):
+            events, response = [await each for each in waiting]
+            again = await server.chat("Hi", headers=once)
+
+        assert (events.status_code, events.text) == (200, "")
+        assert lines(response.text)[-1]["code"] == "session_not_found"
+        assert (again.status_code, again.json()["error"]["code"]) == (404, "session_not_found")
+
+
+async def test_what_was_said_is_read_page_by_page(tmp_path):
+    async with served(tmp_path, counting) as server:
+        session = (await server.chat("Hi")).headers["x-hermes-session-id"]
+        said, last = [], -1
+        while last != (last := (page := await messages(server, session, max(last, 0)))["last"]):
+            said += [each["text"] for each in page["data"]]
+
+    assert said == ["Hi", "Reply 1."]
+
+
+async def messages(server: Server, session: str, after: int) -> dict[str, Any]:
+    """One page of what was said, so small that there is nothing in most."""
+    answer = await server.ask("GET", f"/v1/sessions/{session}/messages?limit=1&after={after}")
+    return answer.json()
 
 
 async def test_pages_of_sessions_follow_one_another(tmp_path):

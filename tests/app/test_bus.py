@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes_agent.app.bus import READER_ROOM, Bus
-from hermes_agent.core.errors import DiskFull
+from hermes_agent.core.errors import DiskFull, HermesError
 from hermes_agent.core.events import Entry, Notice, Seen, ToolProgress
 
 
@@ -138,6 +138,21 @@ async def test_a_run_that_moves_to_another_process_is_followed_there():
         log.add(shown=False)
 
         assert await waiting == ["2"]
+
+
+async def test_the_events_end_where_nothing_more_comes_and_not_before_the_last_one():
+    log = Log(here=False, glance=0.01)
+
+    async def over() -> HermesError | None:
+        if not log.entries:
+            log.add(shown=False)
+            log.add(shown=False)
+        return HermesError("It is over.")
+
+    async with aclosing(log.bus.watch("s", 0, over)) as events:
+        assert await take(events, 2) == ["1", "2"]
+        with pytest.raises(HermesError, match="It is over"):
+            await take(events, 1)
 
 
 async def test_while_the_run_is_here_the_log_is_left_alone():

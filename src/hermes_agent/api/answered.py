@@ -226,9 +226,10 @@ class MessageFacts(msgspec.Struct, kw_only=True):
 
 
 class MessageList(msgspec.Struct, kw_only=True):
-    """What was said in a session."""
+    """What was said in a part of a session's log; `last` is the `after` of the next page."""
 
     data: list[MessageFacts]
+    last: int
     object: Literal["list"] = "list"
 
 

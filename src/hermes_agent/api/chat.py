@@ -16,7 +16,7 @@ from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed,
 from hermes_agent.api.events import DONE, event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
-from hermes_agent.api.problems import Problem, bad, failed
+from hermes_agent.api.problems import Problem, bad, failed, problem_of
 from hermes_agent.api.story import CHAT, Story
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
@@ -172,7 +172,7 @@ class Chunks:
                 async for text in texts:
                     yield self._chunk(Delta(content=text))
         except HermesError as error:
-            yield event(Problem(503, str(error), code="store_failed").body)
+            yield event(problem_of(error).body)
             return
         house.figures.runs[story.status] += 1
         if story.status == "failed":

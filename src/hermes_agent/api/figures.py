@@ -26,7 +26,6 @@ class Figures:
     webhooks: Counter[tuple[str, str]] = field(default_factory=Counter)
     seconds: Counter[float] = field(default_factory=Counter)
     total_seconds: float = 0.0
-    open: int = 0
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """A request had its answer's first byte; `path` is the endpoint's pattern, so that there are few of them."""
@@ -49,8 +48,6 @@ class Figures:
             yield f'hermes_http_seconds_bucket{{le="{"+Inf" if bound == float("inf") else f"{bound:g}"}"}} {below}'
         yield f"hermes_http_seconds_sum {self.total_seconds:.6f}"
         yield f"hermes_http_seconds_count {below}"
-        yield from _head("hermes_http_open", "gauge", "Requests that are being answered.")
-        yield f"hermes_http_open {self.open}"
         yield from _head("hermes_runs_waited_for", "gauge", "Requests that wait for a run.")
         yield f"hermes_runs_waited_for {waiting}"
         yield from _head("hermes_runs_total", "counter", "Runs that were waited for, by how they ended.")

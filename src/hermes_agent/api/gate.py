@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hermes_agent.api.doors import JSON, whole
 from hermes_agent.api.events import written
-from hermes_agent.api.problems import AGAIN, Problem
-from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
+from hermes_agent.api.problems import Problem, problem_of
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +22,6 @@ SAFE = [
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 ]
-APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 Answered = Callable[[str, str, int, float], None]
 
 
@@ -83,7 +80,7 @@ class Gate:
                 code="wrong_host",
             )
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != hosts[0].lower():
+        if origin is not None and origin.partition("://")[2].lower() != hosts[0].lower():
             raise Problem(403, "Pages of other sites are not let in.", code="wrong_origin")
 
     def is_ours(self, host: str) -> bool:
@@ -99,21 +96,3 @@ class Gate:
         except ValueError:
             return False
         return True
-
-
-def problem_of(error: Exception) -> Problem:
-    """An error as the answer that a client gets."""
-    match error:
-        case Problem():
-            return error
-        case HTTPException(status_code=status):
-            words = {404: "There is nothing at this address.", 405: "This address takes another method."}
-            return Problem(status, words.get(status, "The request cannot be answered."), headers=error.headers or {})
-        case UnknownSession():
-            return Problem(404, str(error), code="session_not_found")
-        case StoreError():
-            return Problem(503, str(error), code="store_failed", headers=AGAIN)
-        case HermesError():
-            return Problem(409, str(error), code="refused", headers={"x-should-retry": "false"})
-        case _:
-            return Problem(500, APOLOGY, code="internal_error")

@@ -8,17 +8,19 @@ from contextlib import aclosing
 from hermes_agent.api.past import BETWEEN
 from hermes_agent.api.story import Story, asked_for
 from hermes_agent.api.talk import Begun, Talk
-from hermes_agent.core.events import Event, Replied
+from hermes_agent.core.events import Event, Replied, TurnStarted
 from hermes_agent.core.model import Retrying, StopReason, TextDelta
 
 
 class Words:
     """What was sent cannot be taken back: an attempt that begins anew is sent from where it differs.
 
-    Words that were not seen live (the run is in another process) come with the turn's whole reply.
+    Words that were not seen live (the run is in another process), or not from where their turn began, come with the
+    turn's whole reply.
     """
 
     def __init__(self) -> None:
+        self._is_seen = False
         self._sent = ""
         self._again: str | None = None
         self._before = ""
@@ -27,7 +29,9 @@ class Words:
     def take(self, event: Event) -> str:
         """What this event adds to the stream."""
         match event:
-            case TextDelta(text=text):
+            case TurnStarted():
+                self._is_seen = True
+            case TextDelta(text=text) if self._is_seen:
                 return self._more(text)
             case Retrying() if self._sent:
                 self._again = ""
@@ -60,7 +64,7 @@ class Words:
     def _whole(self, text: str, *, cut: bool) -> str:
         """The turn is whole: what of it was not seen live, and nothing where it went another way."""
         sent, before = self._sent, self._before
-        self._sent, self._again, self._last = "", None, text
+        self._sent, self._again, self._last, self._is_seen = "", None, text, False
         self._before = "" if cut else BETWEEN
         return f"{before if not sent else ''}{text[len(sent) :]}" if text.startswith(sent) else ""
 

@@ -55,8 +55,9 @@ def _reply(text: str) -> Replied:
     )
 
 
-def tells(entries: Iterable[Entry], history: Sequence[Said]) -> bool:
-    """Whether a log holds just what a client says was said: the same words, in the same order, and nothing more.
+def tells(entries: Iterable[Entry], history: Sequence[Said], speaker: Principal) -> bool:
+    """Whether a log holds just what a client says was said: the same words and files, in the same order, and nothing
+    more.
 
     An answer may have reached the client as the reply alone, or streamed, with the words of every turn.
     """
@@ -64,28 +65,34 @@ def tells(entries: Iterable[Entry], history: Sequence[Said]) -> bool:
     if log is None or len(log) != len(history):
         return False
     return all(
-        (said.role == "assistant") == is_reply and text_of(said.content).strip() in words
-        for said, (is_reply, words) in zip(history, log, strict=True)
+        text_of(said.content).strip() in words
+        and (files is None if said.role == "assistant" else files == _files(parts_of(said.content, speaker)))
+        for said, (words, files) in zip(history, log, strict=True)
     )
 
 
-def _told(entries: Iterable[Entry]) -> list[tuple[bool, frozenset[str]]] | None:
-    """Each thing that was said in a log: whether it is a reply, and the forms in which it was shown. None where
-    something was taken back."""
-    log: list[tuple[bool, frozenset[str]]] = []
+def _files(parts: Sequence[object]) -> list[object]:
+    """What is no words in a message."""
+    return [part for part in parts if not isinstance(part, Text)]
+
+
+def _told(entries: Iterable[Entry]) -> list[tuple[frozenset[str], list[object] | None]] | None:
+    """Each thing that was said in a log: the forms in which it was shown, and the files in it (None: it is a reply).
+    None where something was taken back."""
+    log: list[tuple[frozenset[str], list[object] | None]] = []
     turns: list[str] = []
     for entry in entries:
         match entry.event:
             case Undone():
                 return None
             case MessageTaken(message=message, principal=principal) if principal:
-                log.append((False, frozenset({message.text.strip()})))
+                log.append((frozenset({message.text.strip()}), _files(message.parts)))
             case Replied(message=message) if not entry.run:
-                log.append((True, frozenset({message.text.strip()})))
+                log.append((frozenset({message.text.strip()}), None))
             case Replied(message=message) if message.text:
                 turns.append(message.text)
             case RunEnded(text=text):
-                log.append((True, frozenset({text.strip(), BETWEEN.join(turns).strip()})))
+                log.append((frozenset({text.strip(), BETWEEN.join(turns).strip()}), None))
                 turns = []
             case _:
                 pass

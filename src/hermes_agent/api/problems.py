@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from starlette.exceptions import HTTPException
 
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 
 AGAIN = {"retry-after": "1"}
 FINAL = {"x-should-retry": "false"}
+APOLOGY = "Something in this program broke; logs/hermes.log has the details."
 
 
 class ErrorFacts(msgspec.Struct, kw_only=True):
@@ -89,3 +91,21 @@ def failed(error: str, text: str) -> Problem:
     """A run that ended with an error of this class; the sentence is the run's own."""
     status, code = FAILURES.get(error, PROVIDER)
     return Problem(status, text, code=code, headers=FINAL)
+
+
+def problem_of(error: Exception) -> Problem:
+    """An error as the answer that a client gets."""
+    match error:
+        case Problem():
+            return error
+        case HTTPException(status_code=status):
+            words = {404: "There is nothing at this address.", 405: "This address takes another method."}
+            return Problem(status, words.get(status, "The request cannot be answered."), headers=error.headers or {})
+        case UnknownSession():
+            return Problem(404, str(error), code="session_not_found")
+        case StoreError():
+            return Problem(503, str(error), code="store_failed", headers=AGAIN)
+        case HermesError():
+            return Problem(409, str(error), code="refused", headers=FINAL)
+        case _:
+            return Problem(500, APOLOGY, code="internal_error")

@@ -15,7 +15,7 @@ from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed,
 from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
-from hermes_agent.api.problems import FAILURES, PROVIDER, bad
+from hermes_agent.api.problems import FAILURES, PROVIDER, bad, problem_of
 from hermes_agent.api.runs import Number
 from hermes_agent.api.story import RESPONSE, Story, ref_of
 from hermes_agent.api.talk import SELF, Begun, Wish
@@ -174,7 +174,8 @@ class Page:
                     yield b"".join(self._more(text, first=not sent))
                     sent.append(text)
         except HermesError as error:
-            yield self._event("error", {"code": "store_failed", "message": str(error), "param": None})
+            facts = problem_of(error).facts
+            yield self._event("error", {"code": facts.code, "message": facts.message, "param": None})
             return
         house.figures.runs[self._story.status] += 1
         for line in self._end("".join(sent)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Annotated
 
@@ -19,6 +19,8 @@ from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, Problem, bad
 from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.api.talk import SELF, Wish
+from hermes_agent.app.front import NothingMore
+from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunStarted, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
@@ -99,19 +101,29 @@ async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
 
 
 async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
-    """Events with a number above `after`, and the live ones between them; a run that has not begun is waited for."""
-    if known.is_over:
-        for entry in await house.runtime.store.history.entries(ref.session, after):
-            if entry.run == known.run:
-                yield _line(
-                    Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event)
-                )
-        return
+    """Events with a number above `after`, and the live ones between them; none more where the session is deleted or
+    the run will not come: it says so itself to whoever looks at it."""
+    found = _told(house, ref, known, after) if known.is_over else _coming(house, ref, known, after)
+    with suppress(NothingMore, UnknownSession):
+        async with aclosing(found) as lines:
+            async for line in lines:
+                yield line
+
+
+async def _told(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
+    """The events of a run that is over."""
+    for entry in await house.runtime.store.history.entries(ref.session, after):
+        if entry.run == known.run:
+            yield _line(Seen(session=ref.session, number=entry.number, run=entry.run, at=entry.at, event=entry.event))
+
+
+async def _coming(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
+    """The events of a run that is not over; one that has not begun is waited for."""
     story = Story(ref=ref)
     if known.run:
         story.run, story.status = known.run, "running"
     started: Seen | None = None
-    async with aclosing(house.runtime.hermes.watch(ref.session, after)) as events:
+    async with aclosing(house.runtime.hermes.watch(ref.session, after, ref.row)) as events:
         async for seen in events:
             if not story.run and isinstance(seen.event, RunStarted):
                 started = seen  # Whether it is this run shows with the message that it takes.

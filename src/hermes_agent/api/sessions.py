@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -21,7 +22,7 @@ from hermes_agent.api.house import House
 from hermes_agent.api.problems import bad
 from hermes_agent.api.runs import Number
 from hermes_agent.app.visits.visit import SessionRecord
-from hermes_agent.core.events import MessageTaken, Replied
+from hermes_agent.core.events import Entry, MessageTaken, Replied
 
 Title = Annotated[str, msgspec.Meta(max_length=200)]
 
@@ -92,7 +93,8 @@ async def branch(house: House, call: Call[BranchRequest, Nothing]) -> Answer:
 async def messages(house: House, call: Call[Nothing, LogQuery]) -> Answer:
     """What was said: the messages of people, and the agent's words."""
     said = []
-    for entry in await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit):
+    entries = await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit)
+    for entry in entries:
         match entry.event:
             case MessageTaken(message=message, principal=principal) if principal:
                 said.append((entry, "user", message.text))
@@ -104,14 +106,19 @@ async def messages(house: House, call: Call[Nothing, LogQuery]) -> Answer:
         data=[
             MessageFacts(number=entry.number, at=entry.at, role=role, text=text, run=entry.run)  # type: ignore[arg-type]  # one of the two words above
             for entry, role, text in said
-        ]
+        ],
+        last=_last(entries, call),
     )
 
 
 async def events(house: House, call: Call[Nothing, LogQuery]) -> Answer:
     """A part of the log."""
     entries = await house.visit(call.who).entries(call.path["id"], call.query.after, call.query.limit)
-    return EventList(data=entries, last=entries[-1].number if entries else call.query.after)
+    return EventList(data=entries, last=_last(entries, call))
+
+
+def _last(entries: Sequence[Entry], call: Call[Nothing, LogQuery]) -> int:
+    return entries[-1].number if entries else call.query.after
 
 
 async def search(house: House, call: Call[Nothing, SearchQuery]) -> Answer:

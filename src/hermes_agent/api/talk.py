@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 
 from hermes_agent.api.asked import Part, Said, text_of
@@ -13,10 +13,11 @@ from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.past import INSTRUCTIONS, events_of, instructions_pin, mark_of, tells
 from hermes_agent.api.problems import FINAL, Problem, busy, missing
 from hermes_agent.api.story import Ref, Story
+from hermes_agent.app.front import NothingMore
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.visits.visit import SessionRecord, Visit
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, NoModel
+from hermes_agent.core.errors import HermesError, NoModel, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.host.tasks import spawn
@@ -26,14 +27,10 @@ SELF = "hermes"
 OURS = frozenset({"", SELF, "hermes-agent"})
 REFUSED = "refused"
 """The state of a message that no run will take."""
-OPEN = frozenset({"new", "taken"})
-"""The states of a message that has no end yet."""
 MOST_MATCHED = 10_000
 """Sessions that are kept in mind as the one that a request goes on in; nobody waits so long for a log to go on."""
 BEGIN_SECONDS = 1.0
 """How long an order to stop waits for its run to begin before it is acknowledged; it holds also after."""
-LOOK_SECONDS = 2.0
-"""How often an order to stop looks whether its mail has ended without a run: that is in no log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,22 +83,25 @@ class Talk:
         if wish.session:
             return await self._go_on(wish, await self._visit(wish).session(wish.session), model)
         if wish.previous is not None:
-            return await self._go_on(wish, await self._after(wish, wish.previous), model)
+            return await self._alone_in(await self._after(wish, wish.previous), wish, model)
         place = self._place(wish)
         if wish.name or wish.history:
             current = await self._runtime.store.sessions.current(place.key)
             if current is not None and (wish.name or await self._matches(current, wish)):
-                try:
-                    return await self._go_on(wish, current, model)
-                except HermesError:
-                    self._matched.pop(current.id, None)
-                    raise
+                return await self._alone_in(current, wish, model)
         if wish.history or wish.instructions:
             return await self._told_before(wish, place, model)
         inbound = self._inbound(wish, place)
         workspace = wish.workspace or self._workspace
         submitted = await self._runtime.hermes.begin(inbound, workspace=workspace, model=model)
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
+
+    async def _alone_in(self, record: SessionRecord, wish: Wish, model: str) -> Begun:
+        try:
+            return await self._go_on(wish, record, model)
+        except HermesError:
+            self._matched.pop(record.id, None)
+            raise
 
     @property
     def _workspace(self) -> str:
@@ -118,29 +118,26 @@ class Talk:
 
     async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
         """The events of the run, each folded into `story` first, until it rests."""
-        async with self._waited_for(begun), aclosing(self._watch(begun)) as events:
+        watched = self._runtime.hermes.watch(begun.ref.session, begun.after, begun.ref.row)
+        async with self._waited_for(), aclosing(watched) as events:
             async for seen in events:
                 if story.take(seen):
                     yield seen
                 if story.is_over or (story.question is not None and await self._asks(begun.ref, story.question.id)):
                     return
 
-    async def _asks(self, ref: Ref, question: str) -> bool:
-        """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
-        now = (await self._story(ref)).question
-        return now is not None and now.id == question
-
-    def _watch(self, begun: Begun) -> AsyncGenerator[Seen, None]:
-        return self._runtime.hermes.watch(begun.ref.session, begun.after)
-
     @asynccontextmanager
-    async def _waited_for(self, begun: Begun) -> AsyncIterator[None]:
+    async def _waited_for(self) -> AsyncIterator[None]:
         self.waiting += 1
         try:
             yield
         finally:
             self.waiting -= 1
-            self._matched.pop(begun.ref.session, None)
+
+    async def _asks(self, ref: Ref, question: str) -> bool:
+        """Whether a run still waits with that question: who reads from the beginning meets those of before too."""
+        now = (await self._story(ref)).question
+        return now is not None and now.id == question
 
     async def look(self, who: Principal, ref: Ref) -> Story:
         """A run as the log has it. Raises `UnknownSession`, `Problem`."""
@@ -177,26 +174,12 @@ class Talk:
 
     async def _stop_begun(self, ref: Ref) -> None:
         """Stop the run that takes that mail as soon as it does; nothing where the mail ends without one."""
-        beginning = spawn(self._begins(ref), name=f"beginning of {ref.id()}")
-        try:
-            while not beginning.done() and await self._is_open(ref):
-                await asyncio.wait((beginning,), timeout=LOOK_SECONDS)
-            if beginning.done():
-                await self._runtime.hermes.stop_run(ref.session, beginning.result(), ref.row)
-        finally:
-            beginning.cancel()
-
-    async def _begins(self, ref: Ref) -> str:
-        """The run that takes that mail, when it does."""
         story = Story(ref=ref)
-        async with aclosing(self._runtime.hermes.watch(ref.session)) as events:
-            while not story.run:
-                story.take(await anext(events))
-        return story.run
-
-    async def _is_open(self, ref: Ref) -> bool:
-        mail = await self._runtime.store.inbox.at(ref.row)
-        return mail is not None and mail.state in OPEN
+        with suppress(NothingMore, UnknownSession):
+            async with aclosing(self._runtime.hermes.watch(ref.session, 0, ref.row)) as events:
+                while not story.run:
+                    story.take(await anext(events))
+            await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)
 
     def model_of(self, wish: Wish) -> str:
         """The model that a request names, as a session keeps it; empty for the configured one. Raises `Problem`."""
@@ -240,7 +223,8 @@ class Talk:
         return await self._begun(wish, record.id, submitted.inbox, number)
 
     async def _after(self, wish: Wish, previous: Ref) -> SessionRecord:
-        """The session of an earlier answer where that is its last, else a copy that ends with it."""
+        """The session of an earlier answer where that is its last and nobody else goes on there now, else a copy that
+        ends with it."""
         visit = self._visit(wish)
         record, story, last = await visit.session(previous.session), Story(ref=previous), 0
         end: int | None = None
@@ -253,18 +237,21 @@ class Talk:
             raise missing("There is no such answer to go on from.", "previous_response_not_found")
         if end is None:
             raise Problem(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
-        return record if end == last else await visit.branch(record.id, upto=end)
+        return record if end == last and self._claims(record.id, end) else await visit.branch(record.id, upto=end)
 
     async def _matches(self, record: SessionRecord, wish: Wish) -> bool:
-        """Whether a session holds just the history that a client tells, and rests; it is then this request's alone
-        until its log goes on."""
+        """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
         if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
             return False
         entries = await self._visit(wish).entries(record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
-        if not is_over or self._matched.get(record.id) == entries[-1].number or not tells(entries, wish.history):
+        return is_over and tells(entries, wish.history, wish.who) and self._claims(record.id, entries[-1].number)
+
+    def _claims(self, session: str, number: int) -> bool:
+        """Take a session for one request until its log goes on behind that number; False where another one has it."""
+        if self._matched.get(session) == number:
             return False
-        self._matched[record.id] = entries[-1].number
+        self._matched[session] = number
         while len(self._matched) > MOST_MATCHED:
             del self._matched[next(iter(self._matched))]
         return True

@@ -16,6 +16,12 @@ GLANCE = 0.5
 """Seconds between looks into the log of a session that another process may be working on, while somebody watches it."""
 
 ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
+Over = Callable[[], Awaitable[HermesError | None]]
+"""Why nothing more comes, as an error; None where something may."""
+
+
+async def never() -> None:
+    """Something may always come."""
 
 
 class Reader:
@@ -90,9 +96,10 @@ class Bus:
         for reader in self._readers.get(session, ()):
             reader.fail(failure)
 
-    async def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
+    async def watch(self, session: str, after: int = 0, over: Over = never) -> AsyncGenerator[Seen, None]:
         """Every durable event of the session with a number above `after`, each once and in order, and the live ones
-        between them as long as the reader keeps up. Ends only when the reader leaves."""
+        between them as long as the reader keeps up. Ends when the reader leaves, or with what `over` says once there
+        is silence and no run here."""
         reader = Reader(self._room)
         self._readers[session].add(reader)
         number = after
@@ -101,7 +108,7 @@ class Bus:
                 number = seen.number
                 yield seen
             while True:
-                for seen in await self._next(reader, session, number):
+                for seen in await self._next(reader, session, number, over):
                     number = seen.number
                     yield seen
         finally:
@@ -109,14 +116,14 @@ class Bus:
             if not self._readers[session]:
                 del self._readers[session]
 
-    async def _next(self, reader: Reader, session: str, number: int) -> list[Seen]:
+    async def _next(self, reader: Reader, session: str, number: int, over: Over) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
         if reader.empty:
             try:
                 async with asyncio.timeout(self._glance):
                     await reader.something()
             except TimeoutError:
-                return [] if self._is_here(session) else await self._missed(session, number)
+                return [] if self._is_here(session) else await self._looked(session, number, over)
         seen = reader.take()
         live, missed = is_live(seen.event), list[Seen]()
         if (reader.lost and reader.empty) or seen.number > (number if live else number + 1):
@@ -125,6 +132,13 @@ class Bus:
             number = missed[-1].number if missed else number
         is_new = seen.number == number if live else seen.number > number
         return [*missed, seen] if is_new else missed
+
+    async def _looked(self, session: str, number: int, over: Over) -> list[Seen]:
+        why = await over()  # Before the log is read: what ended it stands there by then.
+        missed = await self._missed(session, number)
+        if why is not None and not missed:
+            raise why
+        return missed
 
     async def _missed(self, session: str, after: int) -> list[Seen]:
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
@@ -19,6 +20,7 @@ from hermes_agent.core.errors import HermesError, UnknownSession
 from hermes_agent.core.events import Branched, Notice, Outcome, RunEnded, Seen
 from hermes_agent.core.inbound import Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.store.database import Store
+from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.transaction import Transaction
@@ -39,6 +41,10 @@ class Submitted:
 
 Receive = Callable[[Inbound], Awaitable[Inbound]]
 """Makes of a message what is taken in. Raises `HermesError` where it is not let in."""
+
+
+class NothingMore(HermesError):
+    """What is waited for has ended, and nothing of it is still to be told."""
 
 
 class Hermes:  # noqa: PLR0904  every surface asks for all of it here
@@ -212,13 +218,13 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """Return when the runs that are under way in this process have ended."""
         await self._floor.idle()
 
-    def watch(self, session: str, after: int = 0) -> AsyncGenerator[Seen, None]:
-        """The session's events from a number on; see `Bus.watch`."""
-        return self._floor.bus.watch(session, after)
+    def watch(self, session: str, after: int = 0, mail: int = 0) -> AsyncGenerator[Seen, None]:
+        """The session's events from a number on; raises what `over` says. See `Bus.watch`."""
+        return self._floor.bus.watch(session, after, partial(over, self.store, session, mail))
 
     async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on, up to the end of the run that is under way or comes next."""
-        async with aclosing(self._floor.bus.watch(session, after)) as events:
+        async with aclosing(self.watch(session, after)) as events:
             async for seen in events:
                 yield seen
                 if isinstance(seen.event, RunEnded):
@@ -306,3 +312,14 @@ async def check_answer(store: Store, inbound: Inbound, session: str) -> None:
     is_open = inbound.answers in view.asked and inbound.answers not in view.answers
     if not is_open and await store.inbox.find(inbound.source, inbound.source_id) is None:
         raise HermesError(TOO_LATE)
+
+
+async def over(store: Store, session: str, mail: int) -> HermesError | None:
+    """Why nothing more comes: `UnknownSession` where the session is deleted, `NothingMore` where that mail has ended,
+    and one is named. None where something may."""
+    if await store.sessions.get(session) is None:
+        return UnknownSession(f"There is no session {session} any more.")
+    found = await store.inbox.at(mail) if mail else None
+    if found is None or found.state not in (Ending.ANSWERED, Ending.REFUSED):
+        return None
+    return NothingMore(found.reason or "Nothing more comes of this message.")

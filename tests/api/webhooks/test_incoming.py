@@ -232,6 +232,18 @@ async def test_a_target_that_is_gone_is_said_so(tmp_path):
                 await asyncio.sleep(0.02)
 
 
+async def test_nobody_waits_for_the_reply_of_a_session_that_was_deleted(tmp_path):
+    async with hooks(tmp_path) as there:
+        session = (await there.post("push", PUSH)).json()["run"].removeprefix("run_").rpartition("_")[0]
+        await there.here.runtime.store.sessions.delete(session)
+        Deliveries(there.here.runtime).begin(session, "telegram:1")
+        (delivery,) = [task for task in asyncio.all_tasks() if task.get_name() == f"delivery of {session}"]
+        async with asyncio.timeout(10):
+            await delivery
+
+        assert await there.here.runtime.store.outbox.find(key_of(session)) is None
+
+
 async def test_a_report_that_is_only_passed_on_asks_no_model(tmp_path):
     async with hooks(tmp_path) as there:
         answers = [await there.post("gitlab", {"status": "green"}, scheme="gitlab") for _ in range(2)]

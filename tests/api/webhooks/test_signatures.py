@@ -48,8 +48,8 @@ def test_gitlab_s_signing_tokens_are_proven_and_are_no_way_around_the_secret():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_what_is_signed_here_is_proven_and_the_same_again_has_the_same_identity(scheme):
-    secret = "whsec_" + base64.b64encode(b"0123456789abcdef").decode()
+@pytest.mark.parametrize("secret", [SVIX_SECRET, "not base64!", "whsec_abc", "a-plain-secret!", "küche"])
+def test_what_is_signed_here_is_proven_and_the_same_again_has_the_same_identity(scheme, secret):
     headers = signed(scheme, secret, b"{}", NOW, "push")
     one, two = (SCHEMES[scheme](request(headers), secret) for _ in range(2))
     assert one.identity == two.identity

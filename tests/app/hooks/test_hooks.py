@@ -38,6 +38,13 @@ async def test_a_hook_reads_the_event_and_answers_in_json(tmp_path):
     assert verdict == Verdict(context="noted", text="other")
 
 
+async def test_a_hook_reads_also_what_no_encoding_holds(tmp_path):
+    verdict = await allowed(tmp_path, a=shell("cat > seen.json")).fire("run:end", {"text": "a\ud800ü"})
+
+    assert json.loads((tmp_path / "seen.json").read_text())["text"] == "a\ud800ü"
+    assert verdict == Verdict()
+
+
 async def test_a_python_hook_runs_in_a_process_of_its_own(tmp_path):
     (tmp_path / "one.py").write_text(
         "def handle(event):\n    print('aside')\n    return {'text': event['text'].upper()}\n"

@@ -10,6 +10,7 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.homes import place_at
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.visits.visit import deliver_once
+from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter
@@ -42,7 +43,10 @@ class Deliveries:
                 self.begin(record.id, target)
 
     async def _deliver(self, session: str, target: str) -> None:
-        text = await self._reply(session)
+        try:
+            text = await self._reply(session)
+        except UnknownSession:
+            return  # It was deleted.
         to = place_of(target, self._runtime.settings.gateway.channels)
         if to is None:
             log.warning("the reply of %s goes nowhere: `%s` names no chat (any more)", session, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -65,7 +66,7 @@ async def run_hook(hook: HookSettings, event: Mapping[str, Any], root: Path, var
     else:
         argv = ["/bin/sh", "-c", f'cd "$0" || exit 1\n{hook.command}', str(root)]
     try:
-        running = await open_piped(argv, env=variables, data=msgspec.json.encode(event))
+        running = await open_piped(argv, env=variables, data=json.dumps(event).encode())
     except OSError as error:
         raise HookFailed(f"it cannot be started ({error.strerror})") from error
     try:
