@@ -222,7 +222,7 @@ async def test_a_deletion_that_was_read_before_a_crash_counts_after_it(tmp_path)
             await journal.mailbox.recall()
             await take_inbox(session, journal, first=number == 1)
             back = replace(letter(10 + number).inbound, withdraws=str(number))
-            assert await house.store.inbox.withdraw(back, "cli") == house.session
+            assert [*await house.store.inbox.withdraw(back, "cli")] == [house.session]
             journal.mailbox.ring(str(number))
             await take_inbox(session, journal)
             await journal.settled()

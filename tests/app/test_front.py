@@ -231,7 +231,7 @@ async def test_a_message_that_is_deleted_in_another_process_ends_its_run_without
             await one.until(MessageTaken)
             back = replace(one.inbound("", message_id="1:deleted"), withdraws="1")
             async with asyncio.timeout(5):
-                assert await two.hermes.withdraw(back) == one.session
+                assert await two.hermes.withdraw(back) == [one.session]
                 ended = await one.ended()
 
             assert (ended.outcome, ended.text) == (Outcome.STOPPED, "")

@@ -180,10 +180,10 @@ def taking_back(number: int | str = 1, by: str = "") -> Inbound:
 async def test_what_takes_a_message_back_is_mail_of_its_lane(store: Store):
     lease = await claimed(store)
 
-    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
-    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
+    assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1"]
+    assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1"]
 
-    assert [each.source_id for _, each in await store.inbox.waiting(lease)] == ["1", "1:deleted"]
+    assert [each.source_id for _, each in await store.inbox.waiting(lease)] == ["1", "1:deleted:s1"]
     assert await store.lanes.stops() == [("s1", "1")]
 
 
@@ -197,7 +197,7 @@ async def test_what_was_taken_back_before_it_was_read_ends_by_itself(store: Stor
     found = await store.inbox.find("test", "1")
     assert (found.state, found.reason) == ("refused", TAKEN_BACK)
     assert await store.write(lambda tx: store.inbox.finish(tx, lease, [], Ending.REFUSED)) is True
-    assert await store.inbox.withdraw(taking_back(), QUEUE) is None
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == {}
     assert await store.lanes.claim(QUEUES) is None
 
 
@@ -205,10 +205,10 @@ async def test_only_who_wrote_a_message_takes_it_back_but_where_others_may(store
     await add(store, session())
     await store.inbox.accept(mail(1), "s1", QUEUE)
 
-    assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE) is None
-    assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE, moderated=True) == "s1"
+    assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE) == {}
+    assert [*await store.inbox.withdraw(taking_back(by="bo"), QUEUE, moderated=True)] == ["s1"]
     await store.inbox.accept(mail(2), "s1", QUEUE)
-    assert await store.inbox.withdraw(taking_back(2, by="ann"), QUEUE) == "s1"
+    assert [*await store.inbox.withdraw(taking_back(2, by="ann"), QUEUE)] == ["s1"]
 
 
 async def test_who_may_delete_in_one_chat_deletes_nothing_in_another(store: Store):
@@ -218,14 +218,14 @@ async def test_who_may_delete_in_one_chat_deletes_nothing_in_another(store: Stor
 
     taken = replace(taking_back(by="bo"), conversation=elsewhere)
 
-    assert await store.inbox.withdraw(taken, QUEUE, moderated=True) is None
+    assert await store.inbox.withdraw(taken, QUEUE, moderated=True) == {}
 
 
 async def test_a_message_that_was_taken_back_before_it_came_is_not_accepted(store: Store):
     await add(store, session())
 
-    assert await store.inbox.withdraw(taking_back(), QUEUE) is None
-    assert await store.inbox.withdraw(taking_back(), QUEUE) is None
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == {}
+    assert await store.inbox.withdraw(taking_back(), QUEUE) == {}
     assert await store.inbox.accept(mail(1), "s1", QUEUE) is None
     found = await store.inbox.find("test", "1")
     assert (found.session, found.state, found.reason) == ("", "refused", TAKEN_BACK)
@@ -235,7 +235,26 @@ async def test_what_a_command_said_is_taken_back_with_it(store: Store):
     await add(store, session())
     await store.inbox.accept(mail("1:said"), "s1", QUEUE)
 
-    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
+    assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1"]
+
+
+async def test_a_message_whose_new_text_is_mail_of_another_lane_is_taken_back_in_both(store: Store):
+    lease = await claimed(store)
+    await add(store, session("s2"))
+    await store.inbox.accept(replace(mail("1:changed"), replaces="1"), "s2", QUEUE)
+
+    assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1", "s2"]
+
+    await answer(store, lease, (*lease.waiting, lease.waiting[0] + 2))
+    assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s2"]
+
+
+async def test_a_new_text_of_a_message_that_was_never_told_is_taken_back(store: Store):
+    await add(store, session())
+    await store.inbox.accept(replace(mail("1:changed"), replaces="1"), "s1", QUEUE)
+
+    assert await store.inbox.withdraw(taking_back(by="bo"), QUEUE) == {}
+    assert [*await store.inbox.withdraw(taking_back(by="ann"), QUEUE)] == ["s1"]
 
 
 async def test_the_open_mail_of_a_lane_says_what_was_taken(store: Store):
@@ -260,13 +279,13 @@ async def test_a_message_that_comes_while_it_is_taken_back_is_found(store: Store
             def __getattr__(self, name):
                 return getattr(self._tx, name)
 
-            async def row(self, sql, *params):
-                if sql.startswith("SELECT lane, body") and not looked:
+            async def rows(self, sql, *params):
+                if sql.startswith("SELECT id, lane, body") and not looked:
                     looked.append(sql)
-                    return None
-                return await self._tx.row(sql, *params)
+                    return []
+                return await self._tx.rows(sql, *params)
 
         return await write(lambda tx: change(Tx(tx)), **more)
 
     store.inbox._engine = _Recording(store._engine, lambda change: blind(change))
-    assert await store.inbox.withdraw(taking_back(), QUEUE) == "s1"
+    assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1"]

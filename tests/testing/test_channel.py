@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import MessageGone, NotNow, Part
+from hermes_agent.gateway.channel import MessageGone, NotNow, Part, TokenRefused
 from hermes_agent.gateway.heard import Heard
 from hermes_agent.testing.channel import FakeChannel, FakePlatform
 from hermes_agent.testing.doubles.platform import Trouble
@@ -42,6 +42,7 @@ async def test_an_ailment_is_told() -> None:
     platform = FakePlatform()
     platform.ailment = "The token is wrong."
 
-    assert await FakeChannel(platform).health() == "The token is wrong."
+    with pytest.raises(TokenRefused, match="The token is wrong"):
+        await FakeChannel(platform).check()
     assert platform.told() == 0
     await asyncio.sleep(0)

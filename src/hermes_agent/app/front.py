@@ -170,15 +170,15 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         self._floor.want(session)
         return Submitted(session=session, inbox=row)
 
-    async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> str | None:
+    async def withdraw(self, inbound: Inbound, *, moderated: bool = False) -> list[str]:
         """Take back the message `inbound.withdraws`, as `Inbox.withdraw`: what waits is not answered, a run that has
-        nothing else to answer ends without a word, any other one is told. Durable when this returns."""
+        nothing else to answer ends without a word, any other one is told. The lanes; durable when this returns."""
         at = self._deck.arrival()
-        lane = await self.store.inbox.withdraw(inbound, self._floor.queue, moderated=moderated, at=at)
-        if lane is not None:
-            self._deck.arrived(lane, inbound, at)
-            self._floor.want(lane, inbound.withdraws)
-        return lane
+        mail = await self.store.inbox.withdraw(inbound, self._floor.queue, moderated=moderated, at=at)
+        for lane, back in mail.items():
+            self._deck.arrived(lane, back, at)
+            self._floor.want(lane, back.withdraws)
+        return list(mail)
 
     async def resume(self, session: str) -> bool:
         """Work on a session that a crash left in the middle of a run, at once. False where nothing is open."""

@@ -140,7 +140,7 @@ class Channel(Protocol):
     - Markdown that the platform has no way to show becomes words that read well; nothing is lost, and what cannot be
       formatted is sent plain;
     - no text of a person becomes a mention of somebody else, or of everybody;
-    - `health` says in words what is wrong, and nothing where the token is accepted;
+    - `check` raises `ChannelError` where the token is not accepted, or something else is wrong;
     - `close` gives everything back; nothing is called afterwards.
     """
 
@@ -160,9 +160,29 @@ class Channel(Protocol):
 
     async def react(self, to: Conversation, source_id: str, sign: str) -> None: ...
 
-    async def health(self) -> str: ...
+    async def check(self) -> None: ...
 
     async def close(self) -> None: ...
+
+
+class Bare:
+    """What a `Channel` does of what its platform has not."""
+
+    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
+        """Never asked: what was written cannot be read back."""
+        return None
+
+    async def draft(self, to: Conversation, text: str, key: str) -> None:
+        """Never asked: there are no words without a message."""
+
+    async def typing(self, to: Conversation) -> None:
+        """Nobody sees the agent write."""
+
+    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
+        """There are no signs."""
+
+    async def close(self) -> None:
+        """What it uses is the process's."""
 
 
 class Kept(Protocol):

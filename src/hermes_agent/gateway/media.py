@@ -1,4 +1,4 @@
-"""Files that come with a message: pictures for the model, the rest into the workspace."""
+"""Files that come with a message: pictures for the model, the rest into the workspace; and those that go out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hermes_agent.core.messages import Image, Origin, Text
+from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.access import harmless
-from hermes_agent.gateway.channel import ChannelError
+from hermes_agent.gateway.channel import ChannelError, NeverHere
 from hermes_agent.gateway.heard import Media
 from hermes_agent.host.files import write_private
 
@@ -21,6 +22,14 @@ LARGEST_PICTURE = 5_000_000
 """Bytes of a picture that providers take; a larger one is a file."""
 MB = 1_000_000
 UNSAFE = re.compile(r"[^\w.\- ]+")
+
+
+async def bytes_of(file: Attachment) -> bytes:
+    """What is in a file that goes out. Raises `NeverHere`."""
+    try:
+        return await asyncio.to_thread(Path(file.path).read_bytes)
+    except OSError as error:
+        raise NeverHere(f"The file {file.name} cannot be read: {error.strerror}.") from error
 
 
 async def taken_in(

@@ -193,8 +193,7 @@ class Reception:
             received=self._runtime.clock.now(),
             withdraws=deleted.source_id,
         )
-        lane = await self._runtime.hermes.withdraw(note, moderated=deleted.moderates)
-        if lane is not None:
+        for lane in await self._runtime.hermes.withdraw(note, moderated=deleted.moderates):
             log.info("%s: a message was deleted before it was answered", line.kind.name)
             self._orders.heed(lane)
 

@@ -187,8 +187,11 @@ class Gateway:
             self.orders.take_up()  # Also those of a process that had the channel, and died.
             self.delivery.look()
             # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
-            ailment = await line.channel.health()
-            self._tell(line, line.state if ailment else "listening", ailment)
+            try:
+                await line.channel.check()
+                self._tell(line, "listening", "")
+            except ChannelError as error:
+                self._tell(line, line.state, str(error))
             await line.channel.listen(hear)
         finally:
             if not self._ending:  # What is due at the end is still delivered.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.clock import Clock
@@ -16,8 +17,8 @@ from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
 
 ACCEPT = (
-    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, epoch, token, withdraws) "
-    "VALUES ($1, $2, $3, $4, 'new', '', $5, 0, $6, $7) ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
+    "INSERT INTO inbox (source, source_id, lane, body, state, reason, at, epoch, token, withdraws, replaces) "
+    "VALUES ($1, $2, $3, $4, 'new', '', $5, 0, $6, $7, $8) ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
 )
 ACCEPTED = "SELECT id FROM inbox WHERE source = $1 AND source_id = $2 AND token = $3"
 # Mail that comes while a lane waits (for a back-off, or for more mail) does not shorten the wait.
@@ -48,7 +49,12 @@ SETTLE = (
     "stop_epoch = 0, "
     "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
 )
-WRITTEN = "SELECT lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) ORDER BY id DESC LIMIT 1"
+# Where a message waits or is worked on, also as what a command said, and as it was changed.
+WRITTEN = (
+    "SELECT id, lane, body FROM inbox WHERE source = $1 AND source_id IN ($2, $3) AND ended IS NULL UNION ALL "
+    "SELECT id, lane, body FROM inbox WHERE source = $1 AND replaces = $2 AND replaces <> '' AND ended IS NULL "
+    "ORDER BY 1"
+)
 OPEN = "SELECT body, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
 DROPPED = (
     "SELECT withdraws FROM inbox WHERE lane = $1 AND id > $2 AND withdraws <> '' AND ended IS NOT NULL ORDER BY id"
@@ -117,7 +123,7 @@ class Inbox:
         identity = (inbound.source, inbound.source_id)
 
         async def change(tx: Transaction) -> int | None:
-            row = await tx.row(ACCEPT, *identity, session, body, now, token, inbound.withdraws)
+            row = await tx.row(ACCEPT, *identity, session, body, now, token, inbound.withdraws, inbound.replaces)
             if row is None:
                 row = await tx.row(ACCEPTED, *identity, token)
                 return None if row is None else int(row[0])
@@ -130,9 +136,9 @@ class Inbox:
 
     async def withdraw(
         self, inbound: Inbound, queue: str, *, moderated: bool = False, at: float | None = None
-    ) -> str | None:
-        """Take back the message `inbound.withdraws`: this becomes mail of its lane, which is returned; None where there
-        is nothing to take back (any more). One that has not come yet will not be accepted when it does.
+    ) -> dict[str, Inbound]:
+        """Take back the message `inbound.withdraws` wherever it, or a new text of it, has no end: what became mail of
+        these lanes, by their names. One that has not come yet will not be accepted when it does.
 
         It counts where the one who wrote the message deleted it, or its own chat, which is `moderated`, had it deleted,
         or the platform does not say who did, which then lets nobody else.
@@ -141,23 +147,26 @@ class Inbox:
         key = (inbound.source, token, f"{token}{SAID}")
         now = self._clock.now()
 
-        async def change(tx: Transaction) -> str | None:
-            row = await tx.row(WRITTEN, *key)
-            if row is None:
+        def counts(written: Inbound) -> bool:
+            there = written.conversation.chat == inbound.conversation.chat
+            return by in ("", written.principal.user) or (moderated and there)
+
+        async def change(tx: Transaction) -> dict[str, Inbound]:
+            rows = await tx.rows(WRITTEN, *key)
+            if not rows:
                 await tx.run(FORGET, now - NEVER_SECONDS)
                 if await tx.row(NEVER, *key[:2], TAKEN_BACK, now) is not None:
-                    return None
-                row = await tx.row(WRITTEN, *key)  # It has come meanwhile.
-            if row is None or not row[1]:
-                return None
-            written = revive(Inbound, plain(row[1]))
-            by_another = by and by != written.principal.user
-            there = written.conversation.chat == inbound.conversation.chat
-            open_ = [revive(Inbound, plain(each[0])).identity for each in await tx.rows(OPEN, row[0])]
-            if token not in open_ or (by_another and not (moderated and there)):
-                return None
-            await self.accept(inbound, row[0], queue, tx=tx, at=at)
-            return str(row[0])
+                    return {}
+                rows = await tx.rows(WRITTEN, *key)  # It has come meanwhile.
+            found = {lane: revive(Inbound, plain(body)) for _, lane, body in rows}
+            mail = {
+                lane: replace(inbound, source_id=f"{inbound.source_id}:{lane}")
+                for lane, written in found.items()
+                if counts(written)
+            }
+            for lane, back in mail.items():
+                await self.accept(back, lane, queue, tx=tx, at=at)
+            return mail
 
         return await self._engine.write(change)
 

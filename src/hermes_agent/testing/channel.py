@@ -19,6 +19,7 @@ from hermes_agent.gateway.channel import (
     OutcomeUnknown,
     Pace,
     Part,
+    TokenRefused,
 )
 from hermes_agent.gateway.heard import Hear, Heard, Media, Pressed, Said, Sender
 from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
@@ -211,8 +212,9 @@ class FakeChannel:
         self._trouble("react")
         self.chats.reactions.append((source_id, sign))
 
-    async def health(self) -> str:
-        return self.platform.ailment
+    async def check(self) -> None:
+        if self.platform.ailment:
+            raise TokenRefused(self.platform.ailment)
 
     async def close(self) -> None:
         self.closed = True

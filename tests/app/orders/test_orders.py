@@ -152,7 +152,7 @@ async def test_an_order_that_was_deleted_before_it_was_done_is_not_done(tmp_path
         store, lane = here.runtime.store, f"command {CHAT.key}"
         await store.inbox.accept(line(here, "/title Mine"), lane, COMMANDS)
         back = replace(line(here, "", "1:deleted"), parts=(), withdraws="1")
-        assert await here.runtime.hermes.withdraw(back) == lane
+        assert await here.runtime.hermes.withdraw(back) == [lane]
 
         orders = made(here)
         orders.heed("a session")
@@ -178,7 +178,8 @@ async def test_what_was_deleted_while_it_became_mail_of_the_session_is_not_answe
         await orders.take(line(here, "Delete everything"))
         await began.wait()
         back = replace(line(here, "", "1:deleted"), parts=(), withdraws="1")
-        orders.heed(await hermes.withdraw(back) or "")
+        for lane in await hermes.withdraw(back):
+            orders.heed(lane)
         gate.set()
         await orders.drain()
 

@@ -18,7 +18,7 @@ SLOW = Answer(pieces=(Say("word " * 400),), pace=Pace(between=0.01))
 
 async def delete(here: Place, inbound: Inbound) -> None:
     back = replace(inbound, source_id=f"{inbound.source_id}:deleted", parts=(), withdraws=inbound.source_id)
-    assert await here.runtime.hermes.withdraw(back) == here.record.id
+    assert await here.runtime.hermes.withdraw(back) == [here.record.id]
 
 
 async def test_a_run_whose_message_was_deleted_is_played_too(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.discord import CHANNEL
 from hermes_agent.gateway.heard import Heard, Said
 from hermes_agent.testing.doubles.discord import discord_platform
@@ -60,7 +60,8 @@ async def test_a_revoked_token_is_a_sentence(platform, channel):
 
     with pytest.raises(TokenRefused, match="token"):
         await channel.listen(lambda heard: None)
-    assert "token" in await channel.health()
+    with pytest.raises(ChannelError, match="token"):
+        await channel.check()
 
 
 @pytest.mark.parametrize(("word", "kind"), [("noted", 4), ("", 6)])

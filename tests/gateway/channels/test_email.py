@@ -7,7 +7,8 @@ import pytest
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.channel import MessageGone, NeverHere, Part
+from hermes_agent.core.outbound import Attachment
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part
 from hermes_agent.gateway.channels.email import CHANNEL, THREADS_KNOWN, EmailChannel
 from hermes_agent.gateway.email.writing import Thread
 from hermes_agent.gateway.heard import Heard, Said
@@ -153,6 +154,13 @@ async def test_what_is_no_address_gets_nothing(platform, tmp_path, chat):
         await channel(platform, tmp_path).send(Conversation(platform="email", chat=chat), Part(text="x"), "k")
 
 
+async def test_a_file_that_is_not_there_is_said_so(platform, tmp_path):
+    file = Attachment(path=str(tmp_path / "none"), name="none")
+
+    with pytest.raises(NeverHere, match="none cannot be read"):
+        await channel(platform, tmp_path).send(ANN, Part(text="x", file=file), "k")
+
+
 async def test_a_mail_that_was_sent_stays(platform, tmp_path):
     made = channel(platform, tmp_path)
 
@@ -166,7 +174,8 @@ async def test_a_mail_that_was_sent_stays(platform, tmp_path):
 async def test_a_wrong_password_is_told(platform, tmp_path):
     platform.folder.password = "other"
 
-    assert "EMAIL_PASSWORD" in await channel(platform, tmp_path).health()
+    with pytest.raises(ChannelError, match="EMAIL_PASSWORD"):
+        await channel(platform, tmp_path).check()
 
 
 @pytest.mark.parametrize(

@@ -295,3 +295,18 @@ async def test_a_changed_message_that_is_deleted_is_not_answered_in_any_of_its_t
         await here.rest()
 
         assert len(here.model.exchanges) == 1
+
+
+async def test_a_message_that_was_changed_after_new_is_taken_back_where_its_new_text_went(tmp_path: Path):
+    async with house(tmp_path, lambda heard: Hang() if "ounces" in str(heard.messages) else Say("Two.")) as here:
+        assert await here.ask("How much?", source_id="1:m") == "Two."
+        await here.ask("/new")
+        await here.platform.say("How much, in ounces?", source_id="1:m", edited=True)
+        await asked(here, 2)
+        shown = len(here.platform.chats.of("1"))
+
+        await delete(here, "1:m", by="7")
+        await here.rest()
+
+        assert len(here.platform.chats.of("1")) == shown
+        assert not await here.store.sessions.list(busy=True)

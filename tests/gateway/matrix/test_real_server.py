@@ -12,7 +12,7 @@ import pytest
 
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button
-from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, Part, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, Part, TokenRefused
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import Heard, Invited, Pressed, Removed, Said, Withdrawn
 from tests.contracts.channels import needs
@@ -110,7 +110,7 @@ async def test_an_invitation_is_taken_and_what_was_said_before_it_came_is_heard(
     assert (said.text, said.where.chat_kind, said.where.chat) == ("Are you there?", "dm", room)
     assert said.sender.user == ann.id
     assert said.sender.name == ann.id[1:].partition(":")[0].capitalize()
-    assert await play.channel.health() == ""
+    await play.channel.check()
 
 
 async def test_an_invitation_of_a_stranger_is_left_alone(play: Play, server: Synapse, ann: Person):
@@ -303,4 +303,5 @@ async def test_a_revoked_token_is_a_sentence(play: Play, server: Synapse):
 
     with pytest.raises(TokenRefused):
         await bad.listen(play.ear)
-    assert "token" in await bad.health()
+    with pytest.raises(ChannelError, match="token"):
+        await bad.check()

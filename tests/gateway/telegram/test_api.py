@@ -8,7 +8,7 @@ import pytest
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
-from hermes_agent.gateway.channel import NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL, Telegram
 from hermes_agent.gateway.heard import Heard
 from hermes_agent.gateway.moves import Moves
@@ -46,7 +46,8 @@ async def hear(_: Heard) -> str:
 async def test_a_wrong_token_is_said(double: TelegramDouble, http: Http):
     channel = bot(double, http, "1:wrong")
 
-    assert "TELEGRAM_BOT_TOKEN" in await channel.health()
+    with pytest.raises(ChannelError, match="TELEGRAM_BOT_TOKEN"):
+        await channel.check()
     with pytest.raises(TokenRefused):
         await channel.listen(hear)
 

@@ -2,13 +2,15 @@
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channel import NotNow, TokenRefused
-from hermes_agent.gateway.channels.telegram import CHANNEL, WEBHOOK_SET
+from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.heard import Heard, Said
+from hermes_agent.gateway.telegram.listening import WEBHOOK_SET
 from hermes_agent.gateway.telegram.webhook import Entrance, secret_of
 from hermes_agent.host.serve import serve
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
@@ -128,7 +130,8 @@ async def test_a_port_that_is_taken_is_said(place):
 
 
 async def test_a_webhook_that_telegram_refuses_is_said(place):
-    place.channel._webhook = type(place.channel._webhook)(url="http://bot.test", port=place.port, secret="s")
+    listening = place.channel._listening
+    place.channel._listening = replace(listening, webhook=replace(listening.webhook, url="http://bot.test"))
 
     with pytest.raises(TokenRefused, match="HTTPS URL"):
         await place.channel.listen(place.hear)

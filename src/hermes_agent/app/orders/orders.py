@@ -140,7 +140,7 @@ class Orders:
             while not released and (waiting := await self._store.inbox.waiting(lease)):
                 row, inbound = waiting[0]
                 if inbound.withdraws:  # What an order said to the agent meanwhile is mail of another lane.
-                    back = replace(inbound, source_id=f"{inbound.source_id}{SAID}")
+                    back = replace(inbound, source_id=inbound.source_id.removesuffix(f":{lease.lane}"))
                     await self._runtime.hermes.withdraw(back, moderated=True)
                 gone = {each.withdraws for _, each in waiting} - {""}
                 text = "" if {inbound.withdraws, inbound.identity} & gone else lease.poison or await self._do(inbound)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +13,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
+    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -30,6 +29,7 @@ from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Reader, singly
 from hermes_agent.gateway.discord.rest import Rest
 from hermes_agent.gateway.discord.stream import Stream
 from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.websocket import require
 from hermes_agent.version import VERSION
@@ -48,7 +48,7 @@ NO_PREVIEWS = 1 << 2
 ANSWER, NOTED = 4, 6
 
 
-class DiscordChannel:
+class DiscordChannel(Bare):
     """A `Channel` to all servers and chats of one bot."""
 
     def __init__(self, needs: Needs, base: str, token: str) -> None:
@@ -104,11 +104,7 @@ class DiscordChannel:
     async def _sent(self, path: str, content: Mapping[str, Any], part: Part) -> dict[str, Any]:
         if part.file is None:
             return await self._rest.call("POST", path, content)
-        try:
-            file = await asyncio.to_thread(Path(part.file.path).read_bytes)
-        except OSError as error:
-            raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
-        return await self._rest.post_file(path, content, part.file, file)
+        return await self._rest.post_file(path, content, part.file, await bytes_of(part.file))
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:
         await self._rest.call("PATCH", _message(to, receipt), _content(part))
@@ -116,27 +112,14 @@ class DiscordChannel:
     async def delete(self, to: Conversation, receipt: str) -> None:
         await self._rest.call("DELETE", _message(to, receipt))
 
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
-        return None
-
-    async def draft(self, to: Conversation, text: str, key: str) -> None:
-        """Never asked: there are no words without a message."""
-
     async def typing(self, to: Conversation) -> None:
         await self._rest.call("POST", f"channels/{to.thread or to.chat}/typing", reads=True)
 
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
         await self._rest.call("PUT", f"{_message(to, source_id)}/reactions/{quote(sign)}/@me", reads=True)
 
-    async def health(self) -> str:
-        try:
-            await self._rest.call("GET", "users/@me", reads=True)
-        except ChannelError as error:
-            return str(error)
-        return ""
-
-    async def close(self) -> None:
-        self._parents.clear()
+    async def check(self) -> None:
+        await self._rest.call("GET", "users/@me", reads=True)
 
     async def _parent(self, channel: str) -> str:
         """The channel that a thread belongs to; empty where it is a channel itself, or hidden from the agent."""

@@ -14,8 +14,8 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
+    Bare,
     Channel,
-    ChannelError,
     Kind,
     MessageGone,
     Needs,
@@ -29,8 +29,9 @@ from hermes_agent.gateway.email.apart import read_apart
 from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
 from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address
 from hermes_agent.gateway.email.sending import Post
-from hermes_agent.gateway.email.writing import Author, Thread, written
+from hermes_agent.gateway.email.writing import Author, Thread, enclose, written
 from hermes_agent.gateway.heard import Hear, Media, Said, Sender
+from hermes_agent.gateway.media import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.late import late
 
@@ -47,7 +48,7 @@ THREADS_KNOWN = 500
 SECURITIES = ("tls", "starttls", "none")
 
 
-class EmailChannel:
+class EmailChannel(Bare):
     """A `Channel` to one mailbox."""
 
     def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, clock: Clock) -> None:
@@ -115,9 +116,15 @@ class EmailChannel:
             raise NeverHere(f"{to.chat or 'Nothing'} is no mail address.")
         thread = await self._thread(to, part.answers)
         id_ = self._author.message_id(key)
-        at = self._clock.now()
-        mail = await asyncio.to_thread(lambda: written(self._author, people, thread, part, id_=id_, at=at).as_bytes())
-        await self._post.send(people, mail)
+        at, content = self._clock.now(), await bytes_of(part.file) if part.file is not None else b""
+
+        def whole() -> bytes:
+            mail = written(self._author, people, thread, part, id_=id_, at=at)
+            if part.file is not None:
+                enclose(mail, part.file, content)
+            return mail.as_bytes()
+
+        await self._post.send(people, await asyncio.to_thread(whole))
         return id_
 
     async def edit(self, to: Conversation, receipt: str, part: Part) -> None:  # noqa: ARG002  the Protocol's shape
@@ -126,29 +133,10 @@ class EmailChannel:
     async def delete(self, to: Conversation, receipt: str) -> None:  # noqa: ARG002  the Protocol's shape
         raise MessageGone("A mail that was sent cannot be deleted.")
 
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
-        return None
-
-    async def draft(self, to: Conversation, text: str, key: str) -> None:
-        """Never asked: there are no words without a message."""
-
-    async def typing(self, to: Conversation) -> None:
-        """Nobody sees somebody write a mail."""
-
-    async def react(self, to: Conversation, source_id: str, sign: str) -> None:
-        """Mail has no signs."""
-
-    async def health(self) -> str:
-        try:
-            async with self._mailbox():
-                pass
-            await self._post.check()
-        except ChannelError as error:
-            return str(error)
-        return ""
-
-    async def close(self) -> None:
-        self._threads.clear()
+    async def check(self) -> None:
+        async with self._mailbox():
+            pass
+        await self._post.check()
 
     @asynccontextmanager
     async def _mailbox(self) -> AsyncIterator[Mailbox]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
+    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -44,6 +44,7 @@ from hermes_agent.gateway.matrix.writing import (
     transaction,
     words,
 )
+from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.moves import Moves
 from hermes_agent.gateway.service import Service
 
@@ -51,7 +52,7 @@ TYPING_SECONDS = 10.0
 MESSAGE, REACTION = "m.room.message", "m.reaction"
 
 
-class MatrixChannel:
+class MatrixChannel(Bare):
     """A `Channel` to the rooms of one account."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool, encryption: bool) -> None:
@@ -129,12 +130,6 @@ class MatrixChannel:
     async def delete(self, to: Conversation, receipt: str) -> None:
         await self._redact(await self._moves.now(to.chat), receipt)
 
-    async def find(self, to: Conversation, part: Part, key: str, since: float) -> str | None:  # noqa: ARG002  the Protocol's
-        return None
-
-    async def draft(self, to: Conversation, text: str, key: str) -> None:
-        """Never asked: there are no words without a message."""
-
     async def typing(self, to: Conversation) -> None:
         await self._say_typing(await self._moves.now(to.chat), typing=True)
 
@@ -142,12 +137,8 @@ class MatrixChannel:
         room = await self._moves.now(to.chat)
         await self._put(room, REACTION, reaction(source_id, sign), transaction(f"{source_id}:{sign}"))
 
-    async def health(self) -> str:
-        try:
-            await self._client.call("GET", "account/whoami", reads=True)
-        except ChannelError as error:
-            return str(error)
-        return ""
+    async def check(self) -> None:
+        await self._client.call("GET", "account/whoami", reads=True)
 
     async def close(self) -> None:
         await self._crypto.close()
@@ -173,10 +164,7 @@ class MatrixChannel:
     async def _uploaded(self, room: str, part: Part) -> dict[str, Any]:
         sent = part.file
         assert sent is not None
-        try:
-            content = await asyncio.to_thread(Path(sent.path).read_bytes)
-        except OSError as error:
-            raise NeverHere(f"The file {sent.name} cannot be read: {error.strerror}.") from error
+        content = await bytes_of(sent)
         if await self._rooms.encrypted(room):
             locked, keys = await asyncio.to_thread(self._crypto.lock, content)
             address = await self._client.upload("file", "application/octet-stream", locked)

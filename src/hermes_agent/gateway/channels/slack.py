@@ -7,7 +7,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
     Abilities,
+    Bare,
     Channel,
     ChannelError,
     Kind,
@@ -27,6 +27,7 @@ from hermes_agent.gateway.channel import (
     TokenRefused,
 )
 from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.service import Service
 from hermes_agent.gateway.slack.events import BUTTON, PLATFORM, Own, Reader
 from hermes_agent.gateway.slack.mrkdwn import mrkdwn
@@ -58,7 +59,7 @@ SILENT_SECONDS = 60.0
 """After so long without a word the first one of a connection (`hello`) is not awaited any longer."""
 
 
-class SlackChannel:
+class SlackChannel(Bare):
     """A `Channel` to one workspace."""
 
     def __init__(self, needs: Needs, base: str, *, threads: bool) -> None:
@@ -126,10 +127,7 @@ class SlackChannel:
 
     async def _send_file(self, to: Conversation, part: Part, thread: str | None) -> str:
         assert part.file is not None
-        try:
-            content = await asyncio.to_thread(Path(part.file.path).read_bytes)
-        except OSError as error:
-            raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
+        content = await bytes_of(part.file)
         place = await self._bot.call(
             "files.getUploadURLExternal", reads=True, filename=part.file.name, length=len(content)
         )
@@ -186,28 +184,15 @@ class SlackChannel:
         payload = (message.get("metadata") or {}).get("event_payload") or {}
         return str(message["ts"]) if payload.get("key") == key else None
 
-    async def draft(self, to: Conversation, text: str, key: str) -> None:
-        """Never asked: there are no words without a message."""
-
-    async def typing(self, to: Conversation) -> None:
-        """Slack shows no typing of apps."""
-
     async def react(self, to: Conversation, source_id: str, sign: str) -> None:
         if sign in SIGNS:
             await self._bot.call(
                 "reactions.add", channel=to.chat, timestamp=source_id.partition(":")[2], name=SIGNS[sign]
             )
 
-    async def health(self) -> str:
-        try:
-            await self._bot.call("auth.test", reads=True)
-            await self._app.call("apps.connections.open", reads=True)
-        except ChannelError as error:
-            return str(error)
-        return ""
-
-    async def close(self) -> None:
-        self._names.clear()
+    async def check(self) -> None:
+        await self._bot.call("auth.test", reads=True)
+        await self._app.call("apps.connections.open", reads=True)
 
     async def _name(self, user: str) -> str:
         """The name that a person shows; empty where Slack does not tell it."""

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime, formataddr
-from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.gateway.channel import NeverHere, Part
+from hermes_agent.core.outbound import Attachment
+from hermes_agent.gateway.channel import Part
 from hermes_agent.gateway.email.reading import OWN_IDS
 from hermes_agent.gateway.html import html
 
@@ -44,7 +44,7 @@ class Author:
 
 
 def written(author: Author, to: Sequence[str], thread: Thread, part: Part, *, id_: str, at: float) -> EmailMessage:
-    """The mail. Raises `NeverHere` where its file cannot be read."""
+    """The mail, to which its file is still to be added."""
     mail = EmailMessage(policy=SMTP)
     mail["From"] = formataddr((author.name, author.address))
     mail["To"] = ", ".join(to)
@@ -60,14 +60,13 @@ def written(author: Author, to: Sequence[str], thread: Thread, part: Part, *, id
     mail["X-Auto-Response-Suppress"] = "All"
     mail.set_content(part.text or (part.file.name if part.file else ""), cte="quoted-printable")
     mail.add_alternative(as_html(part.text), subtype="html", cte="quoted-printable")
-    if part.file is not None:
-        try:
-            content = Path(part.file.path).read_bytes()
-        except OSError as error:
-            raise NeverHere(f"The file {part.file.name} cannot be read: {error.strerror}.") from error
-        kind, _, subkind = part.file.media_type.partition("/")
-        mail.add_attachment(content, maintype=kind, subtype=subkind or "octet-stream", filename=part.file.name)
     return mail
+
+
+def enclose(mail: EmailMessage, file: Attachment, content: bytes) -> None:
+    """Add a file to a mail."""
+    kind, _, subkind = file.media_type.partition("/")
+    mail.add_attachment(content, maintype=kind, subtype=subkind or "octet-stream", filename=file.name)
 
 
 def subject_of(answered: str, text: str, name: str) -> str:

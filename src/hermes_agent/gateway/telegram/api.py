@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.host.http import Http
 
 Plain = Any  # what JSON gives; parsed into values in this folder
+Files = Mapping[str, tuple[str, bytes, str]]  # argument -> a file's name, bytes and media type
 PATIENCE = 30.0
 """Seconds for one answer, beside what a long poll waits."""
 HTTP_ERROR = 500
@@ -59,32 +57,21 @@ class BotApi:
 
     async def call(self, method: str, arguments: Mapping[str, Plain], *, waits: float = 0.0) -> Plain:
         """The `result` of a method. `waits` is how long the server may hold the answer back. Raises `ChannelError`."""
-        address = f"{self.url}/bot{self.token}/{method}"
-        body = msgspec.json.encode(arguments)
         headers = {"content-type": "application/json"}
-        try:
-            client = self.http.client(address)
-            response = await client.post(address, content=body, headers=headers, timeout=PATIENCE + waits)
-        except self.http.unsent as error:
-            raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
-        except self.http.failures as error:
-            raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
-        return _result(response.status_code, response.content)
+        return await self._post(method, PATIENCE + waits, content=msgspec.json.encode(arguments), headers=headers)
 
-    async def upload(self, method: str, field: str, file: Attachment, arguments: Mapping[str, Plain]) -> Plain:
-        """Send a file with a method. Raises `ChannelError`; `NeverHere` where the file cannot be read."""
-        address = f"{self.url}/bot{self.token}/{method}"
+    async def upload(self, method: str, files: Files, arguments: Mapping[str, Plain]) -> Plain:
+        """Send a file with a method. Raises `ChannelError`."""
         data = {
             name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
             for name, value in arguments.items()
         }
+        return await self._post(method, 10 * PATIENCE, data=data, files=files)
+
+    async def _post(self, method: str, patience: float, **request: Plain) -> Plain:
+        address = f"{self.url}/bot{self.token}/{method}"
         try:
-            content = await asyncio.to_thread(Path(file.path).read_bytes)
-            client = self.http.client(address)
-            files = {field: (file.name, content, file.media_type)}
-            response = await client.post(address, data=data, files=files, timeout=10 * PATIENCE)
-        except OSError as error:
-            raise NeverHere(f"The file {file.name} cannot be read: {error.strerror}.") from error
+            response = await self.http.client(address).post(address, timeout=patience, **request)
         except self.http.unsent as error:
             raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
         except self.http.failures as error:

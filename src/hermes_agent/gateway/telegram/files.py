@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.outbound import Attachment
-from hermes_agent.gateway.channel import NeverHere
 
 MB = 1_000_000
 
@@ -43,11 +39,7 @@ WAYS: Mapping[str, Way] = {
 """Media types -> what core.telegram.org/bots/api says takes them; every other file is a document."""
 
 
-async def ways_of(file: Attachment) -> tuple[Way, ...]:
-    """The ways to be tried, best first. Raises `NeverHere` where the file is not there."""
-    way = WAYS.get(file.media_type, DOCUMENT)
-    try:
-        size = (await asyncio.to_thread(Path(file.path).stat)).st_size
-    except OSError as error:
-        raise NeverHere(f"The file {file.name} cannot be read: {error.strerror}.") from error
+def ways_of(media_type: str, size: int) -> tuple[Way, ...]:
+    """The ways to be tried, best first."""
+    way = WAYS.get(media_type, DOCUMENT)
     return (way, DOCUMENT) if way is not DOCUMENT and size <= way.largest else (DOCUMENT,)

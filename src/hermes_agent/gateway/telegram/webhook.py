@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.serve import Request, Response
 
 LARGEST_UPDATE = 2_000_000
@@ -17,6 +18,15 @@ HEADER = "x-telegram-bot-api-secret-token"
 
 Plain = Mapping[str, Any]
 Brought = tuple[Plain, asyncio.Future[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """Where Telegram brings updates, the port of this machine to which that leads, and what it shows with each."""
+
+    url: str
+    port: int
+    secret: str
 
 
 def secret_of(token: str) -> str:

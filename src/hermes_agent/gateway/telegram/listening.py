@@ -1,0 +1,112 @@
+"""What Telegram tells: updates, asked for by long polling or brought to a webhook, each chat's in their order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.moves import Moves
+from hermes_agent.gateway.telegram.api import BotApi
+from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
+from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, told
+from hermes_agent.host.serve import serve
+
+Plain = Mapping[str, Any]  # arguments and answers of the Bot API
+POLL_SECONDS = 50
+LONGEST_WORD = 200
+WEBHOOK_SET = "webhook is active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Follows one bot."""
+
+    api: BotApi
+    moves: Moves
+    webhook: Webhook | None
+    poll_seconds: float = POLL_SECONDS
+
+    async def follow(self, me: Me, hear: Hear) -> None:
+        """Tell what comes until cancelled. Raises `NotNow`, `TokenRefused`, and what `hear` raises."""
+        if self.webhook is None:
+            await self._poll(me, hear)
+        else:
+            await self._receive(self.webhook, me, hear)
+
+    async def _poll(self, me: Me, hear: Hear) -> None:
+        """Ask for updates. One is confirmed by asking for those after it."""
+        offset = 0
+        while True:
+            wanted = {"offset": offset, "timeout": self.poll_seconds, "allowed_updates": LISTENED}
+            try:
+                updates = await self.api.call("getUpdates", wanted, waits=self.poll_seconds)
+            except NotNow as error:
+                if WEBHOOK_SET not in str(error):
+                    raise
+                await self.api.call("deleteWebhook", {"drop_pending_updates": False})
+                continue
+            except (OutcomeUnknown, NeverHere) as error:
+                raise NotNow(str(error)) from error
+            await self._hand_on(updates, me, hear)
+            offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
+
+    async def _receive(self, webhook: Webhook, me: Me, hear: Hear) -> None:
+        """Have updates brought. One is confirmed when it was taken in; a webhook that is left is kept for the next
+        process, and Telegram keeps what it cannot bring for a day."""
+        entrance = Entrance(urlsplit(webhook.url).path, webhook.secret)
+        async with AsyncExitStack() as open_:
+            await self._open(open_, webhook, entrance)
+            while True:
+                brought = await entrance.next()
+                await self._hand_on([update for update, _ in brought], me, hear)
+                told(brought)
+
+    async def _open(self, open_: AsyncExitStack, webhook: Webhook, entrance: Entrance) -> None:
+        wanted = {"url": webhook.url, "secret_token": webhook.secret, "allowed_updates": LISTENED}
+        try:
+            await open_.enter_async_context(serve(entrance.handle, webhook.port, largest=LARGEST_UPDATE))
+            # By one connection, so that each chat is told in its order.
+            await self.api.call("setWebhook", {**wanted, "max_connections": 1})
+        except OSError as error:
+            raise NotNow(f"Port {webhook.port} cannot be listened on: {error.strerror}.") from error
+        except OutcomeUnknown as error:
+            raise NotNow(str(error)) from error
+        except NeverHere as error:
+            raise TokenRefused(f"The webhook is refused. {error}") from error
+
+    async def _hand_on(self, updates: list[Plain], me: Me, hear: Hear) -> None:
+        """Hand on what each chat tells in its order, the chats side by side."""
+        chats: defaultdict[str, list[tuple[Plain, Any]]] = defaultdict(list)
+        for update in updates:
+            if (moved := moved_in(update)) is not None:
+                await self.moves.moved(*moved)
+            heard = heard_in(update, me, self.api.fetch)
+            if heard is not None:
+                where = replace(heard.where, chat=await self.moves.first(heard.where.chat))
+                chats[where.chat].append((update, replace(heard, where=where)))
+
+        async def one(told: list[tuple[Plain, Any]]) -> None:
+            for update, heard in told:
+                word = await hear(heard)
+                if isinstance(heard, Pressed):
+                    await self._acknowledge(update, word)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for told in chats.values():
+                    group.create_task(one(told))
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+
+    async def _acknowledge(self, update: Plain, word: str) -> None:
+        query = update["callback_query"]["id"]
+        with suppress(ChannelError):
+            await self.api.call("answerCallbackQuery", {"callback_query_id": query, "text": word[:LONGEST_WORD]})
