@@ -129,8 +129,10 @@ async def test_nobody_reaches_another_person_s_session_but_the_owner(tmp_path, r
                 ("POST", f"/v1/runs/{run}/answer"): ({"answer": "yes"}, 409),
                 ("POST", f"/v1/runs/{run}/stop"): (None, 200),
                 ("GET", f"/v1/responses/{response}"): (None, 200),
+                ("GET", f"/v1/responses/{response}/input_items"): (None, 200),
                 ("POST", f"/v1/responses/{response}/cancel"): (None, 200),
                 ("POST", "/v1/runs"): ({"input": "Hi", "session": session}, 202),
+                ("DELETE", f"/v1/responses/{response}"): (None, 409),
                 ("DELETE", f"/v1/sessions/{session}"): (None, 200),
             }
             for (method, path), (body, status) in asked.items():

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from hermes_agent.api.asked import InputFile, InputImage, InputText
+
 
 class PromptDetails(msgspec.Struct, kw_only=True):
     """Of the tokens in: how many were read from the provider's cache."""
@@ -176,6 +178,26 @@ class Response(msgspec.Struct, kw_only=True):
     object: Literal["response"] = "response"
 
 
+class InputMessage(msgspec.Struct, kw_only=True):
+    """What a response answers."""
+
+    id: str
+    content: list[InputText | InputImage | InputFile]
+    status: Literal["completed"] = "completed"
+    role: Literal["user"] = "user"
+    type: Literal["message"] = "message"
+
+
+class InputList(msgspec.Struct, kw_only=True):
+    """The input of a response: one message, nothing until its run began."""
+
+    data: list[InputMessage]
+    first_id: str | None = None
+    last_id: str | None = None
+    has_more: bool = False
+    object: Literal["list"] = "list"
+
+
 class ModelFacts(msgspec.Struct, kw_only=True):
     """A name that `model` may have."""
 
@@ -285,6 +307,12 @@ class Removed(msgspec.Struct, kw_only=True):
 
     id: str
     deleted: bool = True
+
+
+class ResponseRemoved(Removed, kw_only=True):
+    """A response that is no more."""
+
+    object: Literal["response"] = "response"
 
 
 class Done(msgspec.Struct, kw_only=True):

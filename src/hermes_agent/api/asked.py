@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -154,6 +155,22 @@ def _data(url: str, field: str) -> tuple[str, str]:
     except binascii.Error as error:
         raise bad(f"`{field}` holds no base64 ({error}).", field) from error
     return found["type"], found["data"]
+
+
+def content_of(parts: Sequence[object]) -> list[InputText | InputImage | InputFile]:
+    """The parts of one of our messages, as the responses API writes them."""
+    found: list[InputText | InputImage | InputFile] = []
+    for part in parts:
+        match part:
+            case Text(text=text):
+                found.append(InputText(text=text))
+            case Image(url=url, media_type=kind, data=data):
+                found.append(InputImage(image_url=url or f"data:{kind};base64,{data}"))
+            case File(name=name, media_type=kind, data=data):
+                found.append(InputFile(file_data=f"data:{kind};base64,{data}", filename=name))
+            case _:
+                pass
+    return found
 
 
 def text_of(content: Content | None) -> str:

@@ -163,7 +163,7 @@ async def stream(send: Send, events: AsyncGenerator[bytes | None, None], headers
     await begin(send, 200, "text/event-stream", headers)
     async with aclosing(events) as lines:
         async for line in lines:
-            await send({"type": "http.response.body", "body": line or ALIVE, "more_body": True})
+            await send({"type": "http.response.body", "body": ALIVE if line is None else line, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 
 

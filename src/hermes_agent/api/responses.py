@@ -8,18 +8,28 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hermes_agent.api.answered import Incomplete, OutputMessage, OutputWords, Response, ResponseError
-from hermes_agent.api.asked import SYSTEM, InputItem, Said, parts_of, says, text_of
+from hermes_agent.api.answered import (
+    Incomplete,
+    InputList,
+    InputMessage,
+    OutputMessage,
+    OutputWords,
+    Response,
+    ResponseError,
+    ResponseRemoved,
+)
+from hermes_agent.api.asked import SYSTEM, InputItem, Said, content_of, parts_of, says, text_of
 from hermes_agent.api.chat import TOOLS, Format, finish, placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
-from hermes_agent.api.problems import FAILURES, PROVIDER, bad, problem_of
+from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, Problem, bad, problem_of
 from hermes_agent.api.runs import Number
 from hermes_agent.api.story import RESPONSE, Story, ref_of
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
+from hermes_agent.core.events import MessageTaken
 
 UNSUPPORTED = "unsupported_parameter"
 STATUS = {
@@ -55,10 +65,16 @@ class ResponseRequest(msgspec.Struct, kw_only=True):
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
-    """How an answer is to be told again: whole, or as a `stream` from its first event on."""
+    """How an answer is to be told again: whole, or as a `stream` of the events after that number."""
 
     stream: bool = False
     starting_after: Number | None = None
+
+
+class InputQuery(msgspec.Struct, kw_only=True):
+    """Which part of an input: what comes behind the item of that id."""
+
+    after: str = ""
 
 
 def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
@@ -108,19 +124,45 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
 async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
     """An answer as the log has it."""
     story = await house.talk.look(call.who, ref_of(call.path["id"]))
-    if call.query.starting_after is not None:
-        words = "A response's stream begins at its beginning; `/v1/runs/{id}/events` goes on from any event."
-        raise bad(words, "starting_after", UNSUPPORTED)
     if not call.query.stream:
         return _kept(house, story).whole()
     begun, story = Begun(ref=story.ref, after=0), Story(ref=story.ref)
-    return Streamed(events=with_pauses(_kept(house, story).of(house, begun)))
+    after = -1 if call.query.starting_after is None else call.query.starting_after
+    return Streamed(events=with_pauses(_kept(house, story, after).of(house, begun)))
 
 
-def _kept(house: House, story: Story) -> Page:
+def _kept(house: House, story: Story, after: int = -1) -> Page:
     """A response that was begun before; who asks for it again need not know what it was asked with."""
     request = ResponseRequest(input="", model=story.model or SELF)
-    return Page(story, request, int(story.at or house.runtime.clock.now()))
+    return Page(story, request, int(story.at or house.runtime.clock.now()), after)
+
+
+async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
+    """The message that a response answers."""
+    ref = ref_of(call.path["id"])
+    story = await house.talk.look(call.who, ref)
+    items = [
+        InputMessage(id=item, content=content_of(taken.message.parts))
+        for taken in await _taken(house, ref.session)
+        if taken.inbox == ref.row and (item := f"msg_{ref.session}_{ref.row}_in") != call.query.after and story.run
+    ]
+    return InputList(data=items, first_id=items[0].id if items else None, last_id=items[-1].id if items else None)
+
+
+async def remove(house: House, call: Call[Nothing, Nothing]) -> Answer:
+    """Remove an answer with its session, where no other one stands there."""
+    ref = ref_of(call.path["id"])
+    await house.talk.look(call.who, ref)
+    if any(taken.inbox not in (0, ref.row) for taken in await _taken(house, ref.session)):
+        words = f"Other answers stand in the same session: DELETE /v1/sessions/{ref.session} removes them all."
+        raise Problem(409, words, code="not_alone", headers=FINAL)
+    await house.visit(call.who).delete(ref.session)
+    return ResponseRemoved(id=call.path["id"])
+
+
+async def _taken(house: House, session: str) -> list[MessageTaken]:
+    entries = await house.runtime.store.history.entries(session)
+    return [entry.event for entry in entries if isinstance(entry.event, MessageTaken)]
 
 
 async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
@@ -131,10 +173,14 @@ async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
 
 
 class Page:
-    """One response: as an object, and as the events of a stream."""
+    """One response: as an object, and as the events of a stream, those with a number above `after`.
 
-    def __init__(self, story: Story, request: ResponseRequest, created: int) -> None:
-        self._story, self._request, self._created = story, request, created
+    Events are numbered by the characters that were told when they came: so they have the same numbers whenever and in
+    whatever pieces the words are told again.
+    """
+
+    def __init__(self, story: Story, request: ResponseRequest, created: int, after: int = -1) -> None:
+        self._story, self._request, self._created, self._after = story, request, created, after
         self._number = 0
 
     def whole(self) -> Response:
@@ -166,8 +212,8 @@ class Page:
     async def of(self, house: House, begun: Begun) -> AsyncGenerator[bytes, None]:
         """The events. All turns' words come as one message, with a blank line between."""
         sent: list[str] = []
-        yield self._event("response.created", {"response": self.whole()})
-        yield self._event("response.in_progress", {"response": self.whole()})
+        for name in ("response.created", "response.in_progress"):
+            yield self._event(name, {"response": self.whole()})
         try:
             async with aclosing(words_of(house.talk, begun, self._story)) as texts:
                 async for text in texts:
@@ -190,7 +236,10 @@ class Page:
                 self._event("response.output_item.added", {"output_index": 0, "item": item}),
                 self._event("response.content_part.added", {**self._spot(), "part": _words("")}),
             ]
-        return [*lines, self._event("response.output_text.delta", {**self._spot(), "delta": text, "logprobs": []})]
+        told = max(0, self._after + 1 - self._number)
+        self._number += len(text) - 1
+        delta = {**self._spot(), "delta": text[told:], "logprobs": []}
+        return [*lines, self._event("response.output_text.delta", delta)]
 
     def _end(self, text: str) -> list[bytes]:
         lines = []
@@ -210,9 +259,8 @@ class Page:
         return {"item_id": self._message(0, "").id, "output_index": 0, "content_index": 0}
 
     def _event(self, name: str, more: dict[str, object]) -> bytes:
-        line = event({"type": name, "sequence_number": self._number, **more}, name=name)
-        self._number += 1
-        return line
+        number, self._number = self._number, self._number + 1
+        return event({"type": name, "sequence_number": number, **more}, name=name) if number > self._after else b""
 
 
 def _words(text: str) -> OutputWords:
@@ -243,6 +291,21 @@ ENDPOINTS = (
         query=KeptQuery,
         answer=Response,
         streams=True,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/v1/responses/{id}",
+        act=remove,
+        summary="Remove an answer with its session, where no other one stands there.",
+        answer=ResponseRemoved,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/responses/{id}/input_items",
+        act=input_items,
+        summary="The message that an answer is to.",
+        query=InputQuery,
+        answer=InputList,
     ),
     Endpoint(
         method="POST",

@@ -73,7 +73,7 @@ class Access:
             chat_kind=where.chat_kind,
             chat=where.chat,
             thread=where.thread,
-            participant=sender.user if own else "",
+            participant=sender.user if own else where.participant,
             topic=topic,
         )
 

@@ -38,7 +38,8 @@ class Said:
     """A message.
 
     `source_id` is the platform's identity of it, the same however often it is told (with the chat in it where the
-    platform counts per chat). `where` names platform, kind, chat and thread. `addressed` is true where it names this
+    platform counts per chat). `where` names platform, kind, chat and thread, and the participant of a chat with one
+    person in which that may be another one some day. `addressed` is true where it names this
     agent or replies to it; `text` has no such mention left. `at` is seconds since 1970 by the platform. `edited` marks
     a new text of a message that was told before, under the same `source_id`; `forwarded` one that somebody else may
     have written: it orders and answers nothing.

@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes_agent.app.service.settings import ChannelSettings
+from hermes_agent.core.inbound import Standing
+from hermes_agent.gateway.access import Access
 from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.matrix.events import Reader
 from hermes_agent.gateway.matrix.rooms import Rooms
@@ -56,6 +59,24 @@ async def test_a_reply_to_the_agent_is_for_it(tmp_path):
         said = await at.until(Said, 5)
 
     assert [each.addressed for each in said[1:]] == [True, False, False, True]
+
+
+async def test_a_room_of_two_in_which_somebody_else_is_one_day_is_that_one_s_own_conversation(tmp_path):
+    bob = "@bob:hermes.test"
+    rules = Access(settings=ChannelSettings(owners=(ANN,), members=(bob,)))
+    async with hearing(tmp_path) as at, at.listening():
+        await at.platform.say("Mine alone")
+        await at.until(Said)
+        del at.platform.rooms[ROOM].people[ANN]
+        for user, membership in ((bob, "join"), (ANN, "leave")):
+            at.platform.happens(ROOM, "m.room.member", {"membership": membership}, user, state_key=user)
+        await at.platform.say("What did she say?", user=bob)
+        said = await at.until(Said, 2)
+
+    ann, other = [rules.conversation(each.where, each.sender, Standing.MEMBER) for each in said]
+    assert [each.where.chat_kind for each in said] == ["dm", "dm"]
+    assert ann.place == other.place
+    assert ann.key != other.key
 
 
 async def test_programs_are_told_from_people(tmp_path):

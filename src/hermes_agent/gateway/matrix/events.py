@@ -80,7 +80,9 @@ class Reader:
             thread = before.thread
         addressed = await self._addressed(room, content, relation)
         where = await self.where(room, thread)
-        if self.threads and addressed and not thread and where.chat_kind == "group":
+        if where.chat_kind == "dm":
+            where = replace(where, participant=user)  # Whoever else is alone with the agent there some day is another.
+        elif self.threads and addressed and not thread:
             where = replace(where, thread=id_)
         return Said(
             source_id=id_,
