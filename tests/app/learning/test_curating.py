@@ -161,23 +161,6 @@ async def test_a_pin_is_put_on_and_taken_off(tmp_path: Path):
             await kept.curating.pin("no-such-skill")
 
 
-async def test_a_rollback_leaves_alone_what_was_changed_since(tmp_path: Path):
-    async with kept_home(tmp_path) as kept:
-        await kept.make("make-tea", days=-100)
-        await kept.make("make-coffee", days=-100)
-        await kept.make("make-milk", days=-100)
-        await kept.curating.run()
-        await kept.curating.run()
-        await kept.curating.restore("make-tea")
-        await kept.curating.restore("make-milk")
-        await kept.writer().write_file("make-tea", "references/a.md", b"mine", BY)
-        assert await kept.curating.rollback() == [
-            "`make-coffee` is as it was.",
-            "`make-milk` is as it was.",
-            "`make-tea` was changed since: it stays (`hermes skills history make-tea`).",
-        ]
-
-
 async def test_a_review_that_looks_a_skill_through_does_not_use_it(tmp_path: Path):
     async with kept_home(tmp_path) as kept:
         await kept.make("make-tea")
