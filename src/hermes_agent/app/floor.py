@@ -150,7 +150,7 @@ class Floor:
             try:
                 await self._serve()
             except StoreError as error:
-                log.exception("the store failed")
+                log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
                 for session in self._own or self._running:
                     self.bus.fail(session, error)
             if self._own is not None:
