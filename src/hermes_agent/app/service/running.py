@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
-from hermes_agent.agent.session import Session
+from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+
+def asked_in(view: Session) -> str:
+    """The id of what the run of a session asks a person; empty where it asks nothing."""
+    return next((each for each in view.asked if each not in view.answers), "")
+
+
+async def asked_elsewhere(store: Store, session: str) -> str:
+    """The same of a run in another process, by its log."""
+    if not await store.inbox.under_way(session):
+        return ""
+    return asked_in(fold(Session(id=session), await store.history.entries(session)))
+
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
 """The agent of a run, as long as a block."""
@@ -57,13 +70,7 @@ class Running:
     @property
     def waits(self) -> bool:
         """Whether a person is asked something."""
-        return not self.journal.session.asked <= self.journal.session.answers.keys()
-
-    @property
-    def question(self) -> str:
-        """The id of what the person is asked; empty where nothing is."""
-        view = self.journal.session
-        return next((each for each in view.asked if each not in view.answers), "") if self.waits else ""
+        return bool(asked_in(self.journal.session))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
