@@ -15,7 +15,17 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
-from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, heed, one_run
+from hermes_agent.app.service.running import (
+    APOLOGY,
+    BuildAgent,
+    Running,
+    Service,
+    asked_elsewhere,
+    asked_in,
+    give_back,
+    heed,
+    one_run,
+)
 from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen, ToolEnded
@@ -102,9 +112,10 @@ class Floor:
         """Have `listener` called at each ring from outside: something that is waited for may have changed."""
         self._heeding.append(listener)
 
-    def question(self, session: str) -> str:
-        """The id of the question that the session's run in this process waits with; empty where there is none."""
-        return running.question if (running := self._running.get(session)) else ""
+    async def question(self, session: str) -> str:
+        """The id of what the session's run, in whichever process, asks a person; empty where it asks nothing."""
+        running = self._running.get(session)
+        return asked_in(running.journal.session) if running else await asked_elsewhere(self._store, session)
 
     async def idle(self) -> None:
         """Return when the runs that are under way here have ended."""

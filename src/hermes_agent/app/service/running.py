@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
-from hermes_agent.agent.session import Session
+from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+
+def asked_in(view: Session) -> str:
+    """The id of what the run of a session asks a person; empty where it asks nothing."""
+    return next((each for each in view.asked if each not in view.answers), "")
+
+
+async def asked_elsewhere(store: Store, session: str) -> str:
+    """The same of a run in another process, by its log."""
+    if not await store.inbox.under_way(session):
+        return ""
+    return asked_in(fold(Session(id=session), await store.history.entries(session)))
+
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
 """The agent of a run, as long as a block."""
@@ -56,6 +69,7 @@ class Running:
 
     @property
     def waits(self) -> bool:
+<<<<<<< HEAD
         """Whether it does nothing until a person answers."""
         return self.journal.in_hand.waits
 
@@ -64,6 +78,10 @@ class Running:
         """The id of what the person is asked; empty where nothing is."""
         view = self.journal.session
         return next((each for each in view.asked if each not in view.answers), "")
+=======
+        """Whether a person is asked something."""
+        return bool(asked_in(self.journal.session))
+>>>>>>> eyes1b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
