@@ -69,19 +69,8 @@ class Running:
 
     @property
     def waits(self) -> bool:
-<<<<<<< HEAD
         """Whether it does nothing until a person answers."""
         return self.journal.in_hand.waits
-
-    @property
-    def question(self) -> str:
-        """The id of what the person is asked; empty where nothing is."""
-        view = self.journal.session
-        return next((each for each in view.asked if each not in view.answers), "")
-=======
-        """Whether a person is asked something."""
-        return bool(asked_in(self.journal.session))
->>>>>>> eyes1b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
