@@ -42,6 +42,9 @@ SHORTEST_PAUSE = 0.01
 STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
 
+REST_LOOK = 0.25
+"""Seconds between two looks whether a run has begun to wait for a person, while the others are waited for."""
+
 KEPT_VIEWS = 4
 """Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
 log; all others are rows alone."""
@@ -136,18 +139,16 @@ class Floor:
         """Claim nothing more, and return when no run is under way but those that wait for a person."""
         self._resting = True
         while tasks := [each.task for each in self._running.values() if each.task and not each.waits]:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=REST_LOOK)
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
         left = list(self._running.values())
-        tasks = [self._worker, *(running.task for running in left)]
+        tasks = [task for task in (self._worker, *(running.task for running in left)) if task is not None]
         for task in tasks:
-            if task is not None:
-                task.cancel()
-        for task in tasks:
-            if task is not None:
-                await asyncio.wait((task,))
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         for running in left:
             with suppress(StoreError):
                 await running.journal.settled()

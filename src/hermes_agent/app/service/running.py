@@ -124,9 +124,11 @@ async def heed(store: Store, running: Mapping[str, Running]) -> None:
             told.switch.stop()
 
 
-async def give_back(store: Store, lease: Lease, error: str) -> None:
-    """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
+async def give_back(store: Store, lease: Lease, error: str = "") -> bool:
+    """Give a lane back with its mail; False where not even that can be written: it is swept when it can."""
     try:
         await store.lanes.release(lease, error=error)
     except StoreError:
         store.workers.look_again()
+        return False
+    return True
