@@ -191,7 +191,10 @@ class TelegramDouble:
             "sendMessageDraft": self._drafted,
             "sendChatAction": self._typed,
             "setMessageReaction": self._reacted,
-            "getFile": lambda given: {**given, "file_unique_id": "u", "file_path": f"f/{given['file_id']}"},
+            "getFile": lambda given: (
+                {**given, "file_unique_id": "u"}
+                | ({"file_path": f"f/{given['file_id']}"} if given["file_id"] != "pathless" else {})
+            ),
             "setWebhook": self._hooked,
             "deleteWebhook": self._unhooked,
         }
