@@ -218,9 +218,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """Return when the runs that are under way in this process have ended."""
         await self._floor.idle()
 
-    def watch(self, session: str, after: int = 0, mail: int = 0) -> AsyncGenerator[Seen, None]:
+    def watch(self, session: str, after: int = 0, mail: int = 0, *, live: bool = True) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; raises what `over` says. See `Bus.watch`."""
-        return self._floor.bus.watch(session, after, partial(over, self.store, session, mail))
+        return self._floor.bus.watch(session, after, partial(over, self.store, session, mail), live=live)
 
     async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on, up to the end of the run that is under way or comes next."""

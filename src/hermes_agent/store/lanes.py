@@ -144,11 +144,9 @@ class Lanes:
     async def stops(self) -> list[tuple[str, str]]:
         """The lanes of this worker that were told to stop, and (then with its `identity`) those of which a message was
         taken back; asked after a ring."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(STOPS, self._workers.id)
-
-        return [(row[0], row[1]) for row in await self._engine.read(query, brief=True)]
+        return [
+            (row[0], row[1]) for row in await self._engine.read(lambda tx: tx.rows(STOPS, self._workers.id), brief=True)
+        ]
 
     async def next_ready(
         self, queues: Sequence[str], lanes: Sequence[str] | None = None, *, suspects: bool = True
@@ -163,10 +161,7 @@ class Lanes:
             queues=marks(len(queues), 1), lanes=marks(len(ids), 1 + len(queues)), calm=calm
         )
 
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, *queues, *ids)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(sql, *queues, *ids), brief=True)
         if row is None or row[0] is None:
             return None
         seconds = row[0] - self._clock.now()

@@ -238,17 +238,11 @@ class Sessions:
         return await self._engine.read(query)
 
     async def _one(self, sql: str, key: str) -> Session | None:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, key)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(sql, key), brief=True)
         return None if row is None else _session(row)
 
     async def _nobody(self, name: str, owner: str) -> str:
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(NAMES, owner)
-
-        rows = await self._engine.read(query)
+        rows = await self._engine.read(lambda tx: tx.rows(NAMES, owner))
         labels = {key: _label(row[0], row[1]) for row in rows for key in (row[1].lower(), row[0]) if key}
         near = list(dict.fromkeys(labels[key] for key in get_close_matches(name.lower(), labels, n=3, cutoff=0.5)))
         hint = f" Did you mean {' or '.join(near)}?" if near else " See: hermes sessions list"

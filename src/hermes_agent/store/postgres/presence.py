@@ -8,7 +8,7 @@ from collections.abc import Collection
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.postgres.driver import Link, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
-from hermes_agent.store.transaction import Row, Transaction
+from hermes_agent.store.transaction import Transaction
 
 NOW = "SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 UPTIME = "SELECT CAST(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) AS double precision)"
@@ -81,10 +81,7 @@ class PostgresPresence:
         self._missing.pop(worker, None)
 
     async def _number(self, sql: str) -> float:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(sql))
         return 0.0 if row is None else float(row[0])
 
     async def _connect(self) -> None:
