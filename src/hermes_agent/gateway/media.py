@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,8 +36,10 @@ async def bytes_of(file: Attachment) -> bytes:
 async def taken_in(
     media: Sequence[Media], folder: Path, mark: str, largest_mb: float, origin: Origin
 ) -> list[Text | Image]:
-    """The parts that a message's files become. What is too large or cannot be had is said in words."""
-    return [await _one(each, folder, f"{mark}-{number}", largest_mb, origin) for number, each in enumerate(media, 1)]
+    """The parts that a message's files become. What is too large or cannot be had is said in words. No file lies where
+    another one does, whatever senders name them and their messages: `mark` is the message's identity."""
+    begins = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    return [await _one(each, folder, f"{begins}-{number}", largest_mb, origin) for number, each in enumerate(media, 1)]
 
 
 async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin: Origin) -> Text | Image:
@@ -52,7 +55,7 @@ async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin:
     picture = picture_in(content) if media.media_type.startswith("image/") else ""
     if picture and len(content) <= LARGEST_PICTURE:
         return Image(media_type=picture, data=base64.b64encode(content).decode(), origin=origin)
-    path = folder / f"{UNSAFE.sub('_', mark)[:60]}-{name}"
+    path = folder / f"{mark}-{name}"
     await asyncio.to_thread(_keep, path, content)
     what = "spoken message" if media.voice else "file"
     return _note(f"A {what} came with this message ({media.media_type}, {len(content):,} bytes): {path}")
