@@ -33,8 +33,11 @@ MAKE = (
 )
 HOLD = f"UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL RETURNING {HOW}"
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
+# Who held a lane for something else changes nothing of its back-off.
 RELEASE = (
-    "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
+    "UPDATE lane SET owner = NULL, attempts = attempts + $3, "
+    "ready_at = CASE WHEN $2 > 0 OR $3 = 1 THEN $2 ELSE ready_at END, "
+    "error = CASE WHEN $3 = 1 THEN $4 ELSE error END WHERE id = $1 RETURNING attempts"
 )
 INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"

@@ -25,6 +25,7 @@ SET_CURRENT = (
     "INSERT INTO current_session (conversation, session) VALUES ($1, $2) "
     "ON CONFLICT (conversation) DO UPDATE SET session = excluded.session"
 )
+SET_FIRST = "INSERT INTO current_session (conversation, session) VALUES ($1, $2) ON CONFLICT (conversation) DO NOTHING"
 LIST_ALL = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (updated, id) < ($1, $2) "
     "ORDER BY updated DESC, id DESC LIMIT $3"
@@ -138,9 +139,10 @@ class Sessions:
         """The session that the next message of this conversation belongs to."""
         return await self._one(CURRENT, conversation)
 
-    async def set_current(self, tx: Transaction, conversation: str, session: str) -> None:
-        """The next message of this conversation belongs to `session`."""
-        await tx.run(SET_CURRENT, conversation, session)
+    async def set_current(self, tx: Transaction, conversation: str, session: str, *, only: bool = False) -> bool:
+        """The next message of this conversation belongs to `session`; False where that is to be its `only` one and it
+        has one."""
+        return await tx.run(SET_FIRST if only else SET_CURRENT, conversation, session) > 0
 
     async def list(
         self, principal: str | None = None, limit: int = 50, before: Session | None = None, *, busy: bool = False
