@@ -20,6 +20,10 @@ from hermes_agent.gateway.media import picture_in, safe_name, taken_in
         ("", "file"),
         ("x$(rm).sh", "x_rm_.sh"),
         (".bashrc", "bashrc"),
+        ("a." + "b" * 20, "a." + "b" * 20),
+        (f"{'long ' * 20}name.tar.gz", f"{'long ' * 8}"[:40].strip() + ".gz"),
+        ("a.p\u202ef", "a.p_f"),
+        ("...", "file"),
     ],
 )
 def test_a_file_name_leads_nowhere_else(name: str, safe: str):

@@ -23,6 +23,8 @@ LARGEST_PICTURE = 5_000_000
 """Bytes of a picture that providers take; a larger one is a file."""
 MB = 1_000_000
 UNSAFE = re.compile(r"[^\w.\- ]+")
+BROKEN = re.compile("[\0-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
+LONGEST_ENDING = 10
 
 
 async def bytes_of(file: Attachment) -> bytes:
@@ -71,8 +73,16 @@ def picture_in(content: bytes) -> str:
 def safe_name(name: str) -> str:
     """A file name that leads nowhere else."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    kept = UNSAFE.sub("_", harmless(last) if last else "").strip(". ")
-    return kept or "file"
+    stem, dot, ending = last.rpartition(".")
+    if not stem or len(ending) > LONGEST_ENDING:
+        stem, dot, ending = last, "", ""
+    kept = UNSAFE.sub("_", harmless(stem) if stem else "").strip(". ")
+    return f"{kept or 'file'}{dot}{UNSAFE.sub('_', ending)}".strip(". ")
+
+
+def one_line(name: str) -> str:
+    """A file's name as every platform takes it: on one line, and in signs that can be encoded."""
+    return BROKEN.sub("_", name)
 
 
 def _keep(path: Path, content: bytes) -> None:
