@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes_agent.app.auxiliary.settings import Purpose
+from hermes_agent.app.learning.status import Status, row
 from hermes_agent.app.ledger import StoredLedger
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.core.dataclass import dataclass
@@ -20,15 +20,12 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.core.model import Model
 from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.learning.curator import report
-from hermes_agent.learning.curator.back import PuttingBack, own
 from hermes_agent.learning.curator.curating import Curator, What
-from hermes_agent.learning.curator.notebook import Notebook, NotebookFile, brought_back, kept_apart, paused
-from hermes_agent.learning.curator.plan import Stood
-from hermes_agent.learning.curator.report import Run, moment
+from hermes_agent.learning.curator.notebook import NotebookFile, brought_back, paused
+from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places
-from hermes_agent.learning.curator.rubric import grade
-from hermes_agent.learning.curator.snapshot import Snapshot
-from hermes_agent.learning.curator.wards import Age, Ward, hash_of, survey
+from hermes_agent.learning.curator.rollback import Rollback
+from hermes_agent.learning.curator.wards import survey
 from hermes_agent.learning.drafts import Gate
 from hermes_agent.learning.jobs import Jobs
 from hermes_agent.learning.reviewing import usual_gates
@@ -56,53 +53,6 @@ SOON = 60.0
 """Seconds after which it is looked again at the earliest."""
 NEVER = 24 * HOUR
 """Seconds until it is looked again where nothing is due at all."""
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A skill as `status` tells it; `age` is empty where the curator leaves it alone, and `why_not` says why."""
-
-    name: str
-    age: str
-    days: int
-    pinned: bool
-    grade: str
-    why_not: str
-
-
-class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """Times are seconds since 1970; `due` None: no pass begins by itself. `empty` passes of the model in a row brought
-    nothing, which makes room between them."""
-
-    enabled: bool
-    paused: bool
-    passed: float
-    due: float | None
-    empty: int
-    last: str
-    skills: tuple[Row, ...]
-    archived: tuple[str, ...]
-
-    @property
-    def when(self) -> str:
-        """In a sentence or two: when the last pass was, and when the next is."""
-        last = f"The last pass ended {moment(self.passed)} ({self.last})." if self.passed else "No pass has ended yet."
-        if self.paused:
-            return f"Paused. {last}"
-        if self.due is None:
-            return f"No pass begins by itself (`curator.enabled`, `learning.mode`). {last}"
-        due = f"The next is due {moment(self.due)}" if self.due else "The first, which only looks, is due"
-        empty = f" {self.empty} in a row brought nothing: a model is asked more seldom." if self.empty > 1 else ""
-        return f"{last} {due}, once nobody talks.{empty}"
-
-    @property
-    def lines(self) -> list[str]:
-        """All of it, a line for each skill."""
-        rows = [
-            f"- {each.name}: {each.age or each.why_not}, {each.days} days unused"
-            + (f", {each.grade}" if each.grade else "")
-            for each in self.skills
-        ]
-        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +230,7 @@ class Curating:
             due=await self.due(),
             empty=await self._empty(),
             last=runs[0].id if runs else "",
-            skills=tuple(self._row(ward, notebook) for ward in wards),
+            skills=tuple(row(ward, notebook, settings, self._means.clock.now()) for ward in wards),
             archived=tuple(await asyncio.to_thread(_names, aside)),
         )
 
@@ -307,32 +257,11 @@ class Curating:
         await asyncio.to_thread(self.notebook.change, brought_back([name], self._means.clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
-        """Take a pass back (the newest that changed something): each skill as it was, to the byte, where nobody
-        changed it since. A sentence for each. Raises `HermesError`."""
-        runs = await self.runs()
-        if name:
-            run = await asyncio.to_thread(report.one_kept, self.places.logs, name)
-        else:
-            found = next((each for each in runs if each.skills and not each.rolled_back), None)
-            if found is None:
-                raise HermesError("No pass changed anything that was not taken back already.")
-            run = found
-        if run.rolled_back or not run.skills:
-            raise HermesError(f"The pass {run.id} {'was taken back already' if run.skills else 'changed nothing'}.")
-        back = PuttingBack(writer=self.writer, snapshot=Snapshot(Path(run.snapshot)))
-        lines = [await self._put_back(back, run, each) for each in run.skills]
-        now = self._means.clock.now()
-        pairs = [
-            pair
-            for each in run.changes
-            if each.kind == "join" and each.state == "done"
-            for pair in combinations((each.name, *each.absorbs), 2)
-        ]
-        await asyncio.to_thread(self.notebook.change, brought_back(run.skills, now))
-        await asyncio.to_thread(self.notebook.change, kept_apart(pairs))
-        done = msgspec.structs.replace(run, rolled_back=now)
-        await asyncio.to_thread(report.keep, done, self.places.logs / run.id)
-        return lines
+        """Take a pass back, as `Rollback`. Raises `HermesError`."""
+        back = Rollback(
+            clock=self._means.clock, writer=self.writer, notebook=self.notebook, places=self.places, by=self._by
+        )
+        return await back(name)
 
     async def runs(self) -> list[Run]:
         """The passes that ended, the newest first."""
@@ -341,32 +270,6 @@ class Curating:
     async def one(self, name: str = "") -> Run:
         """The pass of that name; the newest without one. Raises `HermesError`."""
         return await asyncio.to_thread(report.one_kept, self.places.logs, name)
-
-    async def _put_back(self, back: PuttingBack, run: Run, name: str) -> str:
-        was = run.skills[name]
-        live = await own(self.writer, name)
-        now = await asyncio.to_thread(hash_of, live.path) if live else ""
-        if now == was.before:
-            return f"`{name}` is as it was."
-        if now != was.after:
-            return f"`{name}` was changed since: it stays (`hermes skills history {name}`)."
-        stood = Stood(place=was.place, hash=was.before) if was.before else None
-        await back.skill(name, stood, self._by(f"{run.job}.{name}.rolled"))
-        return f"`{name}` is as it was." if stood else f"`{name}`, which the pass made, is put aside."
-
-    def _row(self, ward: Ward, notebook: Notebook) -> Row:
-        now = self._means.clock.now()
-        rating = notebook.ratings.get(ward.name)
-        age = ward.age(now, self._means.settings.curator)
-        shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
-        return Row(
-            name=ward.name,
-            age=shown if ward.is_ours else "",
-            days=int(ward.unused(now)),
-            pinned=ward.pinned,
-            grade=grade(rating.points) if rating and rating.hash == ward.hash else "",
-            why_not=ward.why_not,
-        )
 
     def _by(self, key: str) -> By:
         return By(author=Author.OWNER, principal=local_owner().key, key=key)

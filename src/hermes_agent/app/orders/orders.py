@@ -138,8 +138,8 @@ class Orders:
             while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
                 await self._work(lease)
             return await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
-        except StoreError:
-            log.exception("commands wait: the store failed")
+        except StoreError as error:
+            log.exception("commands wait: the store failed: %s", error, exc_info=type(error) is StoreError)
             return pause
 
     async def _work(self, lease: Lease) -> None:

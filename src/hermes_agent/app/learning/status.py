@@ -1,0 +1,72 @@
+"""Where the curator stands: its last pass and the next, and each skill as it sees it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from hermes_agent.learning.curator.notebook import Notebook
+from hermes_agent.learning.curator.report import moment
+from hermes_agent.learning.curator.rubric import grade
+from hermes_agent.learning.curator.wards import Age, Ward
+from hermes_agent.learning.settings import CuratorSettings
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A skill as `status` tells it; `age` is empty where the curator leaves it alone, and `why_not` says why."""
+
+    name: str
+    age: str
+    days: int
+    pinned: bool
+    grade: str
+    why_not: str
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """Times are seconds since 1970; `due` None: no pass begins by itself. `empty` passes of the model in a row brought
+    nothing, which makes room between them."""
+
+    enabled: bool
+    paused: bool
+    passed: float
+    due: float | None
+    empty: int
+    last: str
+    skills: tuple[Row, ...]
+    archived: tuple[str, ...]
+
+    @property
+    def when(self) -> str:
+        """In a sentence or two: when the last pass was, and when the next is."""
+        last = f"The last pass ended {moment(self.passed)} ({self.last})." if self.passed else "No pass has ended yet."
+        if self.paused:
+            return f"Paused. {last}"
+        if self.due is None:
+            return f"No pass begins by itself (`curator.enabled`, `learning.mode`). {last}"
+        due = f"The next is due {moment(self.due)}" if self.due else "The first, which only looks, is due"
+        empty = f" {self.empty} in a row brought nothing: a model is asked more seldom." if self.empty > 1 else ""
+        return f"{last} {due}, once nobody talks.{empty}"
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it, a line for each skill."""
+        rows = [
+            f"- {each.name}: {each.age or each.why_not}, {each.days} days unused"
+            + (f", {each.grade}" if each.grade else "")
+            for each in self.skills
+        ]
+        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
+
+
+def row(ward: Ward, notebook: Notebook, settings: CuratorSettings, now: float) -> Row:
+    """A skill as `status` tells it."""
+    rating, age = notebook.ratings.get(ward.name), ward.age(now, settings)
+    shown = "due to be put aside" if age is Age.ARCHIVED else str(age)
+    return Row(
+        name=ward.name,
+        age=shown if ward.is_ours else "",
+        days=int(ward.unused(now)),
+        pinned=ward.pinned,
+        grade=grade(rating.points) if rating and rating.hash == ward.hash else "",
+        why_not=ward.why_not,
+    )
