@@ -28,7 +28,7 @@ from bench.figures import Figure
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.gateway.opening import open_gateway
-from hermes_agent.host.loops import run
+from hermes_agent.host.loops import SETTLED_SECONDS, run
 from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
@@ -308,9 +308,9 @@ async def fill(folder: Path) -> None:
 
 
 async def at_rest(folder: Path) -> tuple[float, float]:
-    """Megabytes and per cent of a core of a gateway to which nobody speaks."""
+    """Megabytes and per cent of a core of a gateway to which nobody speaks, once its start has settled."""
     async with gateway(folder) as served:
-        await asyncio.sleep(2)
+        await asyncio.sleep(SETTLED_SECONDS + 1)
         used = cpu(served.pid)
         await asyncio.sleep(IDLE_SECONDS)
         return memory(served.pid), (cpu(served.pid) - used) / IDLE_SECONDS * 100

@@ -58,6 +58,16 @@ async def test_a_reader_sees_what_was_and_what_comes():
         assert await take(events, 2) == ["2", "live"]
 
 
+async def test_who_reads_the_log_alone_is_shown_no_live_events():
+    log = Log()
+    log.add()
+    async with aclosing(log.bus.watch("s", live=False)) as events:
+        assert await take(events, 1) == ["1"]
+        log.live()
+        log.add()
+        assert await take(events, 1) == ["2"]
+
+
 async def test_a_reader_that_comes_back_gets_what_came_after_its_number():
     log = Log()
     for _ in range(5):

@@ -1,12 +1,13 @@
 """Where runs happen: what goes wrong there is told, and nothing is left claimed."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.decks.deck import Playing
-from hermes_agent.app.floor import KEPT_VIEWS, Floor, keep
+from hermes_agent.app.floor import KEPT_VIEWS, Floor, keep, rung
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.events import MessageTaken, Outcome, RunEnded, ToolStarted
 from hermes_agent.core.ids import RandomIds
@@ -16,7 +17,8 @@ from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
-from tests.agent.house import House, Piece, tool
+from tests.agent.house import OWNER, PLACE, House, Piece, tool
+from tests.app.service.test_posting import served
 
 
 async def test_a_session_at_rest_is_not_held_in_memory(tmp_path):
@@ -131,6 +133,39 @@ async def test_only_the_last_few_views_are_kept(tmp_path):
             keep(floor._views, Session(id=str(number)))
 
         assert list(floor._views) == [str(number) for number in range(2, KEPT_VIEWS + 2)]
+
+
+async def test_a_wait_that_fails_says_why_and_nothing_more(tmp_path):
+    class Refused:
+        async def wait(self, _: float) -> bool:
+            raise StoreError("PostgreSQL refused.")
+
+    with pytest.raises(StoreError, match="refused"):
+        await rung(Refused(), asyncio.Event(), 5.0)
+
+
+async def test_where_there_is_no_room_nobody_asks_what_is_next(tmp_path):
+    async with served(House(tmp_path, ScriptedModel([Hang()]))) as house:
+        floor, asked = house.hermes.floor, []
+        floor.service = replace(floor.service, most=1)
+        house.store.lanes.next_ready = counted(house.store.lanes.next_ready, asked)
+        await house.tell("Hi")
+        await house.until(MessageTaken)
+        other = await house.hermes.open_session(replace(PLACE, chat="other"), OWNER, workspace=str(tmp_path))
+        await house.hermes.submit(house.inbound("Hi"), other.id)
+        await asyncio.sleep(0.1)
+
+        before = len(asked)
+        await asyncio.sleep(0.3)
+        assert len(asked) - before < 5
+
+
+def counted(real, asked):
+    async def ask(*given, **more):
+        asked.append(given)
+        return await real(*given, **more)
+
+    return ask
 
 
 class Slow:

@@ -27,6 +27,7 @@ from hermes_agent.core.events import (
 from hermes_agent.core.inbound import TAKEN_BACK, Busy
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.store.workers import Timings, Workers
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.house import OWNER, PLACE, House, Piece, interrupted, tool
@@ -364,3 +365,35 @@ async def test_a_process_for_everybody_begins_with_what_waits(tmp_path):
         await everybody._floor.close()
 
         assert last.text == "Reply 1."
+
+
+async def test_a_conversation_that_two_begin_at_once_has_one_session(tmp_path):
+    chat = replace(PLACE, chat="another")
+    async with House(tmp_path, counting()).open() as house:
+        async with asyncio.TaskGroup() as group:
+            opened = [
+                group.create_task(house.hermes.open_session(chat, OWNER, workspace=str(tmp_path))) for _ in range(3)
+            ]
+
+        assert len({task.result().id for task in opened}) == 1
+        assert len(await house.store.sessions.list()) == 2
+
+
+async def test_a_session_that_a_command_holds_for_long_is_not_taken_from_it(tmp_path):
+    house = House(tmp_path, counting(), timings=Timings(sweep=0.02, ttl=0.3))
+    async with house.open():
+        async with house.hermes.holding(house.session) as journal:
+            assert await gone_by(house.store.workers, sweeps=3)
+            await journal.commit(Notice(text="Done.", level="info"))
+
+        assert await house.store.lanes.hold(house.session, "cli") is not None
+
+
+async def gone_by(workers: Workers, sweeps: int) -> bool:
+    """Whether this worker looked so often for lanes that it does not work on."""
+    seen, moment = 0, workers._swept
+    async with asyncio.timeout(10):
+        while seen < sweeps:
+            await asyncio.sleep(0.01)
+            seen, moment = seen + (workers._swept != moment), workers._swept
+    return True

@@ -195,7 +195,7 @@ async def test_what_could_not_be_taken_over_is_taken_over_when_it_is_read_again(
     assert part.tried == [7, 7]
 
 
-async def test_what_a_part_cannot_do_is_told_and_the_rest_holds(tmp_path: Path):
+async def test_what_a_part_cannot_do_is_told_the_rest_holds_and_it_is_tried_when_they_are_read_again(tmp_path: Path):
     part = Part(ConfigError("The port is taken."))
     async with alone(tmp_path, part) as reloading:
         with (tmp_path / "config.yaml").open("a") as file:
@@ -204,6 +204,12 @@ async def test_what_a_part_cannot_do_is_told_and_the_rest_holds(tmp_path: Path):
 
         assert reloading.notice == "The port is taken."
         assert reloading._runtime.settings.agent.max_turns == 3
+
+        await reloading.read()
+        await reloading.read()
+
+        assert len(part.tried) == 2
+        assert not reloading.notice
 
 
 async def test_what_a_part_refuses_changes_nothing(tmp_path: Path):

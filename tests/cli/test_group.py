@@ -46,5 +46,6 @@ def every_command(command: click.Command, path: str) -> list[tuple[str, click.Co
 def test_every_command_and_option_says_what_it_is_for() -> None:
     for path, command in every_command(hermes, "hermes"):
         assert command.help, path
+        assert path.count(" ") < 2 or "..." not in command.get_short_help_str(), path
         for parameter in command.params:
             assert not isinstance(parameter, click.Option) or parameter.help, f"{path} {parameter.name}"

@@ -1,5 +1,6 @@
 """One attempt to show a slot leaves behind what is certainly shown."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Content, Piece, Slot, SlotState
 from hermes_agent.gateway.attempt import Attempt
-from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUnknown
+from hermes_agent.gateway.channel import Abilities, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import REPEAT, Line, made
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
@@ -227,3 +228,44 @@ async def test_a_chat_that_is_gone_ends_it():
 
     with pytest.raises(NeverHere):
         await stage.attempt("one").show()
+
+
+async def test_what_a_dead_holder_may_have_sent_under_its_key_shows_what_is_to_be_said_now():
+    stage = Stage(edit=True, keyed=True)
+    await stage.attempt("old old old old old\n\nold words again").show()  # Nobody was told of that.
+
+    await stage.attempt("new new new new new\n\nnew words again", version=2, epoch=3).show()
+
+    assert stage.texts() == ["new new new new new", "new words again"]
+
+
+async def test_what_was_sent_is_found_though_the_platforms_clock_is_behind():
+    stage = Stage(read_back=True)
+    await stage.attempt("Hello.").show()
+    channel, sent_at = stage.line.channel, 1_000.0
+    find = channel.find
+
+    async def after(to: Conversation, part: Part, key: str, since: float) -> str | None:
+        return await find(to, part, key, since) if sent_at >= since else None
+
+    channel.find = after
+    await stage.attempt("Hello.", state=SlotState.UNSURE, at=sent_at + 60).show()
+
+    assert stage.texts() == ["Hello."]
+
+
+async def test_a_file_may_take_longer_than_words(tmp_path: Path):
+    stage = Stage(largest_file=9)
+    send = stage.line.channel.send
+    (tmp_path / "a.bin").write_bytes(b"a")
+
+    async def slow(*given: object) -> str:
+        await asyncio.sleep(0.08)
+        return await send(*given)
+
+    stage.line.channel.send = slow
+    attempt = stage.attempt("", content=Content(text="", files=(Attachment(path=str(tmp_path / "a.bin"), name="a"),)))
+    attempt._patience = 0.05
+    await attempt.show()
+
+    assert [shown.file for shown in stage.platform.chats.of("1")] == ["a"]

@@ -5,16 +5,20 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.gateway.channel import Abilities, Channel, Needs, TokenRefused
+from hermes_agent.gateway.channel import Abilities, Channel, Needs, NotNow, TokenRefused
+from hermes_agent.gateway.line import Line
 from hermes_agent.gateway.opening import open_gateway
+from hermes_agent.gateway.server import TAKEN_PAUSE
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.channel import FakePlatform
+from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
 from hermes_agent.testing.faults import Hang, KeepAlives
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -297,3 +301,24 @@ async def test_a_folder_that_cannot_be_made_is_said_and_changes_nothing_by_half(
             await here.gateway.follow(replace(settings, gateway=wanted))
 
         assert here.gateway.settings is before
+
+
+async def test_who_waited_long_for_the_token_tries_again_at_once_when_it_breaks(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        await eventually(lambda: here.gateway.known["fake"].state == "listening")
+        line, clock, broke = here.gateway.known["fake"], FakeClock(auto=True), list[float]()
+
+        async def listen(_: Line) -> float | None:
+            if clock.monotonic() < 60:
+                return TAKEN_PAUSE
+            broke.append(clock.monotonic())
+            if len(broke) < 2:
+                raise NotNow("The connection broke.")
+            raise TokenRefused("That is enough.")
+
+        here.gateway._listen = listen
+        here.gateway.runtime = SimpleNamespace(clock=clock)
+        await here.gateway._serve(line)
+        here.gateway.runtime = here.gateway.drafts.runtime
+
+        assert broke[1] - broke[0] == 1.0

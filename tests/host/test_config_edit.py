@@ -155,7 +155,9 @@ def test_a_file_with_another_mistake_is_not_written(tmp_path: Path) -> None:
     assert home.config_file.read_text() == "modle: 5\n"
 
 
-@pytest.mark.parametrize("text", [b"a: [", b"a: 1\na: 2\n", b"\xff\xfea\x00", b"- a\n", b"extra: " + b"[" * 5000])
+@pytest.mark.parametrize(
+    "text", [b"a: [", b"a: 1\na: 2\n", b"\xff\xfea\x00", b"- a\n", b"extra: " + b"[" * 400, b"extra: " + b"[" * 5000]
+)
 def test_a_file_that_is_no_settings_is_left_alone(tmp_path: Path, text: bytes) -> None:
     home = home_at(tmp_path)
     home.config_file.write_bytes(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,6 +45,22 @@ def test_a_line_says_what_where_and_in_which_run(tmp_path: Path) -> None:
         "text": "stopped after 3",
     }
     assert str(line["time"]).endswith("+00:00")
+
+
+def test_a_line_that_a_full_disk_tore_takes_no_other_with_it(tmp_path: Path) -> None:
+    open_log(tmp_path / "hermes.log", str)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
+    try:
+        log_of("agent").warning("torn")
+        log_of("agent").warning("lost")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    log_of("agent").warning("whole")
+
+    torn, whole = (tmp_path / "hermes.log").read_text().splitlines()
+    assert len(torn) == 20
+    assert json.loads(whole)["text"] == "whole"
 
 
 def test_nothing_is_opened_before_the_first_line(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.host.nearest import nearest_key
 
-KNOWN = ("agent.max_turns", "agent.max_money", "model.default", "web.backend")
+KNOWN = ("agent.max_turns", "agent.max_money", "model.default", "web.backend", "web.enabled", "channels.NAME.enabled")
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ KNOWN = ("agent.max_turns", "agent.max_money", "model.default", "web.backend")
         ("Max_Turns", "agent.max_turns"),
         ("modl.default", "model.default"),
         ("qqq", ""),
+        ("channels.discord.enabeld", "channels.discord.enabled"),
+        ("enabeld", "web.enabled"),
     ],
 )
 def test_the_nearest_known_key_is_named(wrong: str, near: str) -> None:

@@ -64,7 +64,7 @@ def only_problem(result: Checked) -> str:
             "servers:\n  a: {base_url: x, headers: {h: [1]}}\n",
             "2: `servers.a.headers.h` takes a text, but a list (`1`) stands here.",
         ),
-        ("servers:\n  a: {url: x}\n", "2: unknown setting `servers.a.url`. Did you mean `servers.NAME.base_url`?"),
+        ("servers:\n  a: {url: x}\n", "2: unknown setting `servers.a.url`. Did you mean `servers.a.base_url`?"),
         ("jailed: true\n\njailed: false\n", "3: `jailed` stands twice, first in line 1."),
         ("jailed: {a: 1\n", "2: not valid YAML: did not find expected ',' or '}'."),
         ("jailed: true\n---\njailed: false\n", "2: not valid YAML: but found another document."),

@@ -317,3 +317,17 @@ async def test_a_claim_that_was_cancelled_too_late_leaves_no_lane_behind(open_an
     await store.workers.tend(())
 
     assert await store.lanes.claim(QUEUES) is not None
+
+
+async def test_who_holds_a_lane_for_something_else_changes_nothing_of_its_back_off(store: Store):
+    lease = await claimed(store)
+    await store.lanes.release(lease, error="The disk is full.", delay=60.0)
+
+    held = await store.lanes.hold("s1", QUEUE)
+    assert held is not None
+    await store.lanes.release(held)
+
+    assert await store.lanes.claim(QUEUES) is None
+    waits = await store.lanes.next_ready(QUEUES)
+    assert waits is not None
+    assert waits > 50

@@ -207,3 +207,15 @@ async def test_stats_count_what_is_kept(store: Store):
 
     assert (stats.sessions, stats.entries, dict(stats.surfaces)) == (1, 3, {"cli": 1})
     assert stats.bytes > 10_000
+
+
+async def test_of_two_who_begin_a_conversation_at_once_one_is_first(store: Store):
+    await add(store, session("s1"))
+    await add(store, session("s2"))
+
+    assert await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s1", only=True))
+    assert not await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s2", only=True))
+
+    current = await store.sessions.current("telegram:dm:1")
+    assert current is not None
+    assert current.id == "s1"

@@ -127,7 +127,7 @@ async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any])
 async def _rest(house: House, begun: Begun, story: Story) -> HermesError | None:
     """Return when the run rests, or what is wrong: it is told to whoever waits, and is no failure of the program."""
     try:
-        async with aclosing(house.talk.listen(begun, story)) as events:
+        async with aclosing(house.talk.listen(begun, story, live=False)) as events:
             async for _ in events:
                 pass
     except HermesError as error:

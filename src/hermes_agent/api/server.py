@@ -164,6 +164,9 @@ def _bound(host: str, port: int) -> socket.socket:
         bound.bind((host, port))
     except OSError as error:
         bound.close()
-        raise ConfigError(f"{host}:{port} cannot be listened on ({error.strerror}): choose another port.") from error
+        raise ConfigError(
+            f"{host}:{port} cannot be listened on ({error.strerror}): "
+            "choose another port (`api.port`, `webhooks.port`)."
+        ) from error
     bound.setblocking(False)
     return bound

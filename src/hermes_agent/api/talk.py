@@ -116,9 +116,9 @@ class Talk:
             self._made = folder
         return folder
 
-    async def listen(self, begun: Begun, story: Story) -> AsyncGenerator[Seen, None]:
-        """The events of the run, each folded into `story` first, until it rests."""
-        watched = self._runtime.hermes.watch(begun.ref.session, begun.after, begun.ref.row)
+    async def listen(self, begun: Begun, story: Story, *, live: bool = True) -> AsyncGenerator[Seen, None]:
+        """The events of the run, each folded into `story` first, until it rests; without `live` those of the log."""
+        watched = self._runtime.hermes.watch(begun.ref.session, begun.after, begun.ref.row, live=live)
         async with self._waited_for(), aclosing(watched) as events:
             async for seen in events:
                 if story.take(seen):
@@ -176,7 +176,7 @@ class Talk:
         """Stop the run that takes that mail as soon as it does; nothing where the mail ends without one."""
         story = Story(ref=ref)
         with suppress(NothingMore, UnknownSession):
-            async with aclosing(self._runtime.hermes.watch(ref.session, 0, ref.row)) as events:
+            async with aclosing(self._runtime.hermes.watch(ref.session, 0, ref.row, live=False)) as events:
                 while not story.run:
                     story.take(await anext(events))
             await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)

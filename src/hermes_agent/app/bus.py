@@ -25,10 +25,12 @@ async def never() -> None:
 
 
 class Reader:
-    """One reader's place: events wait here until it takes them; `lost` says that it must look into the log."""
+    """One reader's place: events wait here until it takes them; `lost` says that it must look into the log. Without
+    `live` it is handed the durable ones alone."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, *, live: bool = True) -> None:
         self._room = room
+        self._live = live
         self._waiting: deque[Seen] = deque()
         self._came = asyncio.Event()
         self._failure: HermesError | None = None
@@ -36,6 +38,8 @@ class Reader:
 
     def offer(self, seen: Seen) -> None:
         """Hand over an event, or note that there was no room."""
+        if not self._live and is_live(seen.event):
+            return
         if len(self._waiting) < self._room:
             self._waiting.append(seen)
         else:
@@ -47,9 +51,17 @@ class Reader:
         self._failure = failure
         self._came.set()
 
-    async def something(self) -> None:
-        """Return when there is something to take."""
-        await self._came.wait()
+    async def something(self, seconds: float) -> bool:
+        """Whether there is something to take; waits so long for it."""
+        timer = asyncio.get_running_loop().call_later(seconds, self._came.set)
+        try:
+            await self._came.wait()
+        finally:
+            timer.cancel()
+        if self._waiting or self._failure is not None:
+            return True
+        self._came.clear()
+        return False
 
     def take(self) -> Seen:
         """The next event. Raises what ended the session's events."""
@@ -96,11 +108,13 @@ class Bus:
         for reader in self._readers.get(session, ()):
             reader.fail(failure)
 
-    async def watch(self, session: str, after: int = 0, over: Over = never) -> AsyncGenerator[Seen, None]:
-        """Every durable event of the session with a number above `after`, each once and in order, and the live ones
-        between them as long as the reader keeps up. Ends when the reader leaves, or with what `over` says once there
-        is silence and no run here."""
-        reader = Reader(self._room)
+    async def watch(
+        self, session: str, after: int = 0, over: Over = never, *, live: bool = True
+    ) -> AsyncGenerator[Seen, None]:
+        """Every durable event of the session with a number above `after`, each once and in order, and, where `live`,
+        the live ones between them as long as the reader keeps up. Ends when the reader leaves, or with what `over` says
+        once there is silence and no run here."""
+        reader = Reader(self._room, live=live)
         self._readers[session].add(reader)
         number = after
         try:
@@ -118,12 +132,8 @@ class Bus:
 
     async def _next(self, reader: Reader, session: str, number: int, over: Over) -> list[Seen]:
         """What a reader that is at `number` is shown next; one that lost its place is led through the log first."""
-        if reader.empty:
-            try:
-                async with asyncio.timeout(self._glance):
-                    await reader.something()
-            except TimeoutError:
-                return [] if self._is_here(session) else await self._looked(session, number, over)
+        if reader.empty and not await reader.something(self._glance):
+            return [] if self._is_here(session) else await self._looked(session, number, over)
         seen = reader.take()
         live, missed = is_live(seen.event), list[Seen]()
         if (reader.lost and reader.empty) or seen.number > (number if live else number + 1):

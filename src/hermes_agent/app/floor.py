@@ -150,7 +150,7 @@ class Floor:
             try:
                 await self._serve()
             except StoreError as error:
-                log.exception("the store failed")
+                log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
                 for session in self._own or self._running:
                     self.bus.fail(session, error)
             if self._own is not None:
@@ -165,12 +165,10 @@ class Floor:
             pause = await self._store.workers.tend(self._running.keys() | self.keeping.names)
             while self._has_room() and (lease := await self._claim()) is not None:
                 self._start(lease)
-            next_ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
-            if await rung(
-                self._store.workers,
-                self._wanted,
-                pause if next_ready is None else min(pause, max(next_ready, SHORTEST_PAUSE)),
-            ):
+            if self._has_room():  # Where there is none, the end of a run says so.
+                ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
+                pause = pause if ready is None else min(pause, max(ready, SHORTEST_PAUSE))
+            if await rung(self._store.workers, self._wanted, pause):
                 await self._heed()
 
     def _has_room(self) -> bool:
@@ -298,11 +296,14 @@ def keep(views: OrderedDict[str, Session], view: Session) -> None:
 
 async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
     """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
-    async with asyncio.TaskGroup() as group:
-        outside = group.create_task(workers.wait(seconds))
-        inside = group.create_task(wanted.wait())
-        await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
-        heard = outside.done() and outside.result()
-        outside.cancel()
-        inside.cancel()
+    try:
+        async with asyncio.TaskGroup() as group:
+            outside = group.create_task(workers.wait(seconds))
+            inside = group.create_task(wanted.wait())
+            await asyncio.wait((outside, inside), return_when=asyncio.FIRST_COMPLETED)
+            heard = outside.done() and outside.result()
+            outside.cancel()
+            inside.cancel()
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
     return heard

@@ -39,6 +39,10 @@ class Submitted:
     inbox: int | None
 
 
+class _Overtaken(Exception):
+    """The conversation has a session since a moment ago."""
+
+
 Receive = Callable[[Inbound], Awaitable[Inbound]]
 """Makes of a message what is taken in. Raises `HermesError` where it is not let in."""
 
@@ -89,7 +93,10 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
         record = self._record(conversation, principal, workspace=workspace, model=model, job=job)
-        await self._create(record)
+        try:
+            await self._create(record, only=not new)
+        except _Overtaken:
+            return await self.open_session(conversation, principal, workspace=workspace, model=model, job=job)
         return record
 
     async def begin(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
@@ -130,10 +137,13 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             updated=now,
         )
 
-    async def _create(self, record: SessionRecord) -> None:
+    async def _create(self, record: SessionRecord, *, only: bool = False) -> None:
+        """Raises `_Overtaken` where it is to be the `only` one of its conversation and is not."""
+
         async def change(tx: Transaction) -> None:
             await self.store.sessions.create(tx, record)
-            await self.store.sessions.set_current(tx, record.conversation, record.id)
+            if not await self.store.sessions.set_current(tx, record.conversation, record.id, only=only):
+                raise _Overtaken
 
         await self.store.write(change)
         self._deck.made(record)
@@ -218,9 +228,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """Return when the runs that are under way in this process have ended."""
         await self._floor.idle()
 
-    def watch(self, session: str, after: int = 0, mail: int = 0) -> AsyncGenerator[Seen, None]:
+    def watch(self, session: str, after: int = 0, mail: int = 0, *, live: bool = True) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on; raises what `over` says. See `Bus.watch`."""
-        return self._floor.bus.watch(session, after, partial(over, self.store, session, mail))
+        return self._floor.bus.watch(session, after, partial(over, self.store, session, mail), live=live)
 
     async def follow(self, session: str, after: int) -> AsyncGenerator[Seen, None]:
         """The session's events from a number on, up to the end of the run that is under way or comes next."""
@@ -237,15 +247,11 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         if beside_run and (running := self._floor.journal_of(session)):
             yield running
             return
-        lease = await self._hold(session)
-        try:
+        async with self._held(session) as lease:
             view = await self.view(session)
             since = view.number
             yield self._floor.journal(lease, view)
             await self._deck.changed(session, self.store, since)
-        finally:
-            await self.store.lanes.release(lease)
-            self._floor.look()
 
     async def tell(self, record: SessionRecord, text: str) -> None:
         """Say something in a session, on its surface too, whatever goes on there. Raises `HermesError` if it is busy in
@@ -261,15 +267,12 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         name = title or (f"{source.title} (branch)" if source.title else "")
         record = replace(source, id=self._deck.ids.session(now), title=name, created=now, updated=now, parent=source.id)
         await self._create(record)
-        lease = await self._hold(record.id)
-        try:
+        async with self._held(record.id) as lease:
             await self.store.write(lambda tx: self.store.history.copy(tx, lease, source.id, number))
             view = await self.view(record.id)
             ends = [*loose_ends(view), BRANCHED_OFF] if view.running else []
             await self._floor.journal(lease, view).commit(*ends, Branched(session=source.id, upto=number))
             await self._deck.changed(record.id, self.store, 0)
-        finally:
-            await self.store.lanes.release(lease)
         return record
 
     async def close(self) -> None:
@@ -277,14 +280,15 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         await self._floor.close()
         await self.store.close()
 
-    async def _hold(self, session: str) -> Lease:
-        lease = await self.store.lanes.hold(session, self._floor.queue)
-        if lease is None:
-            await self.store.workers.reap()  # Who holds it may have died.
-            lease = await self.store.lanes.hold(session, self._floor.queue)
+    @asynccontextmanager
+    async def _held(self, session: str) -> AsyncIterator[Lease]:
+        lease = await self._floor.keeping.keep(session, self._floor.queue)
         if lease is None:
             raise HermesError("The session is busy. Stop the run first (`/stop`), or wait for its end.")
-        return lease
+        try:
+            yield lease
+        finally:
+            await self._floor.keeping.let_go(lease)
 
     async def record(self, session: str) -> SessionRecord:
         """The session's row. Raises `UnknownSession`."""

@@ -47,6 +47,7 @@ class Reloading:
     def __init__(self, runtime: Runtime, followers: list[Follower], changed: Callable[[], None]) -> None:
         self.followers = followers
         self.later: list[str] = []
+        self._failed: list[str] = []
         self._runtime = runtime
         self._home = runtime.home
         self._begun = self._plain = leaves(runtime.loaded.plain)
@@ -125,27 +126,32 @@ class Reloading:
         old, new = self._plain, leaves(loaded.plain)
         names = [f"{name} (.env)" for name in self._runtime.secrets.differs(secrets)]
         keys = changes(old, new)
-        failed: list[str] = []
-        if keys or names:
-            if not self._runtime.taped:
-                await self._runtime.generations.renew(loaded, secrets)
-            for each in self.followers:
-                try:
-                    await each.follow(loaded.value)
-                except HermesError as error:
-                    failed.append(str(error))
+        if (keys or names) and not self._runtime.taped:
+            await self._runtime.generations.renew(loaded, secrets)
+        if keys or names or self._failed:
+            self._failed = await self._followed(loaded.value)
         self._plain, self._has_file = new, bool(size_of(self._home.config_file))
         self.later = [key for key in changes(self._begun, new) if self._waits(key)]
         if keys or names:
             at_once = [] if self._runtime.taped else names
             at_once = [*(key for key in keys if not self._waits(key)), *at_once]
             log.info("%s", told(at_once, [key for key in keys if self._waits(key)]))
-        notice = " ".join(failed) or self._modelless()
+        notice = " ".join(self._failed) or self._modelless()
         if notice:
             self._say_once(notice)
         else:
             self.notice = ""
             self._changed()
+
+    async def _followed(self, settings: Settings) -> list[str]:
+        """Have the followers go by these; why some of them cannot yet."""
+        failed: list[str] = []
+        for each in self.followers:
+            try:
+                await each.follow(settings)
+            except HermesError as error:
+                failed.append(str(error))
+        return failed
 
     def _waits(self, key: str) -> bool:
         """Whether a setting holds after a restart alone; in a process that is recorded, or replayed, whatever its runs

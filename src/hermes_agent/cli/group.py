@@ -13,6 +13,8 @@ from hermes_agent.cli.table import COMMANDS, SUMMARIES, TAPED
 from hermes_agent.host.late import late
 from hermes_agent.version import VERSION
 
+LONGEST_SENTENCE = 200
+
 
 class Subcommands(click.Group):
     """Loads a subcommand when it is asked for."""
@@ -24,6 +26,7 @@ class Subcommands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = late(COMMANDS[cmd_name])
+        _uncut(command)
         return command
 
     def resolve_command(
@@ -38,6 +41,13 @@ class Subcommands(click.Group):
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, SUMMARIES[name]) for name in COMMANDS])
+
+
+def _uncut(command: click.Command) -> None:
+    """Have a group's list of commands show each one's first sentence whole; by itself click cuts it."""
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        each.short_help = each.get_short_help_str(LONGEST_SENTENCE)
+        _uncut(each)
 
 
 @click.pass_context

@@ -25,6 +25,12 @@ LONG = 8000
 """Characters of a text that takes some milliseconds."""
 CALL_SECONDS = 60.0
 """The longest that a platform may take for one answer."""
+FILE_PATIENCE = 5
+"""How much longer it may take for a file."""
+CLOCKS_DIFFER = 600.0
+"""Seconds by which this machine's clock may be ahead of the platform's."""
+FIRST_CLAIM = 2
+"""The epoch of a slot that nobody held before."""
 STORE_PAUSE = 1.0
 """Seconds between two tries where the store fails."""
 
@@ -108,10 +114,12 @@ class Attempt:
         if not abilities.keyed:
             await self._begin(slot, self.pieces, repeats=self.repeats)
         try:
-            receipt = await in_time(self._line.channel.send(slot.to, sent, key), self._patience)
+            patience = self._patience if part.file is None else FILE_PATIENCE * self._patience
+            receipt = await in_time(self._line.channel.send(slot.to, sent, key), patience)
         except TimeoutError as error:
-            raise OutcomeUnknown(f"No answer within {self._patience:g} seconds.") from error
-        await self._shown(receipt, part, doubtful=doubtful and abilities.keyed)
+            raise OutcomeUnknown(f"No answer within {patience:g} seconds.") from error
+        # Who held the slot before and died may have sent under this key what an earlier version said.
+        await self._shown(receipt, part, doubtful=abilities.keyed and (doubtful or slot.epoch > FIRST_CLAIM))
 
     async def _shown(self, receipt: str, part: Part, *, doubtful: bool) -> None:
         """There is a piece more. `doubtful`: it may be there since an earlier version, and show that."""
@@ -122,7 +130,8 @@ class Attempt:
 
     async def _found(self, part: Part, key: str) -> bool:
         find = self._line.channel.find
-        receipt = await self._again_harmless(lambda: find(self._slot.to, part, key, self._slot.at), paced=False)
+        since = max(0.0, self._slot.at - CLOCKS_DIFFER)
+        receipt = await self._again_harmless(lambda: find(self._slot.to, part, key, since), paced=False)
         if receipt is not None:
             await self._shown(receipt, part, doubtful=True)
         return receipt is not None

@@ -41,7 +41,6 @@ class Line:
     since: float = 0.0
     ailment: str = ""
     note: str = ""
-    heard: int = 0
     undrafted: set[str] = field(default_factory=set)
 
     @property

@@ -60,7 +60,6 @@ class Reception:
 
     async def hear(self, line: Line, heard: Heard) -> str:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
-        line.heard += 1
         access = self._doors.access(line.kind.name)
         if isinstance(heard, Said | Pressed | Invited):
             self._doors.meet(line.kind.name, heard.sender, heard.where)

@@ -166,7 +166,7 @@ class Gateway:
             if self.runtime.clock.monotonic() - began > LONGEST_PAUSE:
                 pause = FIRST_PAUSE
             await self.runtime.clock.sleep(wait or pause)
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = pause if wait else min(2 * pause, LONGEST_PAUSE)
 
     async def _listen(self, line: Line) -> float | None:
         """Listen as the one process that has this token; seconds to wait where another one has it."""

@@ -37,7 +37,6 @@ class ChannelState:
     state: str
     since: float
     ailment: str = ""
-    heard: int = 0
     note: str = ""
 
 
@@ -73,7 +72,7 @@ def write_state(
 ) -> None:
     """Write how this process's gateway is; `unmade` are channels that could not begin, and why. Raises `HomeError`."""
     channels = {
-        name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, heard=line.heard, note=line.note)
+        name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, note=line.note)
         for name, line in lines.items()
     }
     channels |= {name: ChannelState(state="stopped", since=started, ailment=why) for name, why in unmade.items()}

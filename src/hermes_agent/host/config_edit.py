@@ -6,6 +6,8 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
+from yaml import YAMLError
+
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.checked import Checked
 from hermes_agent.host.config import remember
@@ -14,7 +16,7 @@ from hermes_agent.host.files import locked, read_small, write_private
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
 from hermes_agent.host.schema import Plain
-from hermes_agent.host.yaml_check import check, parse_value
+from hermes_agent.host.yaml_check import check, compose, parse_value
 
 
 def set_value(home: Home, schema: type[Any], key: str, text: str) -> Plain:
@@ -103,8 +105,10 @@ def _changed(home: Home, before: bytes, change: Any) -> bytes:  # noqa: ANN401 -
     yaml.preserve_quotes = True
     yaml.width = 4096
     try:
-        document = yaml.load(before.decode("utf-8-sig"))
-    except (ruamel.error.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        text = before.decode("utf-8-sig")
+        compose(text)  # At once; a line of nothing but brackets would hold the other one for minutes.
+        document = yaml.load(text)
+    except (YAMLError, ruamel.error.YAMLError, UnicodeDecodeError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{home.config_file}:{mark.line + 1}" if mark else str(home.config_file)
         message = f"{place}: the file cannot be read as YAML, so nothing was changed. `hermes config edit` opens it."

@@ -41,11 +41,14 @@ class LogFile(logging.Handler):
         self._largest = largest
         self._kept = kept
         self._handle: int | None = None
+        self._torn = False
 
     def emit(self, record: logging.LogRecord) -> None:
         line = (self._redact(_line(record)) + "\n").encode("utf-8", "backslashreplace")
+        if self._torn:  # A disk that was full took the beginning of a line: the next one is a line of its own.
+            line = b"\n" + line
         with suppress(OSError):
-            os.write(self._current(len(line)), line)
+            self._torn = os.write(self._current(len(line)), line) < len(line)
 
     def close(self) -> None:
         """Take no more lines: what is logged from now on is for whoever logs in this process, as before."""

@@ -9,10 +9,19 @@ CLOSE_ENOUGH = 0.6
 
 
 def nearest_key(wrong: str, known: Iterable[str]) -> str:
-    """The known dotted key that looks most like `wrong`, as a whole or by its last word; empty where none is close."""
-    scored = [(_likeness(wrong, key), key) for key in known]
+    """The known dotted key that looks most like `wrong`, as a whole or by its last word; empty where none is close.
+
+    `NAME` in a known key stands for a name of the person's: there, what is found has the one of `wrong`."""
+    scored = [(_likeness(wrong, key), key) for key in (_named(key, wrong) for key in known)]
     likeness, key = max(scored, default=(0.0, ""))
     return key if likeness >= CLOSE_ENOUGH else ""
+
+
+def _named(key: str, wrong: str) -> str:
+    parts, given = key.split("."), wrong.split(".")
+    if len(parts) != len(given):
+        return key
+    return ".".join(theirs if part == "NAME" else part for part, theirs in zip(parts, given, strict=True))
 
 
 def _likeness(wrong: str, key: str) -> float:

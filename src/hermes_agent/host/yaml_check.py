@@ -52,7 +52,7 @@ def check(content: bytes, schema: type[Any], file: str) -> Checked:
     if problem:
         return Checked(values={}, lines={}, problems=(problem,))
     try:
-        root = _compose(text)
+        root = compose(text)
     except _TooDeep as error:
         return Checked(values={}, lines={}, problems=(Problem(file=file, line=error.line, text="nested too deeply."),))
     except yaml.YAMLError as error:
@@ -75,7 +75,7 @@ def parse_value(text: str, entry: Setting, key: str) -> tuple[Plain, str]:
         items: list[Plain] = [item.strip() for item in text.split(",") if item.strip()]
         return items, ""
     try:
-        node = _compose(text)
+        node = compose(text)
     except yaml.YAMLError:
         return None, f"`{key}` takes {entry.expected}; `{text}` cannot be read as that."
     reader = _Reader(schema=object, file="")
@@ -93,8 +93,11 @@ class _TooDeep(yaml.YAMLError):
         self.line = line
 
 
-def _compose(text: str) -> Node | None:
-    """The nodes of a text. The C composer recurses without a limit, so a text that could be deep is measured first."""
+def compose(text: str) -> Node | None:
+    """The nodes of a text. Raises `yaml.YAMLError`.
+
+    The C composer recurses without a limit, so a text that could be deep is measured first.
+    """
     opened = text.count("[") + text.count("{")
     if opened > SUSPICIOUS or any(len(line) > SUSPICIOUS for line in text.splitlines()):
         depth = 0

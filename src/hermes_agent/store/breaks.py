@@ -9,7 +9,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.section import tools_text
 from hermes_agent.core.shape import first_change, read_shape
 from hermes_agent.store.prefixes import FrozenPrefix, Prefixes
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine
 
 # Providers cache nothing shorter.
 LEAST_CACHED = 1_024
@@ -74,12 +74,11 @@ class Breaks:
 
     async def since(self, moment: float) -> list[Break]:
         """The breaks since then, oldest first. A model that was never seen to cache anything has none."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(ROWS, moment)
-
         names = _Call.__slots__
-        calls = [_Call(**dict(zip(names, row, strict=True))) for row in await self._engine.read(query)]
+        calls = [
+            _Call(**dict(zip(names, row, strict=True)))
+            for row in await self._engine.read(lambda tx: tx.rows(ROWS, moment))
+        ]
         found = [await self._break(before, after) for before, after in _broken(calls)]
         return sorted(found, key=lambda each: each.at)
 
@@ -114,10 +113,7 @@ class Breaks:
         return f"nothing here: {passed / 60:.0f} minutes had passed"
 
     async def _writer(self, before: _Call, after: _Call) -> str:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(WROTE, before.session, before.at, after.at)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(WROTE, before.session, before.at, after.at))
         return f" (by {WRITERS[row[0]]})" if row else ""
 
 

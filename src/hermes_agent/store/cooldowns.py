@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Transaction
 
 PUT = """
 INSERT INTO cool_down (provider, credential, model, mark, until, reason) VALUES ($1, $2, $3, $4, $5, $6)
@@ -51,13 +51,9 @@ class CoolDowns:
 
     async def resting(self, now: float) -> list[CoolDown]:
         """What has not ended."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(GET, now)
-
         return [
             CoolDown(provider=row[0], credential=row[1], model=row[2], mark=row[3], until=row[4], reason=row[5])
-            for row in await self._engine.read(query)
+            for row in await self._engine.read(lambda tx: tx.rows(GET, now))
         ]
 
     async def forget(self, provider: str = "", credential: str = "") -> int:

@@ -70,11 +70,7 @@ class Effects:
 
     async def open(self, session: str) -> list[EffectRecord]:
         """The effects without a result, oldest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(OPEN, session)
-
-        return [_record(row) for row in await self._engine.read(query, brief=True)]
+        return [_record(row) for row in await self._engine.read(lambda tx: tx.rows(OPEN, session), brief=True)]
 
 
 def _record(row: Row) -> EffectRecord:

@@ -60,24 +60,16 @@ class History:
     async def calling(self, tool: str, word: str = "%") -> tuple[str, ...]:
         """The sessions in which that tool was called with that word among its arguments, or at all. Reads all logs: for
         what happens seldom."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%')
-
-        return tuple(row[0] for row in await self._engine.read(query))
+        return tuple(
+            row[0] for row in await self._engine.read(lambda tx: tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%'))
+        )
 
     async def _number(self, sql: str, session: str) -> int:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, session)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(sql, session), brief=True)
         return int(row[0]) if row else 0
 
     async def _rows(self, session: str, after: int, limit: int, *, brief: bool) -> list[Row]:
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(SELECT, session, after, limit)
-
-        return await self._engine.read(query, brief=brief)
+        return await self._engine.read(lambda tx: tx.rows(SELECT, session, after, limit), brief=brief)
 
     async def copy(self, tx: Transaction, lease: Lease, source: str, upto: int) -> int:
         """Begin the log of the lease's session as a copy of `source` up to number `upto`; returns how many entries."""

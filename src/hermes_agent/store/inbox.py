@@ -185,29 +185,20 @@ class Inbox:
 
     async def open(self, lease: Lease) -> list[tuple[Inbound, bool]]:
         """The mail of the lane that has no end, in order, and whether it is part of the log."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(OPEN, lease.lane)
-
-        rows = await self._engine.read(query, brief=True)
+        rows = await self._engine.read(lambda tx: tx.rows(OPEN, lease.lane), brief=True)
         return [(revive(Inbound, plain(body)), state != "new") for body, state in rows]
 
     async def withdrawn(self, lease: Lease, since: int) -> list[str]:
         """The messages, by their identity, that mail of the lane took back which came after the row `since` and has an
         end."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(DROPPED, lease.lane, since)
-
-        return [row[0] for row in await self._engine.read(query, brief=True)]
+        return [row[0] for row in await self._engine.read(lambda tx: tx.rows(DROPPED, lease.lane, since), brief=True)]
 
     async def waiting(self, lease: Lease) -> list[tuple[int, Inbound]]:
         """The mail of the lane that no run has taken yet, in order."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(WAITING, lease.lane)
-
-        return [(row[0], revive(Inbound, plain(row[1]))) for row in await self._engine.read(query, brief=True)]
+        return [
+            (row[0], revive(Inbound, plain(row[1])))
+            for row in await self._engine.read(lambda tx: tx.rows(WAITING, lease.lane), brief=True)
+        ]
 
     async def take(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> int:
         """Mark mail as part of the log (which it becomes in the same transaction); how many. Raises `LostLease`."""
@@ -252,10 +243,7 @@ class Inbox:
         return await self._mail(AT, row)
 
     async def _mail(self, sql: str, *key: str | int) -> Mail | None:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, *key)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)
         return None if row is None else Mail(id=row[0], session=row[1], state=row[2], reason=row[3])
 
     async def _ended_by(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> bool:

@@ -33,8 +33,11 @@ MAKE = (
 )
 HOLD = f"UPDATE lane SET owner = $2, epoch = epoch + 1 WHERE id = $1 AND owner IS NULL RETURNING {HOW}"
 MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY id"
+# Who held a lane for something else changes nothing of its back-off.
 RELEASE = (
-    "UPDATE lane SET owner = NULL, ready_at = $2, attempts = attempts + $3, error = $4 WHERE id = $1 RETURNING attempts"
+    "UPDATE lane SET owner = NULL, attempts = attempts + $3, "
+    "ready_at = CASE WHEN $2 > 0 OR $3 = 1 THEN $2 ELSE ready_at END, "
+    "error = CASE WHEN $3 = 1 THEN $4 ELSE error END WHERE id = $1 RETURNING attempts"
 )
 INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
@@ -144,11 +147,9 @@ class Lanes:
     async def stops(self) -> list[tuple[str, str]]:
         """The lanes of this worker that were told to stop, and (then with its `identity`) those of which a message was
         taken back; asked after a ring."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(STOPS, self._workers.id)
-
-        return [(row[0], row[1]) for row in await self._engine.read(query, brief=True)]
+        return [
+            (row[0], row[1]) for row in await self._engine.read(lambda tx: tx.rows(STOPS, self._workers.id), brief=True)
+        ]
 
     async def next_ready(
         self, queues: Sequence[str], lanes: Sequence[str] | None = None, *, suspects: bool = True
@@ -163,10 +164,7 @@ class Lanes:
             queues=marks(len(queues), 1), lanes=marks(len(ids), 1 + len(queues)), calm=calm
         )
 
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, *queues, *ids)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(sql, *queues, *ids), brief=True)
         if row is None or row[0] is None:
             return None
         seconds = row[0] - self._clock.now()

@@ -200,10 +200,9 @@ class Outbox:
         if not channels:
             return None
 
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(NEXT.format(channels=marks(len(channels), 1)), *channels)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(
+            lambda tx: tx.row(NEXT.format(channels=marks(len(channels), 1)), *channels), brief=True
+        )
         if row is None or row[0] is None:
             return None
         seconds = row[0] - self._clock.now()
@@ -219,20 +218,12 @@ class Outbox:
 
     async def tally(self) -> Tally:
         """How many there are of each state."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(COUNTS)
-
-        rows = await self._engine.read(query)
+        rows = await self._engine.read(lambda tx: tx.rows(COUNTS))
         return Tally(states={row[0]: row[1] for row in rows}, repeated=sum(int(row[2]) for row in rows))
 
     async def failed(self, most: int = 20) -> list[Slot]:
         """What could not be delivered, latest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(FAILED, most)
-
-        return [_slot(row) for row in await self._engine.read(query)]
+        return [_slot(row) for row in await self._engine.read(lambda tx: tx.rows(FAILED, most))]
 
     async def prune(self, before: float) -> int:
         """Forget what ended before that time (seconds since 1970); how many."""
@@ -243,10 +234,7 @@ class Outbox:
         return await self._engine.write(change, durable=False)
 
     async def _one(self, by: str, value: str | int) -> Slot | None:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(FIND.format(by=by), value)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(FIND.format(by=by), value), brief=True)
         return None if row is None else _slot(row)
 
 

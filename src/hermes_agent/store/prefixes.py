@@ -7,7 +7,7 @@ from hermes_agent.core.model import Prefix
 from hermes_agent.core.records import revive
 from hermes_agent.core.section import Section
 from hermes_agent.store.bodies import plain, written
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Transaction
 
 PUT = "INSERT INTO prefix (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 GET = "SELECT body FROM prefix WHERE hash = $1"
@@ -33,11 +33,7 @@ class Prefixes:
 
     async def get(self, prefix_hash: str) -> FrozenPrefix | None:
         """The prefix of that hash."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(GET, prefix_hash)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(GET, prefix_hash), brief=True)
         if row is None:
             return None
         frozen: FrozenPrefix = revive(FrozenPrefix, plain(row[0]))

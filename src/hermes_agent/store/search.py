@@ -184,11 +184,10 @@ class Search:
 
     async def recent(self, scope: Scope = EVERYBODY, limit: int = 10) -> list[str]:
         """The ids of the sessions that were used last, the latest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(RECENT, scope.principal, scope.conversation, limit)
-
-        return [row[0] for row in await self._engine.read(query)]
+        return [
+            row[0]
+            for row in await self._engine.read(lambda tx: tx.rows(RECENT, scope.principal, scope.conversation, limit))
+        ]
 
     async def close(self) -> None:
         """Close what the index has open."""
@@ -249,10 +248,10 @@ class Search:
         values = ", ".join(EXTENT.format(n, n + 1, n + 2) for n in range(1, 3 * len(wanted), 3))
         places = [value for each in wanted for value in each]
 
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(MESSAGES.format(values=values), *places)
-
-        messages = {(row[0], row[1]): _spoken(row) for row in await self._engine.read(query)}
+        messages = {
+            (row[0], row[1]): _spoken(row)
+            for row in await self._engine.read(lambda tx: tx.rows(MESSAGES.format(values=values), *places))
+        }
         in_order = {key: list(rows) for key, rows in groupby(messages.values(), key=lambda each: each.session)}
         runs = (
             Run(

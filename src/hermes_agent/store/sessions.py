@@ -25,6 +25,7 @@ SET_CURRENT = (
     "INSERT INTO current_session (conversation, session) VALUES ($1, $2) "
     "ON CONFLICT (conversation) DO UPDATE SET session = excluded.session"
 )
+SET_FIRST = "INSERT INTO current_session (conversation, session) VALUES ($1, $2) ON CONFLICT (conversation) DO NOTHING"
 LIST_ALL = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (updated, id) < ($1, $2) "
     "ORDER BY updated DESC, id DESC LIMIT $3"
@@ -138,9 +139,10 @@ class Sessions:
         """The session that the next message of this conversation belongs to."""
         return await self._one(CURRENT, conversation)
 
-    async def set_current(self, tx: Transaction, conversation: str, session: str) -> None:
-        """The next message of this conversation belongs to `session`."""
-        await tx.run(SET_CURRENT, conversation, session)
+    async def set_current(self, tx: Transaction, conversation: str, session: str, *, only: bool = False) -> bool:
+        """The next message of this conversation belongs to `session`; False where that is to be its `only` one and it
+        has one."""
+        return await tx.run(SET_FIRST if only else SET_CURRENT, conversation, session) > 0
 
     async def list(
         self, principal: str | None = None, limit: int = 50, before: Session | None = None, *, busy: bool = False
@@ -238,17 +240,11 @@ class Sessions:
         return await self._engine.read(query)
 
     async def _one(self, sql: str, key: str) -> Session | None:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, key)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(sql, key), brief=True)
         return None if row is None else _session(row)
 
     async def _nobody(self, name: str, owner: str) -> str:
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(NAMES, owner)
-
-        rows = await self._engine.read(query)
+        rows = await self._engine.read(lambda tx: tx.rows(NAMES, owner))
         labels = {key: _label(row[0], row[1]) for row in rows for key in (row[1].lower(), row[0]) if key}
         near = list(dict.fromkeys(labels[key] for key in get_close_matches(name.lower(), labels, n=3, cutoff=0.5)))
         hint = f" Did you mean {' or '.join(near)}?" if near else " See: hermes sessions list"

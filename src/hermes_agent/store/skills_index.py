@@ -188,10 +188,8 @@ class SkillsIndex:
         found: list[Listed] = []
         shared = _Shared(db, rarest[:RAREST])
         for row in sorted(scores, key=lambda row: -scores[row])[: limit * 4]:
-            listed = _row(db, row, roots)
-            if listed is None:
-                continue
-            if row in named or told[row] >= enough or shared(row):
+            fits = row in named or told[row] >= enough or shared(row)
+            if fits and (listed := _row(db, row, roots)) is not None:
                 found.append(listed)
             if len(found) == limit:
                 break
@@ -200,6 +198,7 @@ class SkillsIndex:
     def _weights(self, db: apsw.Connection, task: str) -> dict[str, float]:
         """What each telling word of a task is worth: much where few skills know it, more where it is said again.
         Of words with one stem the first stands for all."""
+        self._look_for_changes(db)
         everything = self._count(db, "")
         weights: dict[str, float] = {}
         seen: set[str] = set()
@@ -215,13 +214,15 @@ class SkillsIndex:
                 weights[word] = rare * (1 + AGAIN * math.log(said))
         return weights
 
-    def _count(self, db: apsw.Connection, stem: str) -> int:
-        """How many skills know a stem, in name and description, else in the body. Asked anew when the file changed:
-        counting the words of a long task is a third of a search."""
+    def _look_for_changes(self, db: apsw.Connection) -> None:
+        """Forget the counts where the file changed: counting the words of a long task is a third of a search."""
         state = db.pragma("data_version")
         if state != self._state or len(self._counts) > COUNTED:
             self._counts.clear()
             self._state = state
+
+    def _count(self, db: apsw.Connection, stem: str) -> int:
+        """How many skills know a stem, in name and description, else in the body."""
         if stem not in self._counts:
             self._counts[stem] = _counted(db, stem)
         return self._counts[stem]

@@ -58,6 +58,7 @@ class Engine(Protocol):
     - a change commits as a whole or not at all, and sees nobody else's half-done work;
     - a change may be run more than once before it is committed once: it awaits only its transaction, decides on rows
       and changes nothing outside;
+    - each question of a query stands alone: another's change may be committed between two of them;
     - a `brief` query finds a few rows by a key: where the database is a file, it is answered in the caller's thread;
     - `durable` False commits what may be lost in a power failure (never in the death of a process);
     - cancelling a `write` leaves open whether it is committed;

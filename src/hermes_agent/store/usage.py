@@ -184,60 +184,40 @@ class Ledger:
 
     async def totals(self, by: GroupBy, since: float = 0.0, until: float = LAST_TIME, session: str = "") -> list[Total]:
         """Sums over the calls of that time (of one session, where it is named), ordered by key."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(TOTALS.format(group=by.value), since, until, session)
-
-        return [_total(row) for row in await self._engine.read(query)]
+        return [
+            _total(row)
+            for row in await self._engine.read(lambda tx: tx.rows(TOTALS.format(group=by.value), since, until, session))
+        ]
 
     async def rows(self, session: str) -> list[UsageRow]:
         """The calls of a session, oldest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(ROWS, session)
-
-        return [_row(row) for row in await self._engine.read(query)]
+        return [_row(row) for row in await self._engine.read(lambda tx: tx.rows(ROWS, session))]
 
     async def spent(self, scope: Scope, keys: Sequence[str]) -> Spent:
         """What was used within a scope, by its keys (see `Owner.keys`)."""
-
-        async def query(tx: Transaction) -> Spent:
-            return await accounts.spent(tx, scope, keys)
-
-        return await self._engine.read(query) if keys else NOTHING
+        return await self._engine.read(lambda tx: accounts.spent(tx, scope, keys)) if keys else NOTHING
 
     async def unpriced(self, scope: Scope, keys: Sequence[str]) -> int:
         """How many calls within a scope are in no sum of money, because their price is unknown."""
-
-        async def query(tx: Transaction) -> int:
-            return await accounts.unpriced(tx, scope, keys)
-
-        return await self._engine.read(query) if keys else 0
+        return await self._engine.read(lambda tx: accounts.unpriced(tx, scope, keys)) if keys else 0
 
     async def last_run(self, session: str) -> str:
         """The session's latest run that asked a model, empty where none did."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(LAST_RUN, session)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(LAST_RUN, session))
         return str(row[0]) if row else ""
 
     async def latest(self, scope: Scope, day: str, count: int) -> list[tuple[str, ...]]:
         """The keys of the runs or jobs that were last at work, the newest first, or of the persons of a day."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LATEST[scope], count, *([day] if scope is Scope.PRINCIPAL else []))
-
-        return await self._engine.read(query)
+        return await self._engine.read(
+            lambda tx: tx.rows(LATEST[scope], count, *([day] if scope is Scope.PRINCIPAL else []))
+        )
 
     async def uses(self, provider: str, since: float) -> dict[str, tuple[int, float]]:
         """How often each of the provider's credentials was used since then, and when last, by name."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(USES, since, provider)
-
-        return {name: (calls, last) for name, calls, last in await self._engine.read(query)}
+        return {
+            name: (calls, last)
+            for name, calls, last in await self._engine.read(lambda tx: tx.rows(USES, since, provider))
+        }
 
 
 async def _warn(tx: Transaction, found: Sequence[Account]) -> AsyncIterator[str]:

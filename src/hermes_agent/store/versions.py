@@ -152,43 +152,31 @@ class Versions:
 
     async def of_session(self, session: str, author: Author) -> tuple[Version, ...]:
         """What this author changed because of a conversation, the newest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(BY_SESSION, session, author.value)
-
-        return tuple(_version(row) for row in await self._engine.read(query))
+        return tuple(
+            _version(row) for row in await self._engine.read(lambda tx: tx.rows(BY_SESSION, session, author.value))
+        )
 
     async def list(
         self, kind: Kind | None = None, item: str = "", *, limit: int = 50, before: int = LAST_ID
     ) -> list[Version]:
         """The newest first; `before` is the last number of the page before."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LIST, kind.value if kind else "", item, before, limit)
-
-        return [_version(row) for row in await self._engine.read(query)]
+        return [
+            _version(row)
+            for row in await self._engine.read(
+                lambda tx: tx.rows(LIST, kind.value if kind else "", item, before, limit)
+            )
+        ]
 
     async def items(self, kind: Kind) -> tuple[str, ...]:
         """All items of that kind that ever were."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(ITEMS, kind.value)
-
-        return tuple(row[0] for row in await self._engine.read(query))
+        return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(ITEMS, kind.value)))
 
     async def undone(self, version: int) -> bool:
         """Whether a later version took it back."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(UNDONE, version)
-
-        return await self._engine.read(query) is not None
+        return await self._engine.read(lambda tx: tx.row(UNDONE, version)) is not None
 
     async def _one(self, sql: str, *params: Value) -> Version | None:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, *params)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(sql, *params))
         return None if row is None else _version(row)
 
     async def _kept(self, tx: Transaction, body: bytes | None) -> str | None:

@@ -13,7 +13,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.leases import Lease
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Transaction
 
 REGISTER = (
     "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, $3, $4, $5) "
@@ -209,10 +209,7 @@ class Workers:
     async def _reap(self, whom: str) -> list[str]:
         self._looked = self._clock.monotonic()
 
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(whom, self.id)
-
-        peers = {row[0]: (row[1], row[2]) for row in await self._engine.read(query)}
+        peers = {row[0]: (row[1], row[2]) for row in await self._engine.read(lambda tx: tx.rows(whom, self.id))}
         if not peers or not await self._presence.look():
             return []
         now = await self._presence.now()
@@ -228,10 +225,11 @@ class Workers:
         look."""
         self._swept = self._clock.monotonic()
 
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(MINE, self.id)
-
-        idle = {(row[0], row[1]) for row in await self._engine.read(query) if row[0] not in running}
+        idle = {
+            (row[0], row[1])
+            for row in await self._engine.read(lambda tx: tx.rows(MINE, self.id))
+            if row[0] not in running
+        }
         lost, self._idle = idle & self._idle, idle
 
         async def change(tx: Transaction) -> list[str]:

@@ -25,10 +25,9 @@ async def test_a_report_is_answered_in_the_chat_that_its_route_names(tmp_path):
             webhook_server(runtime, Figures()) as at,
             httpx2.AsyncClient(base_url=at.url, trust_env=False, timeout=15) as client,
         ):
+            body = b'{"status": "green"}'
+            headers = {"content-type": "application/json", **signed("generic", SECRET, body, runtime.clock.now(), "")}
             for route in ("push", "push", "note"):
-                body = b'{"status": "green"}'
-                proof = signed("generic", SECRET, body, runtime.clock.now(), "")
-                headers = {"content-type": "application/json", **proof}
                 assert (await client.post(f"/webhooks/{route}", content=body, headers=headers)).status_code < 300
                 await here.shown(1 if route == "push" else 2)
 

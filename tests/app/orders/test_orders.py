@@ -10,6 +10,7 @@ from hermes_agent.app.orders.orders import APOLOGY, COMMANDS, Orders, is_order, 
 from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound
 from hermes_agent.core.messages import Text
+from hermes_agent.store.leases import Lease
 from tests.app.place import Place, place
 
 CHAT = Conversation(platform="telegram", chat="1")
@@ -191,3 +192,40 @@ async def test_what_was_deleted_while_it_became_mail_of_the_session_is_not_answe
         assert ended is not None
         assert (ended.state, ended.reason) == ("refused", TAKEN_BACK)
         assert await answers(here) == []
+
+
+async def test_an_order_that_comes_just_after_the_last_look_is_done(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        orders = made(here)
+        take, late = orders._keeping.take, [line(here, "/title Second", "2")]
+
+        async def look(queue: str, lane: str | None = None) -> Lease | None:
+            lease = await take(queue, lane)
+            if lease is None and late:
+                await orders.take(late.pop())
+            return lease
+
+        orders._keeping.take = look
+        await orders.take(line(here, "/title First"))
+        await orders.drain()
+
+        mail = await here.runtime.store.inbox.find("telegram", "2")
+        assert mail is not None
+        assert mail.state == "answered"
+
+
+async def test_an_order_whose_next_attempt_an_earlier_process_put_off_is_done_when_it_is_due(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        store = here.runtime.store
+        await store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)
+        lease = await store.lanes.claim([COMMANDS])
+        assert lease is not None
+        await store.lanes.release(lease, error="The disk is full.", delay=0.3)
+
+        orders = made(here)
+        orders.take_up()
+        await orders.drain()
+
+        mail = await store.inbox.find("telegram", "1")
+        assert mail is not None
+        assert mail.state == "answered"

@@ -15,6 +15,7 @@ import pytest
 
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
+from hermes_agent.cli.moments import moment
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.gateway.line import made
@@ -85,7 +86,7 @@ async def test_a_stranger_is_let_in_and_answered_and_the_gateway_ends_when_asked
     assert double.chats.of("8")[0].text == "News!"
     status = json.loads(await type_(tmp_path, "gateway", "status", "--json"))
     assert status["gateway"]["channels"]["telegram"]["state"] == "listening"
-    assert "listening" in await type_(tmp_path, "gateway", "status")
+    assert f"telegram  listening  {moment(SystemClock().now())[:5]}" in await type_(tmp_path, "gateway", "status")
     assert status["outbox"] == {"sent": 3}
 
     said = await type_(tmp_path, "gateway", "stop")
@@ -177,6 +178,18 @@ async def test_a_gateway_that_cannot_begin_says_why(home: Path):
 
 
 @pytest.mark.slow
+async def test_a_mistake_in_the_settings_is_told_when_a_gateway_begins_or_begins_again(home: Path):
+    await in_background(home, "start")
+    with (home / "config.yaml").open("a") as config:
+        config.write("modell: {}\n")
+
+    assert "unknown setting `modell`" in await in_background(home, "restart")
+    assert "runs have 20 s to finish" in await in_background(home, "stop")
+    assert "unknown setting `modell`" in await in_background(home, "start")
+    assert "unknown setting `modell`" in (home / "logs/gateway.out").read_text()
+
+
+@pytest.mark.slow
 async def test_a_gateway_whose_token_is_refused_says_so_when_it_is_started(home: Path, double: TelegramDouble):
     said = await asyncio.to_thread(
         typed, home, "gateway", "start", **{**ENV, **measured(), "TELEGRAM_BOT_TOKEN": "1:x"}
@@ -186,6 +199,7 @@ async def test_a_gateway_whose_token_is_refused_says_so_when_it_is_started(home:
         return "telegram  stopped" in await in_background(home, "status")
 
     assert "telegram  stopped" in said.out or await stopped()
+    assert "telegram: stopped: Telegram: Unauthorized" in (home / "logs/gateway.out").read_text()
 
 
 def test_without_a_gateway_a_message_waits(tmp_path: Path):
@@ -215,6 +229,18 @@ def test_a_channel_says_how_it_is_set_up(tmp_path: Path):
     assert "@BotFather" in typed(tmp_path, "gateway", "setup", "telegram").out
     with pytest.raises(ConfigError, match="no channel"):
         typed(tmp_path, "gateway", "setup", "carrier-pigeon")
+
+
+def test_what_the_setup_says_can_be_typed(tmp_path: Path):
+    said = typed(tmp_path, "gateway", "setup", "slack").out
+    assert "`hermes secrets set SLACK_APP_TOKEN`, `hermes secrets set SLACK_BOT_TOKEN`" in said
+    for words in ("slack.owners U7", "slack.enabled true", "telegram.groups -1001234567"):
+        name, value = words.split()
+        typed(tmp_path, "config", "set", f"gateway.channels.{name}", value)
+
+    assert typed(tmp_path, "config", "get", "gateway.channels.telegram.groups").out == '["-1001234567"]\n'
+    assert "gateway.channels.slack.owners ID" in said
+    assert "gateway.channels.slack.enabled true" in said
 
 
 def test_a_unit_for_systemd_names_the_home(tmp_path: Path):

@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from hermes_agent.cli.gateway.serving import Sign, Told, serve_again
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
@@ -39,8 +41,27 @@ def test_a_home_that_cannot_be_written_ends_no_gateway(tmp_path: Path):
     sign.write()
 
 
+def test_how_a_channel_is_now_is_told_once_and_again_when_it_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    sign = Sign(home=Home(root=tmp_path, base=tmp_path), started=1.0, supervisor=Supervisor({}))
+    for state in [
+        ("starting", ""),
+        ("listening", ""),
+        ("listening", ""),
+        ("waiting", "No network."),
+        ("listening", ""),
+    ]:
+        sign.show({"telegram": state})
+
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["telegram: listening", "telegram: waiting: No network.", "telegram: listening"]
+
+
 BEGINS_AGAIN = """
 import os, sys
+import pytest
+
 from hermes_agent.cli.gateway.serving import serve_again
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface

@@ -8,6 +8,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.store.database import open_store
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.presence import PostgresPresence
+from hermes_agent.store.transaction import Transaction
 from hermes_agent.testing.postgres import PostgresCluster
 from tests.store.made import add, mail, session
 
@@ -92,3 +93,43 @@ async def test_a_connection_that_is_refused_for_another_reason_is_an_error(engin
 
     with pytest.raises(Exception, match="nowhere"):
         await here.wait(1.0)
+
+
+async def test_whoever_is_cancelled_on_the_way_back_leaves_no_connection_that_holds_the_lock(
+    engine: PostgresEngine, cluster: PostgresCluster
+):
+    here = presence(engine)
+    await here.arrive("aaaaaaaaaaaa", 1)
+    await asyncio.to_thread(cluster.hang_up)
+    for steps in range(12):  # As a look that is wanted in here cancels the wait for a ring.
+        waiting = asyncio.create_task(here.wait(5.0))
+        for _ in range(steps):
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        await asyncio.wait((waiting,))
+
+    async with asyncio.timeout(10):
+        while here._connection is None or here._connection.is_closed():
+            await here.wait(1.0)
+    assert await engine.read(listening) == 1
+    await here.leave()
+
+
+async def listening(tx: Transaction) -> int:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"
+    row = await tx.row(query)
+    return 0 if row is None else int(row[0])
+
+
+async def test_a_lost_connection_that_the_server_still_takes_for_alive_keeps_nobody_out(engine: PostgresEngine):
+    here = presence(engine)
+    await here.arrive("aaaaaaaaaaaa", 1)
+    lost, here._connection = here._connection, None
+
+    async with asyncio.timeout(5):
+        assert await here.wait(1.0) is True
+
+    assert here._connection is not None
+    assert lost is not None
+    lost.terminate()
+    await here.leave()

@@ -82,3 +82,25 @@ def test_another_users_folder_is_not_trusted(folder: Path):
 
     with pytest.raises(PermissionError):
         listen(folder, WORKER)
+
+
+def test_what_cannot_be_rung_keeps_nobody_else_from_being_woken(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    (tmp_path / "0.sock").mkdir()
+    (tmp_path / f"{'1' * 120}.sock").touch()
+    socket = listen(tmp_path, "2")
+    bell = Bell(tmp_path)
+
+    bell.ring([""])
+
+    assert socket.recv(1) == b""
+    assert "cannot be woken" in caplog.text
+    bell.close()
+    socket.close()
+
+
+def test_a_folder_that_cannot_be_read_wakes_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    (tmp_path / "run").touch()
+
+    Bell(tmp_path / "run").ring([""])
+
+    assert "nobody can be woken" in caplog.text

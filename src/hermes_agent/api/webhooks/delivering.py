@@ -55,7 +55,7 @@ class Deliveries:
             await deliver_once(self._runtime, letter)
 
     async def _reply(self, session: str) -> str:
-        async with aclosing(self._runtime.hermes.watch(session)) as events:
+        async with aclosing(self._runtime.hermes.watch(session, live=False)) as events:
             async for seen in events:
                 if isinstance(seen.event, RunEnded):
                     return seen.event.text

@@ -71,6 +71,7 @@ class Orders:
         self.workspace = workspace
         self._answered = answered
         self._tasks: dict[str | None, asyncio.Task[None]] = {}
+        self._asked: set[str | None] = set()
 
     async def take(self, inbound: Inbound) -> None:
         """Take an order in; durable when this returns. The same one twice is done once."""
@@ -113,26 +114,33 @@ class Orders:
             await asyncio.wait(tuple(self._tasks.values()))
 
     def _see_to(self, lane: str | None) -> None:
-        if lane in self._tasks:
-            return  # It looks for more when it is done with what it has.
-        task = self._tasks[lane] = spawn(self._look(lane), name="orders")
-        task.add_done_callback(lambda _: self._tasks.pop(lane, None))
+        self._asked.add(lane)
+        if lane not in self._tasks:
+            self._tasks[lane] = spawn(self._look(lane), name="orders")
 
     async def _look(self, lane: str | None) -> None:
+        """Do what waits in the lane (None: in any), until nothing does, not even after a pause."""
         pause = FIRST_PAUSE
-        wait: float | None = None
-        while True:
-            try:
-                while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
-                    await self._work(lease)
-                if wait is not None:  # After a failure the next attempt may come later.
-                    wait = await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
-            except StoreError:
-                log.exception("commands wait: the store failed")
-                wait, pause = pause, min(2 * pause, LONGEST_PAUSE)
-            if wait is None:
-                return
-            await self._runtime.clock.sleep(max(wait, FIRST_PAUSE))
+        try:
+            while lane in self._asked:
+                self._asked.discard(lane)  # Before the look, so that none comes between it and the end.
+                wait = await self._done(lane, pause)
+                if wait is not None:
+                    pause = min(2 * pause, LONGEST_PAUSE)
+                    self._asked.add(lane)
+                    await self._runtime.clock.sleep(max(wait, FIRST_PAUSE))
+        finally:
+            del self._tasks[lane]
+
+    async def _done(self, lane: str | None, pause: float) -> float | None:
+        """Do what is ready; seconds until more is (`pause` where the store fails), None where nothing waits."""
+        try:
+            while (lease := await self._keeping.take(COMMANDS, lane)) is not None:
+                await self._work(lease)
+            return await self._store.lanes.next_ready([COMMANDS], [lane] if lane else None)
+        except StoreError as error:
+            log.exception("commands wait: the store failed: %s", error, exc_info=type(error) is StoreError)
+            return pause
 
     async def _work(self, lease: Lease) -> None:
         released = False

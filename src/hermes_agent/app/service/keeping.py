@@ -1,4 +1,4 @@
-"""Lanes that are held for what they are: a bot's token that one process may use, commands of one chat."""
+"""Lanes that are held beside runs: a bot's token that one process may use, commands of one chat, a session for one."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Keeping:
         """The lanes that are held."""
         return self._leases.keys()
 
-    async def keep(self, name: str) -> Lease | None:
+    async def keep(self, name: str, queue: str = KEPT) -> Lease | None:
         """Be the one process that holds what this name stands for, until `let_go` or its end; None where another one
         does. Whoever acts on it asks `store.workers.alive` before."""
-        lease = await self._store.lanes.hold(name, KEPT)
+        lease = await self._store.lanes.hold(name, queue)
         if lease is None:
             await self._store.workers.reap()  # Who holds it may have died.
-            lease = await self._store.lanes.hold(name, KEPT)
+            lease = await self._store.lanes.hold(name, queue)
         return self._held(lease)
 
     async def take(self, queue: str, lane: str | None = None) -> Lease | None:

@@ -64,7 +64,7 @@ def get(surface: Surface, key: str) -> None:
         remark(loaded.notice)
 
 
-@config.command("set")
+@config.command("set", context_settings={"ignore_unknown_options": True})  # Ids of groups begin with a minus.
 @click.argument("key")
 @click.argument("value", required=False)
 @pass_surface

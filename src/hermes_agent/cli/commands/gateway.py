@@ -14,6 +14,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.gateway import logs as log_lines
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
+from hermes_agent.cli.moments import moment
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import announce, remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
@@ -45,6 +46,7 @@ def run(surface: Surface) -> int:
     webhooks too where `api.enabled` and `webhooks.enabled` say so."""
     # One that begins again keeps its process number and may find what it wrote itself before.
     others = [each.pid for each in read_states(surface.home) if each.pid != os.getpid()]
+    _warn(surface)
     if others:
         remark(f"A gateway runs on this home already (process {others[0]}); each token is used by one of them.")
     if not run_loop(serve(surface)):
@@ -58,8 +60,7 @@ def run(surface: Surface) -> int:
 @pass_surface
 def start(surface: Surface) -> None:
     """Start it in the background, and wait until its channels listen or say why not."""
-    if surface.loaded.notice:
-        remark(surface.loaded.notice)
+    _warn(surface)
     _begun(surface, starting.start(surface), "runs")
 
 
@@ -67,9 +68,10 @@ def start(surface: Surface) -> None:
 @pass_surface
 def stop(surface: Surface) -> None:
     """End the gateway of this home; what runs may finish first."""
+    drain = surface.loaded.value.gateway.drain_seconds
     if (state := read_state(surface.home)) is not None:
-        remark(f"Process {state.pid} was asked to end: what runs may finish.")
-    ended = starting.stop(surface.home, surface.loaded.value.gateway.drain_seconds)
+        remark(f"Process {state.pid} was asked to end: runs have {drain:g} s to finish.")
+    ended = starting.stop(surface.home, drain)
     say(f"The gateway has ended (process {', '.join(map(str, ended))}).")
 
 
@@ -78,12 +80,13 @@ def stop(surface: Surface) -> None:
 def restart(surface: Surface) -> None:
     """Have it begin again when what runs has finished, with a new program; start it where none
     runs."""
+    _warn(surface)
     if read_state(surface.home) is None:
         _begun(surface, starting.start(surface), "runs")
         return
-    remark("It was asked to begin again: what runs may finish.")
-    state = starting.restart(surface.home, surface.loaded.value.gateway.drain_seconds)
-    _begun(surface, state, "runs again")
+    drain = surface.loaded.value.gateway.drain_seconds
+    remark(f"It was asked to begin again: runs have {drain:g} s to finish.")
+    _begun(surface, starting.restart(surface.home, drain), "runs again")
 
 
 @gateway.command()
@@ -107,9 +110,8 @@ def status(surface: Surface, as_json: bool) -> None:
     if not states:
         say("No gateway runs on this home. `hermes gateway start` starts one.")
     for state in states:
-        since = datetime.fromtimestamp(state.started, UTC).astimezone()
         phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
-        say(f"The gateway runs as process {state.pid} since {since:%Y-%m-%d %H:%M}{phase}.")
+        say(f"The gateway runs as process {state.pid} since {moment(state.started)}{phase}.")
         if state.config:
             say(state.config)
         say(_channels(state))
@@ -156,7 +158,15 @@ def setup(channel: str) -> None:
     if channel not in CHANNELS:
         raise ConfigError(f"There is no channel `{channel}`. There are: {', '.join(CHANNELS)}.")
     kind: Kind = late(CHANNELS[channel])
-    steps = [*kind.setup, f"Switch it on: `hermes config set gateway.channels.{channel}.enabled true`."]
+    key = f"hermes config set gateway.channels.{channel}"
+    kept = ", ".join(f"`hermes secrets set {name}`" for name in kind.secrets)
+    steps = [
+        *kind.setup,
+        f"Keep what it has to know: {kept}.",
+        f"Say who owns it: `{key}.owners ID`. Whoever it does not know and writes to it is given a code: "
+        "`hermes pairing list` shows their id, `hermes pairing approve CODE` lets them in.",
+        f"Switch it on: `{key}.enabled true`, and `hermes gateway start` where none runs.",
+    ]
     say("\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)))
 
 
@@ -196,6 +206,12 @@ def _unit(surface: Surface, *, system: bool) -> unit.Unit:
     return unit.unit_of(surface, starting.command_of(surface), drain, system=system)
 
 
+def _warn(surface: Surface) -> None:
+    """Say what is wrong with the settings, where those of before hold."""
+    if surface.loaded.notice:
+        remark(surface.loaded.notice)
+
+
 def _begun(surface: Surface, state: GatewayState, how: str) -> None:
     say(f"The gateway {how} as process {state.pid}. Its log: `hermes gateway logs -f`, {surface.home.log_file}")
     if not state.settled:
@@ -206,9 +222,9 @@ def _begun(surface: Surface, state: GatewayState, how: str) -> None:
 
 
 def _channels(state: GatewayState) -> str:
-    rows = [(name, each.state, str(each.heard), each.ailment) for name, each in state.channels.items()]
+    rows = [(name, each.state, moment(each.since), each.ailment) for name, each in state.channels.items()]
     notes = [f"{name}: {each.note}" for name, each in state.channels.items() if each.note]
-    shown = table(rows, ("CHANNEL", "STATE", "HEARD", "WRONG")) if rows else NO_CHANNEL
+    shown = table(rows, ("CHANNEL", "STATE", "SINCE", "WRONG")) if rows else NO_CHANNEL
     return "\n".join((shown, *notes))
 
 

@@ -65,7 +65,7 @@ def set_(surface: Surface, name: str) -> None:
     if not value:
         raise ConfigError("An empty value is no secret. Nothing was changed.")
     surface.secrets.set(name, value)
-    remark(f"{name} is kept in {surface.home.env_file}. `hermes secrets allow {name}` says where it may go.")
+    remark(f"{name} is kept in {surface.home.env_file}. Tools may use it where `hermes secrets allow {name}` says.")
 
 
 @secrets.command()

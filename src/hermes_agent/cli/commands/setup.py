@@ -65,9 +65,9 @@ def chosen_by_person(surface: Surface, found: list[Candidate]) -> int:
         (f"{len(found) + 1}", "another vendor", "with your key"),
         (f"{len(found) + 2}", "another server", "by address"),
     ]
-    say("Which model should answer?")
-    say(table(rows))
     while True:
+        say("Which model should answer?")
+        say(table(rows))
         number = click.prompt("Number", default=1, type=click.IntRange(1, len(found) + 2), err=True)
         candidate = found[number - 1] if number <= len(found) else asked(by_address=number == len(found) + 2)
         if answers(surface, candidate) or click.confirm("Keep it all the same?", default=False, err=True):

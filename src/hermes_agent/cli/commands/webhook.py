@@ -47,7 +47,7 @@ def list_(surface: Surface, as_json: bool) -> None:
     if as_json:
         say_json(settings.routes)
     elif not settings.routes:
-        remark("There are no routes. docs/webhooks.md shows one.")
+        remark("There are no routes: `hermes webhook add` makes one.")
     else:
         rows = [
             (name, route.scheme, route.secret or "none", ", ".join(route.events) or "all", route.deliver)
@@ -142,7 +142,7 @@ def _known(surface: Surface, route: str) -> WebhookRoute:
 
 @webhook.command()
 @click.argument("route")
-@click.option("--event", default="test", show_default=True, help="The event that is reported.")
+@click.option("--event", default="", help="The event that is reported; by default the first that the route lets in.")
 @click.option("--url", default="", help="Address of the server; by default where the settings say.")
 @pass_surface
 def test(surface: Surface, route: str, event: str, url: str) -> None:
@@ -153,9 +153,13 @@ def test(surface: Surface, route: str, event: str, url: str) -> None:
     if not secret:
         raise ConfigError(f"webhooks.routes.{route}.secret names no secret that is set.")
     body = (b"" if sys.stdin.isatty() else sys.stdin.buffer.read()) or b"{}"
+    event = event or next(iter(chosen.events), "test")
     proof: dict[str, str] = late(SIGNED)(chosen.scheme, secret, body, SystemClock().now(), event)
     address = f"{url or f'http://{settings.host}:{settings.port}'}/webhooks/{route}"
-    say(asyncio.run(_post(address, body, {"content-type": "application/json", **proof})))
+    answer = asyncio.run(_post(address, body, {"content-type": "application/json", **proof}))
+    say(answer)
+    if json.loads(answer)["status"] == "ignored":
+        remark("The route lets in other events, or one of its filters did not let this report through.")
 
 
 async def _post(address: str, body: bytes, headers: dict[str, str]) -> str:

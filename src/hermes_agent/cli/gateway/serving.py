@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from hermes_agent.cli.gateway.beside import Beside
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 RESTART, RELOAD = signal.SIGUSR1, signal.SIGUSR2
 """The signals by which `hermes gateway` asks a running one to begin again, and to read its settings again."""
+NO_CHANNEL = "`hermes gateway setup` says how one is switched on"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +60,7 @@ class Sign:
     supervisor: Supervisor
     phase: Phase = Phase.STARTING
     gateway: Gateway | None = None
+    shown: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> None:
         """Write how it is; a home that cannot be written does not end a gateway."""
@@ -64,8 +68,19 @@ class Sign:
             lines, unmade, notice = {}, {}, ""
         else:
             lines, unmade, notice = gateway.known, gateway.unmade, gateway.reloading.told
+        if self.phase is Phase.READY:
+            self.show({name: (line.state, line.ailment) for name, line in lines.items()})
+            self.show({name: ("stopped", why) for name, why in unmade.items()})
         with suppress(HomeError, OSError):
             write_state(self.home, self.started, lines, unmade, self.phase, notice)
+
+    def show(self, channels: Mapping[str, tuple[str, str]]) -> None:
+        """Say how a channel is now, where it is otherwise than was said."""
+        for name, (state, ailment) in channels.items():
+            words = f"{name}: {state}{f': {ailment}' if ailment else ''}"
+            if state != "starting" and self.shown.get(name) != words:
+                self.shown[name] = words
+                announce(words)
 
     def reload(self) -> None:
         """Read the settings again."""
@@ -115,12 +130,13 @@ async def serve(surface: Surface) -> bool:
         await beside.follow(runtime.settings)
         if runtime.hooks is not None:
             await runtime.hooks.fire("gateway:start", {"url": beside.url})
+        names = ", ".join(sorted((*sign.gateway.known, *sign.gateway.unmade))) or f"no channel: {NO_CHANNEL}"
+        announce(f"The gateway runs, with {names}.")
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
-        names = ", ".join(sorted(sign.gateway.known)) or "no channel: section `gateway.channels` of config.yaml"
-        announce(f"The gateway listens on {names}.")
         await told.over.wait()
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
-        announce("Beginning again: what runs may finish." if told.again else "Ending: what runs may finish.")
+        drain = runtime.settings.gateway.drain_seconds
+        announce(f"{'Beginning again' if told.again else 'Ending'}: runs have {drain:g} s to finish.")
     return told.again
 
 

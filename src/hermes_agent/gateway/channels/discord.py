@@ -192,7 +192,7 @@ CHANNEL = Kind(
         "Switch on the Message Content Intent at the bot's page.",
         "Invite it with the scope bot and the permissions View Channels, Send Messages, Send Messages in Threads, "
         "Attach Files, Add Reactions, Read Message History.",
-        "Put your user id (a number: Developer Mode, Copy User ID) into gateway.channels.discord.owners.",
+        "Your id is a number: Developer Mode, Copy User ID.",
     ),
     make=make,
     options={"api": Option(doc="Where Discord's REST interface is.", default=API)},

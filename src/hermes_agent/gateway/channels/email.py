@@ -268,9 +268,10 @@ CHANNEL = Kind(
     setup=(
         "Make a mailbox for the agent alone; its unread mail is what the agent answers.",
         "Where the provider has app passwords (Gmail, iCloud, Fastmail), make one: that is the EMAIL_PASSWORD.",
-        "Set address, imap_host and smtp_host in gateway.channels.email.options.",
+        "Say where it is: `hermes config set gateway.channels.email.options.address ADDRESS`; imap_host and smtp_host "
+        "likewise.",
         "Look into a received mail for the line `Authentication-Results: NAME;` and set authserv_id to that NAME.",
-        "Put your own address into gateway.channels.email.owners.",
+        "Your id is the address that you write from.",
     ),
     make=make,
     options=OPTIONS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
@@ -231,7 +232,7 @@ def make(needs: Needs) -> Channel:
             raise ConfigError(f"gateway.channels.matrix.options.{name} is `yes` or `no`.")
     encryption = options["encryption"] == "yes"
     if encryption and (find_spec("nio") is None or find_spec("vodozemac") is None):
-        raise ConfigError("Encrypted rooms need packages: pip install 'hermes-runtime[matrix-e2ee]'.")
+        raise ConfigError(f"Encrypted rooms need a package: {sys.executable} -m pip install 'matrix-nio[e2e]'.")
     return MatrixChannel(needs, base, threads=options["threads"] == "yes", encryption=encryption)
 
 
@@ -269,10 +270,9 @@ CHANNEL = Kind(
         "Register an account for the agent on a homeserver, and put the homeserver's address into "
         "gateway.channels.matrix.options.homeserver.",
         'Log in once for its access token: curl -d \'{"type":"m.login.password","identifier":{"type":'
-        '"m.id.user","user":"hermes"},"password":"..."}\' HOMESERVER/_matrix/client/v3/login; keep it: '
-        "`hermes secrets set MATRIX_ACCESS_TOKEN`.",
-        "Put your own id (@you:example.org) into gateway.channels.matrix.owners: the agent takes invitations of people "
-        "whom it knows, and meets strangers alone, to give them a code.",
+        '"m.id.user","user":"hermes"},"password":"..."}\' HOMESERVER/_matrix/client/v3/login; that is the '
+        "MATRIX_ACCESS_TOKEN.",
+        "Your id is @you:example.org: the agent takes invitations of people whom it knows, and meets strangers alone.",
         "Invite it into a room without encryption and write to it; for encrypted ones, which programs make by "
         "themselves for two, set gateway.channels.matrix.options.encryption to `yes`. Ids of groups in which it is to "
         "answer (!...:example.org) stand in `groups`.",

@@ -288,8 +288,7 @@ CHANNEL = Kind(
         "Subscribe to the events message.channels, message.groups, message.im, message.mpim, app_mention, "
         "member_left_channel; switch interactivity on, and messages in the app's home.",
         "Add the slash command /hermes: Slack keeps every other line that begins with a slash to itself.",
-        "Install the app; its bot token (xoxb-) is SLACK_BOT_TOKEN. Put your member id (U...) into "
-        "gateway.channels.slack.owners.",
+        "Install the app; its bot token (xoxb-) is SLACK_BOT_TOKEN. Your id is your member id (U...).",
     ),
     make=make,
     options=OPTIONS,

@@ -201,11 +201,9 @@ CHANNEL = Kind(
     pace=Pace(every=1 / 30, chat=1.0, group=3.0, edit=1.5, draft=0.5),
     secrets=("TELEGRAM_BOT_TOKEN",),
     setup=(
-        "Talk to @BotFather in Telegram, send /newbot, choose a name; it answers with a token.",
-        "Keep the token: `hermes secrets set TELEGRAM_BOT_TOKEN`.",
-        "Put your id (a number) into gateway.channels.telegram.owners. Who is not named there and writes to the bot is "
-        "given a code; `hermes pairing approve CODE` lets them in.",
-        "For groups: /setprivacy at @BotFather, add the bot, and name the group's id in `groups`.",
+        "Talk to @BotFather in Telegram, send /newbot, choose a name; it answers with a token, TELEGRAM_BOT_TOKEN.",
+        "For groups: /setprivacy at @BotFather, add the bot, and name the group's id (a number with a minus) in "
+        "gateway.channels.telegram.groups.",
     ),
     make=make,
     options={

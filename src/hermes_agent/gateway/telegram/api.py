@@ -73,7 +73,8 @@ class BotApi:
         try:
             response = await self.http.client(address).post(address, timeout=patience, **request)
         except self.http.unsent as error:
-            raise NotNow(f"Telegram cannot be reached: {type(error).__name__}.") from error
+            # What the network says does not hold the token.
+            raise NotNow(f"Telegram at {self.url} cannot be reached: {str(error) or type(error).__name__}") from error
         except self.http.failures as error:
             raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
         return _result(response.status_code, response.content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hermes_agent.store.bodies import storable
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Transaction
 
 GET = "SELECT name, value FROM chat_fact WHERE place = $1 ORDER BY name"
 SET = (
@@ -23,11 +23,7 @@ class Facts:
 
     async def of(self, place: str) -> Mapping[str, str]:
         """What is set there, by name."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(GET, place)
-
-        return {row[0]: row[1] for row in await self._engine.read(query, brief=True)}
+        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(GET, place), brief=True)}
 
     async def set(self, place: str, name: str, value: str) -> None:
         """Set one; an empty value takes it away."""

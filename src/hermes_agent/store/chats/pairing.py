@@ -130,10 +130,7 @@ class Pairing:
         return await self._engine.write(change)
 
     async def _list(self, sql: str) -> list[Known]:
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(sql)
-
-        return [_known(row) for row in await self._engine.read(query, brief=True)]
+        return [_known(row) for row in await self._engine.read(lambda tx: tx.rows(sql), brief=True)]
 
 
 def _known(row: Row) -> Known:

@@ -193,29 +193,17 @@ class KnownFacts:
 
     async def count(self, space: str) -> int:
         """How many are in force."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(COUNT, space)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(COUNT, space))
         assert row is not None
         return int(row[0])
 
     async def in_force(self, space: str = "", *, limit: int = 100, before: int = LAST_ID) -> list[Fact]:
         """The facts in force, of all spaces where none is given, the newest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LIST, space, before, limit)
-
-        return [_fact(row) for row in await self._engine.read(query)]
+        return [_fact(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, space, before, limit))]
 
     async def log(self, space: str = "", *, limit: int = 100) -> list[FactChange]:
         """The changes, the newest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LOG, space, limit)
-
-        return [_change(row) for row in await self._engine.read(query)]
+        return [_change(row) for row in await self._engine.read(lambda tx: tx.rows(LOG, space, limit))]
 
 
 async def _added(tx: Transaction, space: str, new: NewFact, source: Source, at: float, action: Action) -> int | None:

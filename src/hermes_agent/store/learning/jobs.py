@@ -170,10 +170,13 @@ class Learning:
         """Tell the others that this worker lives, and raise `LostLease` where the job is not its any more."""
         await self._workers.freshen()
 
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(HELD.removesuffix(" FOR NO KEY UPDATE"), claim.job.id, claim.worker, claim.epoch)
-
-        if await self._engine.read(query, brief=True) is None:
+        if (
+            await self._engine.read(
+                lambda tx: tx.row(HELD.removesuffix(" FOR NO KEY UPDATE"), claim.job.id, claim.worker, claim.epoch),
+                brief=True,
+            )
+            is None
+        ):
             raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
 
     async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:
@@ -206,11 +209,7 @@ class Learning:
 
     async def untold(self) -> list[Job]:
         """The jobs that brought something of which their conversation was not told."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(UNTOLD)
-
-        return [_job(row) for row in await self._engine.read(query)]
+        return [_job(row) for row in await self._engine.read(lambda tx: tx.rows(UNTOLD))]
 
     async def told(self, job: str) -> None:
         """The conversation was told."""
@@ -224,17 +223,15 @@ class Learning:
         self, kind: JobKind | None = None, session: str = "", *, since: float = 0.0, limit: int = 100
     ) -> list[Job]:
         """Jobs, the newest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LIST, kind.value if kind else "", session, since, limit)
-
-        return [_job(row) for row in await self._engine.read(query)]
+        return [
+            _job(row)
+            for row in await self._engine.read(
+                lambda tx: tx.rows(LIST, kind.value if kind else "", session, since, limit)
+            )
+        ]
 
     async def _row(self, sql: str, key: str) -> Row | None:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql, key)
-
-        return await self._engine.read(query)
+        return await self._engine.read(lambda tx: tx.row(sql, key))
 
 
 def _job(row: Row) -> Job:

@@ -113,27 +113,15 @@ class Lessons:
 
     async def due(self, now: float, limit: int = 100) -> list[Lesson]:
         """What is to be looked at now, the longest overdue first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(DUE, now, limit)
-
-        return [_lesson(row) for row in await self._engine.read(query)]
+        return [_lesson(row) for row in await self._engine.read(lambda tx: tx.rows(DUE, now, limit))]
 
     async def live(self, sort: Sort | None = None) -> list[Lesson]:
         """What is in force, the newest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LIVE, sort.value if sort else "")
-
-        return [_lesson(row) for row in await self._engine.read(query)]
+        return [_lesson(row) for row in await self._engine.read(lambda tx: tx.rows(LIVE, sort.value if sort else ""))]
 
     async def get(self, number: int) -> Lesson | None:
         """The lesson of that number."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(GET, number)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(GET, number))
         return None if row is None else _lesson(row)
 
     async def postpone(self, number: int, until: float) -> None:

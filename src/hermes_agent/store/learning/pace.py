@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes_agent.store.transaction import Engine, Row, Transaction
+from hermes_agent.store.transaction import Engine, Transaction
 
 COUNT = (
     "INSERT INTO learning_count (session, iterations, turns) VALUES ($1, $2, $3) ON CONFLICT (session) DO UPDATE SET "
@@ -35,11 +35,7 @@ class Pace:
 
     async def counted(self, session: str) -> tuple[int, int]:
         """Rounds of tools and messages since the last reviews."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(COUNTED, session)
-
-        row = await self._engine.read(query, brief=True)
+        row = await self._engine.read(lambda tx: tx.row(COUNTED, session), brief=True)
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     async def reset(self, tx: Transaction, session: str, what: str) -> None:

@@ -117,28 +117,18 @@ class Proposals:
 
     async def get(self, number: int) -> Proposal | None:
         """The proposal of that number."""
-
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(GET, number)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(GET, number))
         return None if row is None else _proposal(row)
 
     async def waiting(self, why: Why | None = None) -> list[Proposal]:
         """What waits, the oldest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(WAITING, why.value if why else "")
-
-        return [_proposal(row) for row in await self._engine.read(query)]
+        return [
+            _proposal(row) for row in await self._engine.read(lambda tx: tx.rows(WAITING, why.value if why else ""))
+        ]
 
     async def list(self, *, limit: int = 50, before: int = LAST_ID) -> list[Proposal]:
         """All that ever were, the newest first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(LIST, before, limit)
-
-        return [_proposal(row) for row in await self._engine.read(query)]
+        return [_proposal(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, before, limit))]
 
     async def intend(self, number: int) -> bool:
         """It is about to be applied; False where somebody else ended it or is at it."""
@@ -176,11 +166,7 @@ class Proposals:
 
     async def supporters(self, item: str) -> tuple[str, ...]:
         """The conversations that bear it out, the first first."""
-
-        async def query(tx: Transaction) -> list[Row]:
-            return await tx.rows(SUPPORTERS, item)
-
-        return tuple(row[0] for row in await self._engine.read(query))
+        return tuple(row[0] for row in await self._engine.read(lambda tx: tx.rows(SUPPORTERS, item)))
 
 
 def _proposal(row: Row) -> Proposal:

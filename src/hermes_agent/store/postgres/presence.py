@@ -6,16 +6,23 @@ import asyncio
 from collections.abc import Collection
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.store.postgres.driver import Link, is_lost, link, unlink
+from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
-from hermes_agent.store.transaction import Row, Transaction
+from hermes_agent.store.transaction import Transaction
 
 NOW = "SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
 UPTIME = "SELECT CAST(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) AS double precision)"
 LOCK = "SELECT pg_advisory_lock($1)"
+# A connection of this worker's own that is lost, which the server has not noticed: it would keep the lock for hours.
+END_EARLIER = (
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted "
+    "AND (CAST(classid AS bigint) << 32 | CAST(objid AS bigint)) = $1"
+)
 # Free again when the statement ends.
 IS_FREE = "SELECT pg_try_advisory_xact_lock_shared($1)"
 POLL = 1.0
+PATIENCE = 5.0
+"""Seconds for a connection: whoever waits for a ring has a heart to beat."""
 
 
 class PostgresPresence:
@@ -81,25 +88,28 @@ class PostgresPresence:
         self._missing.pop(worker, None)
 
     async def _number(self, sql: str) -> float:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(sql)
-
-        row = await self._engine.read(query)
+        row = await self._engine.read(lambda tx: tx.row(sql))
         return 0.0 if row is None else float(row[0])
 
     async def _connect(self) -> None:
         connection = await link(self._engine.url)
-        connection.add_termination_listener(self._lost)
-        await connection.fetch(LOCK, self._key)
-        await connection.add_listener(self._engine.channel, self._heard)
+        try:
+            connection.add_termination_listener(self._lost)
+            await connection.fetch(END_EARLIER, self._key)
+            await connection.fetch(LOCK, self._key)
+            await connection.add_listener(self._engine.channel, self._heard)
+        except BaseException:  # cancelled as well: it would hold the lock against its successor
+            connection.terminate()
+            raise
         self._connection = connection
 
     async def _reconnect(self) -> None:
         try:
-            await self._connect()
+            async with asyncio.timeout(PATIENCE):
+                await self._connect()
         except Exception as error:
             if not is_lost(error):
-                raise
+                raise explain(error) from error
             await asyncio.sleep(POLL / 10)
         self._rung.set()  # Rings may have been missed.
 

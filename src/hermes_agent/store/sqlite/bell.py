@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 LONGEST_PATH = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the closing NUL
 # The same name in every process: TMPDIR may differ between two of them, or be long itself.
@@ -27,7 +30,8 @@ def bell_folder(home: Path) -> Path:
 
 
 class Bell:
-    """Sends an empty message to the socket of a worker; one that is gone or already rung is no error."""
+    """Sends an empty message to the socket of a worker; one that is gone, already rung or not to be reached is no
+    error: it looks by itself now and then."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -47,20 +51,27 @@ class Bell:
 
     def _all(self) -> list[str]:
         # Names as the system gives them, no path objects.
-        with suppress(FileNotFoundError):
+        try:
             return [name for name in os.listdir(self._folder) if name.endswith(SUFFIX)]  # noqa: PTH208  (once per message)
-        return []
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            log.warning("nobody can be woken: %s", error)
+            return []
 
     def _send(self, path: str) -> None:
-        if self._socket is None:
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-            self._socket.setblocking(False)
         try:
+            if self._socket is None:
+                self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                self._socket.setblocking(False)
             self._socket.sendto(b"", path)
         except ConnectionRefusedError:
-            Path(path).unlink(missing_ok=True)  # Its process died without taking the name away.
+            with suppress(OSError):
+                Path(path).unlink(missing_ok=True)  # Its process died without taking the name away.
         except (FileNotFoundError, BlockingIOError):
             return
+        except OSError as error:
+            log.warning("%s cannot be woken: %s", Path(path).name, error)
 
 
 def listen(folder: Path, worker: str) -> socket.socket:

@@ -136,12 +136,7 @@ class SqliteEngine:
 
     def _query(self, query: Change[T], busy_seconds: float) -> T:
         try:
-            connection = self._reader(busy_seconds)
-            connection.execute("BEGIN")
-            try:
-                return drive(query(SqliteTransaction(connection)))
-            finally:
-                connection.execute("COMMIT")
+            return drive(query(SqliteTransaction(self._reader(busy_seconds))))
         except apsw.BusyError as error:
             if not busy_seconds:
                 raise
