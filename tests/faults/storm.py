@@ -121,8 +121,8 @@ class Side:
         match self.double:
             case TelegramDouble():
                 self.chats.order(Trouble.BROKEN, "listen")
-            case DiscordPlatform() if self.double.links:
-                await self.double.reconnect()
+            case DiscordPlatform() if self.double.gateway.links:
+                await self.double.gateway.reconnect()
             case SlackPlatform() if self.double.sockets:
                 await self.double.refresh()
             case MailPlatform():

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.host import process
-from hermes_agent.host.process import Child, start_detached
+from hermes_agent.host.process import Child, Ended, apart, start_detached
 from hermes_agent.host.process_table import Identity, family, row_of
+from tests.holds import longest_hold
 
 ENV = {"PATH": os.environ["PATH"], "MARK": "1"}
 STUBBORN = "trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 60; sleep 61' & echo ready; sleep 60; sleep 62"
@@ -183,3 +184,41 @@ def test_a_program_becomes_another_one_under_its_number():
     first, second, said = done.stdout.decode().split()
     assert first == second
     assert said == "b"
+
+
+LARGE = bytes(range(256)) * 100_000
+
+
+def test_what_it_gives_comes_back_whole():
+    assert asyncio.run(apart("base64:b64encode", b"ab\xff")) == b"YWL/"
+    assert asyncio.run(apart("builtins:bytes", LARGE)) == LARGE
+
+
+@pytest.mark.parametrize(
+    ("function", "data"),
+    [
+        ("builtins:eval", b"9**9**9"),
+        ("builtins:eval", b"bytes(2<<30)"),
+        ("builtins:eval", b"len(1)"),
+        ("no:where", b""),
+    ],
+    ids=["time", "memory", "failure", "no function"],
+)
+async def test_what_takes_too_much_or_fails_ends_alone(function: str, data: bytes):
+    held = asyncio.create_task(longest_hold())
+
+    with pytest.raises(Ended, match="1 s of work or 1 GB, or failed"):
+        await apart(function, data, work=1)
+
+    held.cancel()
+    assert await held < 0.5
+
+
+async def test_what_waits_too_long_is_ended():
+    with pytest.raises(Ended, match=r"took more than 0\.1 s"):
+        await apart("builtins:eval", b"__import__('time').sleep(60)", patience=0.1)
+
+
+async def test_where_no_process_can_be_started_that_is_told():
+    with pytest.raises(OSError, match="long"):
+        await apart("builtins:bytes", b"", "x" * 4_000_000)

@@ -5,15 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import LostLease
-from hermes_agent.core.events import Asked, Entry, Notice
 from hermes_agent.store.database import Store
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
-from tests.store.made import QUEUE, QUEUES, add, append, claimed, intent, mail, session
-from tests.store.test_history import REPLIED
+from tests.store.made import QUEUE, QUEUES, add, append, claimed, mail, session
 
 SOON = Timings(look=0.0, blink=0.0, grace=0.0)
 
@@ -220,10 +217,7 @@ async def test_the_suspect_is_blamed_and_not_who_was_beside_it(store: Store, ope
 async def test_a_run_that_waits_for_a_person_is_never_to_blame(store: Store, open_another: OpenAnother):
     peer = await open_another(timings=SOON)
     lease = await claimed(store)
-    question = Asked(question="q", text="May I?", choices=("yes", "no"), purpose="approval")
-    events = [question, Notice(text="The run was interrupted and goes on from its last committed step.")]
-    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
-    await store.write(lambda tx: store.history.append(tx, lease, entries))
+    await store.write(lambda tx: store.lanes.waits(tx, lease, True))
     await store.lanes.release(lease)
 
     for _ in range(4):
@@ -231,31 +225,15 @@ async def test_a_run_that_waits_for_a_person_is_never_to_blame(store: Store, ope
 
     again = await store.lanes.claim(QUEUES)
     assert again is not None
-    assert (again.crashes, again.poison) == (0, "")
+    assert (again.crashes, again.poison, again.waits) == (0, "", True)
 
 
-@pytest.mark.parametrize(
-    ("begun", "at", "deaths"),
-    [
-        ("other", 2.0, 3),
-        ("asks", 2.0, 0),  # It asks in the name of a call that it makes.
-        ("other", 0.5, 0),  # It was left open in an earlier turn.
-    ],
-)
-async def test_a_run_that_acts_beside_its_question_is_to_blame(
-    store: Store, open_another: OpenAnother, begun: str, at: float, deaths: int
-):
+async def test_a_run_that_does_something_again_is_to_blame_like_any_other(store: Store, open_another: OpenAnother):
     clock = FakeClock(now=1000.0)
     peer = await open_another(clock=clock, timings=SOON)
     lease = await claimed(store)
-    events = [
-        REPLIED,
-        Asked(question="asks.1.approval", text="May I?", choices=("yes", "no"), purpose="approval"),
-        Notice(text="The run was interrupted and goes on from its last committed step."),
-    ]
-    entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
-    await store.write(lambda tx: store.history.append(tx, lease, entries))
-    await store.write(lambda tx: store.effects.intend(tx, lease, intent(begun, Effect.KEYED), at))
+    for said in (True, False):
+        await store.write(lambda tx, said=said: store.lanes.waits(tx, lease, said))
     await store.lanes.release(lease)
 
     for _ in range(3):
@@ -264,8 +242,15 @@ async def test_a_run_that_acts_beside_its_question_is_to_blame(
 
     again = await peer.lanes.claim(QUEUES)
     assert again is not None
-    assert again.crashes == deaths
-    assert bool(again.poison) == bool(deaths)
+    assert (again.crashes, bool(again.poison), again.waits) == (3, True, False)
+
+
+async def test_who_lost_the_lane_says_no_more_that_it_waits(store: Store):
+    lease = await claimed(store)
+    await store.lanes.release(lease)
+
+    with pytest.raises(LostLease):
+        await store.write(lambda tx: store.lanes.waits(tx, lease, True))
 
 
 async def take_over(store: Store, other: Store) -> None:

@@ -105,18 +105,23 @@ def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
         return Planned(call=call, problem=problem)
 
 
-async def answer(agent: Agent, session: Session, journal: Journal, item: Planned, *, inner: bool = False) -> Answer:
+async def answer(agent: Agent, session: Session, journal: Journal, item: Planned, *, outer: str = "") -> Answer:
     """Take one call from wish to committed result. Permission comes before the intent, the intent before the effect.
-    An `inner` call is one that a tool makes while it runs."""
+    `outer` is the call of the tool that makes this one while it runs."""
     began = agent.clock.monotonic()
 
     async def within(call: ToolCall) -> Answer:
-        return await answer(agent, session, journal, plan(agent, session, call), inner=True)
+        return await answer(agent, session, journal, plan(agent, session, call), outer=item.call.id)
 
-    context = RunContext(agent, session, journal, item.call, None if inner else within)
-    result = await _answered(item, _run(agent, session, journal, item, context))
-    if (proposed := _proposed(item, context)) is not None:
-        result = await _answered(item, _looked_over(agent, proposed, result))
+    context = RunContext(agent, session, journal, item.call, None if outer else within)
+    journal.in_hand.begun[item.call.id] = outer
+    try:
+        await journal.tell_waiting()
+        result = await _answered(item, _run(agent, session, journal, item, context))
+        if (proposed := _proposed(item, context)) is not None:
+            result = await _answered(item, _looked_over(agent, proposed, result))
+    finally:
+        del journal.in_hand.begun[item.call.id]
     message = Message(
         role=Role.TOOL,
         parts=(
@@ -138,6 +143,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     )
     changes = [journal.finish_effect(item.call.id)] if item.call.id in session.started else []
     journal.post(ended, changes=changes, durable=bool(changes))
+    await journal.tell_waiting()
     return result
 
 

@@ -95,11 +95,17 @@ class RunContext:
                 f"Nobody is there to answer: {question.text}",
                 hint="Go on without it, or say in your reply what you would need.",
             )
-        if id_ not in session.asked:
-            await journal.commit(
-                Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
-            )
-        while id_ not in session.answers:
-            await journal.mailbox.wait()
-            await take_answers(session, journal)
+        journal.in_hand.asking.add(self._call.id)
+        try:
+            if id_ not in session.asked:
+                await journal.commit(
+                    Asked(question=id_, text=question.text, choices=question.choices, purpose=question.purpose)
+                )
+            await journal.tell_waiting()
+            while id_ not in session.answers:
+                await journal.mailbox.wait()
+                await take_answers(session, journal)
+        finally:
+            journal.in_hand.asking.discard(self._call.id)
+        await journal.tell_waiting()
         return session.answers[id_]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
+from hermes_agent.agent.in_hand import InHand
 from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
@@ -65,6 +66,7 @@ class Journal:
     ) -> None:
         self.session = session
         self.mailbox = Mailbox(store, lease, clock)
+        self.in_hand = InHand(told=lease.waits)
         self._store = store
         self._lease = lease
         self._clock = clock
@@ -110,6 +112,19 @@ class Journal:
             await asyncio.shield(self._flushing)
         if self._failure is not None:
             raise self._failure
+
+    async def tell_waiting(self) -> None:
+        """Have the store know whether the run does nothing but wait for a person, where that has changed: then it is
+        not what the program dies of."""
+        waits = self.in_hand.waits
+        if waits is self.in_hand.told:
+            return
+
+        async def change(tx: Transaction) -> None:
+            await self._store.lanes.waits(tx, self._lease, waits)
+
+        self.in_hand.told = waits
+        await self.commit(changes=[change], durable=False)
 
     def alive(self) -> None:
         """Raise `LostLease` where this process was away for too long; asked right before an effect."""

@@ -171,6 +171,7 @@ async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: C
     if lapsed := ended.reason == WITHDRAWN:
         closing, reason = [*closing, *taken_back(session)], TAKEN_BACK
     more = closing_by.changes(session, ended) if closing_by else ()
+    await journal.tell_waiting()
     settled = journal.mailbox.settle(ending, reason, lapsed=lapsed)
     await journal.commit(*closing, ended, changes=[*effects, settled, *more])
     return ended

@@ -18,7 +18,7 @@ from hermes_agent.app.service.keeping import Keeping, refuse
 from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, heed, one_run
 from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
-from hermes_agent.core.events import Asked, Seen
+from hermes_agent.core.events import Asked, Seen, ToolEnded
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
@@ -181,8 +181,10 @@ class Floor:
 
     def _notice(self, seen: Seen) -> None:
         """A run that begins to wait for a person makes room for another one."""
-        if self._full and isinstance(seen.event, Asked):
-            self.look()
+        if self._full and isinstance(seen.event, Asked | ToolEnded):
+            running = self._running.get(seen.session)
+            if running is None or running.waits:
+                self.look()
 
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
+from hermes_agent.host.late import late
 from hermes_agent.host.process_table import PROC, Identity, family, group_below, is_alive
 from hermes_agent.host.tasks import spawn
 
@@ -21,6 +26,12 @@ _GLANCE = 0.02
 _CHUNK = 1 << 16
 MOMENT = 0.2
 """Seconds after a program's end in which its last words arrive."""
+WORK_SECONDS = 20
+WAIT_SECONDS = 300.0
+MEMORY = 1 << 30
+"""What a function that is called apart may take: seconds of work, seconds with all that waits, and bytes."""
+_SOURCE = Path(__file__).resolve().parents[2]
+_APART = "import sys; sys.path.insert(0, sys.argv[1]); from hermes_agent.host.process import answer; answer()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +272,40 @@ async def open_piped(argv: Sequence[str], *, env: Mapping[str, str], data: bytes
         start_new_session=True,
     )
     return Piped(process, data)
+
+
+class Ended(HermesError):
+    """A function that was called apart gave nothing: it took too much, or failed. Says which."""
+
+
+async def apart(
+    function: str, data: bytes, *words: str, work: int = WORK_SECONDS, patience: float = WAIT_SECONDS
+) -> bytes:
+    """What the function of that name (as for `late`) gives for these bytes and words, in a process of its own: what
+    takes all time or memory ends there. Raises `Ended`, and `OSError` where no process can be started."""
+    argv = [sys.executable, "-I", "-c", _APART, str(_SOURCE), str(work), function, *words]
+    running = await open_piped(argv, env={}, data=data)
+    try:
+        async with asyncio.timeout(patience):
+            out, errors, code = await running.rest(), await running.errors(), await running.code()
+    except TimeoutError as error:
+        raise Ended(f"it took more than {patience:g} s") from error
+    finally:
+        await running.close()
+    if code:
+        last = errors.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
+        limits = f"{work} s of work or {MEMORY >> 30} GB"
+        raise Ended(f"it took more than {limits}, or failed ({code}) {last}".strip())
+    return out
+
+
+def answer() -> None:
+    """In that process: call the function that the arguments name, within the limits."""
+    _, _, work, function, *words = sys.argv
+    for kind, most in ((resource.RLIMIT_CPU, int(work)), (resource.RLIMIT_AS, MEMORY)):
+        with suppress(ValueError, OSError):  # A system without this limit, or with a lower one.
+            resource.setrlimit(kind, (most, most))
+    sys.stdout.buffer.write(late(function)(sys.stdin.buffer.read(), *words))
 
 
 async def _keep(kept: bytearray, stream: asyncio.StreamReader, most: int) -> None:

@@ -14,7 +14,7 @@ from hermes_agent.store.workers import Timings, Workers
 # A time more than an hour ahead was written before the clock was set back: it has come.
 READY = "owner IS NULL AND pending > 0 AND (ready_at <= $1 OR ready_at > $1 + 3600)"
 CALM = " AND crashes < {suspect}"
-HOW = "id, epoch, attempts, crashes, blamed, error"
+HOW = "id, epoch, attempts, crashes, blamed, error, waits"
 PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} LIMIT 1"
 PROBE_ONE = f"SELECT 1 FROM lane WHERE {READY} AND id = $2 AND queue IN ({{queues}})"
 CLAIM = (
@@ -50,6 +50,7 @@ STOPS = (
     "SELECT lane.id, inbox.withdraws FROM lane JOIN inbox ON inbox.lane = lane.id "
     "WHERE lane.owner = $1 AND inbox.withdraws <> '' AND inbox.ended IS NULL ORDER BY 1, 2"
 )
+WAITS = "UPDATE lane SET waits = $2 WHERE id = $1"
 NEXT = "SELECT min(ready_at) FROM lane WHERE owner IS NULL AND pending > 0 AND queue IN ({queues}){calm}"
 NEXT_OF = f"{NEXT} AND id IN ({{lanes}})"
 LONGEST_PAUSE = 300.0
@@ -151,6 +152,11 @@ class Lanes:
             (row[0], row[1]) for row in await self._engine.read(lambda tx: tx.rows(STOPS, self._workers.id), brief=True)
         ]
 
+    async def waits(self, tx: Transaction, lease: Lease, said: bool) -> None:
+        """The lease's run does nothing but wait for a person from now on, or no longer. Raises `LostLease`."""
+        await fence(tx, lease)
+        await tx.run(WAITS, lease.lane, int(said))
+
     async def next_ready(
         self, queues: Sequence[str], lanes: Sequence[str] | None = None, *, suspects: bool = True
     ) -> float | None:
@@ -174,7 +180,7 @@ class Lanes:
         return "" if suspects else CALM.format(suspect=self._timings.suspect)
 
     def _lease(self, row: Row, mail: list[Row], generation: int) -> Lease:
-        lane, epoch, attempts, crashes, blamed, error = row
+        lane, epoch, attempts, crashes, blamed, error, waits = row
         poison = ""
         if attempts >= self._timings.attempts:
             poison = f"Given up after {attempts} failed attempts: {error}"
@@ -189,6 +195,7 @@ class Lanes:
             attempts=attempts,
             crashes=crashes,
             suspect=crashes >= self._timings.suspect,
+            waits=bool(waits),
             poison=poison,
             generation=generation,
         )

@@ -15,9 +15,9 @@ class Lease:
 
     `waiting` are the ids of mail nobody read yet, `taken` of mail that is already part of the log but has no answer: a
     run was interrupted. `attempts` counts how often the task failed, `crashes` how often its machine did; `suspect`:
-    often enough that the task may be the cause. Where `poison` is not empty it is the sentence why this mail must be
-    refused instead of tried again. `generation` is the worker's own count of how often it may have been given up by the
-    others.
+    often enough that the task may be the cause; `waits`: it did nothing but wait for a person. Where `poison` is not
+    empty it is the sentence why this mail must be refused instead of tried again. `generation` is the worker's own
+    count of how often it may have been given up by the others.
     """
 
     lane: str
@@ -28,6 +28,7 @@ class Lease:
     attempts: int = 0
     crashes: int = 0
     suspect: bool = False
+    waits: bool = False
     poison: str = ""
     generation: int = 0
 

@@ -28,16 +28,8 @@ BUSY_PEERS = (
 )
 LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
-_LAST = "FROM entry WHERE session = lane.id AND kind {} ORDER BY number DESC LIMIT 1"
-LAST, REPLIED, ASKED = (_LAST.format(kind) for kind in ("<> 'notice'", "= 'replied'", "= 'asked'"))
-# What another call of the turn than the one that asks has begun and not ended.
-ACTS = (
-    f"SELECT 1 FROM effect WHERE effect.session = lane.id AND state <> 'done' AND effect.at >= (SELECT at {REPLIED}) "
-    f"""AND (SELECT body {ASKED}) NOT LIKE '%"question":"' || effect.call_id || '.%'"""
-)
-# A run that does nothing but ask a person is not what the program died of. A notice tells of each restart.
-WAITS = f"'asked' = (SELECT kind {LAST}) AND NOT EXISTS ({ACTS})"
-LET_WAITING_GO = f"UPDATE lane SET owner = NULL WHERE owner = $1 AND {WAITS} RETURNING id"
+# A run that does nothing but wait for a person is not what the program died of.
+LET_WAITING_GO = "UPDATE lane SET owner = NULL WHERE owner = $1 AND waits = 1 RETURNING id"
 AT_WORK = "SELECT count(*) FROM lane WHERE owner = $1 AND pending > 0"
 FREE = (
     "UPDATE lane SET owner = NULL, crashes = crashes + 1, error = 'The worker died.', "

@@ -6,7 +6,7 @@ import pytest
 
 from hermes_agent.api.problems import Problem
 from hermes_agent.api.webhooks.filters import passes
-from tests.gateway.holds import longest_hold
+from tests.holds import longest_hold
 
 PAYLOAD = {"a": {"b": [{"c": "x"}, 7]}, "yes": True, "ref": "refs/heads/release-1.2", "long": "a" * 3000 + "!"}
 

@@ -7,6 +7,8 @@ import pytest
 
 from hermes_agent.app.learning.curating import NEVER, SOON
 from hermes_agent.core.errors import HermesError
+from hermes_agent.learning.curator.curating import What
+from hermes_agent.learning.curator.plan import RUN
 from hermes_agent.learning.hands import Beside
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.changes import By
@@ -71,6 +73,25 @@ async def test_a_pass_that_is_in_line_is_not_put_there_twice(tmp_path: Path):
         await kept.curating._queue(["look"])
         await idle(kept)
         assert await passes(kept.here) == [("look", "done")]
+
+
+async def test_a_pass_that_died_before_its_report_counts_once_as_one_that_brought_nothing(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea")
+        await kept.curating.run()
+        store = kept.here.runtime.store
+        await kept.curating._queue([What.ASKED, What.STATES, What.UPKEEP])
+        claim = await store.learning.claim()
+        assert claim is not None
+        await kept.curating.curator(claim)
+        await store.learning.release(claim)
+        newest = max((kept.root / "logs/curator").glob(f"*/{RUN}"), key=lambda file: file.stat().st_mtime_ns)
+        newest.unlink()
+
+        await kept.here.runtime.learner.run()
+
+        assert newest.exists()
+        assert (await kept.curating.status()).empty == 1
 
 
 @pytest.mark.parametrize("more", ["curator:\n  enabled: false\n", "learning:\n  mode: 'off'\n"])

@@ -85,18 +85,18 @@ async def test_a_stop_while_a_summary_is_written_is_played_too(tmp_path: Path):
     def script(heard: Heard) -> Say | Answer:
         if heard.model != "small":
             return Say(f"Answer {heard.turn}. " + "indeed " * 400)
-        tries.append(heard)
-        return Answer(pieces=(Say("## Task\nTalk."),), pace=Pace(first=30 if len(tries) == 1 else 0))
+        slow = not begun.is_set()
+        begun.set()
+        return Answer(pieces=(Say("## Task\nTalk."),), pace=Pace(first=30 if slow else 0))
 
-    tries: list[Heard] = []
-
+    begun = asyncio.Event()
+    writing = asyncio.create_task(begun.wait())
     async with recorded(tmp_path, script, more="  window: 8192\n" + SMALL.format("compression")) as here:
-        while not tries:
-            after = await here.tell("Tell me more. " + "Go on. " * 100)
-            while here.runtime.hermes.runs(here.record.id) and not tries:
-                await asyncio.sleep(0.005)
+        while not begun.is_set():
+            ending = asyncio.create_task(here.ended(await here.tell("Tell me more. " + "Go on. " * 100)))
+            await asyncio.wait((ending, writing), return_when=asyncio.FIRST_COMPLETED)
         await here.runtime.hermes.stop(here.record.id)
-        assert (await here.ended(after)).outcome is Outcome.STOPPED
+        assert (await ending).outcome is Outcome.STOPPED
         await here.say("And now?")
         then = await here.log()
     again = await replayed(tmp_path)

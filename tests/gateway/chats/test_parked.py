@@ -198,7 +198,7 @@ async def test_words_that_are_said_after_a_question_was_given_up_are_words(tmp_p
 
 
 async def deleted_on_discord(at: At, id_: str) -> None:
-    await at.platform.tell("MESSAGE_DELETE", {"id": id_, "channel_id": at.chat})
+    await at.platform.gateway.tell("MESSAGE_DELETE", {"id": id_, "channel_id": at.chat})
 
 
 async def deleted_on_slack(at: At, id_: str) -> None:

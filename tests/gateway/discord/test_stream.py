@@ -45,7 +45,7 @@ async def until(ready) -> None:
 
 async def followed(stream: Stream, platform, taker: Taker, ready) -> None:
     """Follow until something is so, then as if the process was killed."""
-    task = asyncio.create_task(stream.follow(platform.gateway, taker))
+    task = asyncio.create_task(stream.follow(platform.gateway.url, taker))
     await until(lambda: ready() or task.done())
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -63,7 +63,7 @@ async def test_a_new_process_goes_on_where_the_last_one_ended(platform, http, tm
     await followed(Stream(http, "t", file), platform, taker, lambda: len(taker.words) == 2)
 
     assert taker.words == ["one", "two"]
-    assert (platform.identified, platform.resumed) == (1, 1)
+    assert (platform.gateway.identified, platform.gateway.resumed) == (1, 1)
 
 
 async def test_what_is_kept_badly_begins_anew(platform, http, tmp_path):
@@ -72,7 +72,7 @@ async def test_what_is_kept_badly_begins_anew(platform, http, tmp_path):
 
     await followed(Stream(http, "t", tmp_path / "session.json"), platform, taker, lambda: "READY" in taker.names)
 
-    assert platform.identified == 1
+    assert platform.gateway.identified == 1
 
 
 async def test_a_place_that_cannot_be_kept_holds_nothing_up(platform, http, tmp_path):
@@ -89,51 +89,51 @@ async def test_a_session_that_discord_forgot_begins_anew(platform, http, tmp_pat
     stream, taker = Stream(http, "t", tmp_path / "session.json"), Taker()
     await platform.say("one")
     await followed(stream, platform, taker, lambda: taker.words == ["one"])
-    platform.forgetful = True
+    platform.gateway.forgetful = True
 
-    await stream.follow(platform.gateway, taker)
+    await stream.follow(platform.gateway.url, taker)
     await followed(stream, platform, taker, lambda: taker.names.count("READY") == 2)
 
-    assert platform.identified == 2
+    assert platform.gateway.identified == 2
 
 
 async def test_discord_may_ask_for_another_connection(platform, http, tmp_path):
     stream, taker = Stream(http, "t", tmp_path / "session.json"), Taker()
-    following = asyncio.create_task(stream.follow(platform.gateway, taker))
+    following = asyncio.create_task(stream.follow(platform.gateway.url, taker))
     await until(lambda: "READY" in taker.names)
 
-    await platform.reconnect()
+    await platform.gateway.reconnect()
     await asyncio.wait_for(following, 10)
     await followed(stream, platform, taker, lambda: "RESUMED" in taker.names)
 
-    assert platform.resumed == 1
+    assert platform.gateway.resumed == 1
 
 
 @pytest.mark.parametrize("code", sorted(REFUSED))
 async def test_a_refused_bot_is_a_sentence(platform, http, tmp_path, code):
-    platform.closing = code
+    platform.gateway.closing = code
 
     with pytest.raises(TokenRefused, match="Discord"):
-        await Stream(http, "t", tmp_path / "session.json").follow(platform.gateway, Taker())
+        await Stream(http, "t", tmp_path / "session.json").follow(platform.gateway.url, Taker())
 
 
 async def test_a_session_that_ran_out_is_not_resumed(platform, http, tmp_path):
-    platform.closing = 4009
+    platform.gateway.closing = 4009
     stream, taker = Stream(http, "t", tmp_path / "session.json"), Taker()
 
     with pytest.raises(NotNow):
-        await stream.follow(platform.gateway, taker)
+        await stream.follow(platform.gateway.url, taker)
     await followed(stream, platform, taker, lambda: "READY" in taker.names)
 
-    assert platform.identified == 1
+    assert platform.gateway.identified == 1
 
 
 async def test_a_beat_that_discord_asks_for_is_given(platform, http, tmp_path):
     stream, taker = Stream(http, "t", tmp_path / "session.json"), Taker()
-    following = asyncio.create_task(stream.follow(platform.gateway, taker))
+    following = asyncio.create_task(stream.follow(platform.gateway.url, taker))
     await until(lambda: "READY" in taker.names)
 
-    await platform.links[-1].send({"op": 1, "d": None})
+    await platform.gateway.links[-1].send({"op": 1, "d": None})
     await platform.say("hello")
 
     await until(lambda: platform.told() == 1)

@@ -9,7 +9,7 @@ import pytest
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.email.apart import read_apart, told
 from hermes_agent.gateway.email.reading import Mail, Unreadable, read
-from tests.gateway.holds import longest_hold
+from tests.holds import longest_hold
 
 OWN = "hermes@agent.test"
 HEAD = b"From: Ann <ann@people.test>\r\nTo: hermes@agent.test\r\nMessage-ID: <a@x>\r\n"
@@ -52,16 +52,11 @@ async def test_what_is_no_mail_says_why():
 async def test_a_mail_that_takes_all_time_or_memory_ends_alone(html: str):
     held = asyncio.create_task(longest_hold())
 
-    with pytest.raises(Unreadable, match="too much time or memory"):
+    with pytest.raises(Unreadable, match="was ended"):
         await read_apart(HEAD + b"Content-Type: text/html\r\n\r\n" + html.encode(), OWN, work=1)
 
     held.cancel()
     assert await held < 0.5
-
-
-async def test_a_mail_that_is_not_read_in_time_is_passed_over():
-    with pytest.raises(Unreadable, match="too long"):
-        await read_apart(HEAD, OWN, patience=0.0)
 
 
 async def test_where_no_process_can_be_started_a_mail_waits():

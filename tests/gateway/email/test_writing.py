@@ -4,7 +4,16 @@ import pytest
 
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import Part
-from hermes_agent.gateway.email.writing import MOST_REFERENCES, Author, Thread, as_html, enclose, subject_of, written
+from hermes_agent.gateway.email.writing import (
+    LONGEST_SUBJECT,
+    MOST_REFERENCES,
+    Author,
+    Thread,
+    as_html,
+    enclose,
+    subject_of,
+    written,
+)
 
 AUTHOR = Author(address="hermes@agent.test", name="Hermes, the agent")
 
@@ -76,3 +85,7 @@ def test_a_file_goes_with_the_mail():
 
     assert (enclosed.get_filename(), enclosed.get_content_type()) == ("ä.bin", "application/x-thing")
     assert enclosed.get_payload(decode=True) == b"\0\1"
+
+
+def test_a_subject_that_somebody_made_for_it_is_said_again_in_part():
+    assert subject_of("é " * 50_000, "", "Hermes") == "Re: " + "é " * (LONGEST_SUBJECT // 2)

@@ -1,10 +1,12 @@
 """Counts and jobs of what is learned, on both databases."""
 
+from dataclasses import replace
+
 import pytest
 
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning.jobs import MOST_ATTEMPTS, Account, Job, JobKind, JobState
+from hermes_agent.store.learning.jobs import MOST_ATTEMPTS, Account, Job, JobKind, JobState, Upkept
 from hermes_agent.store.versions import Author, Change, Kind
 from tests.databases import OpenAnother
 from tests.store.made import add, session
@@ -135,6 +137,18 @@ async def test_empty_reviews_are_counted_until_one_brings_something(store: Store
         assert claim is not None
         await store.learning.end(claim, JobState.DONE, Account(kept=kept))
         assert await empty(store) == {"skills": {"j1": 1, "j2": 2, "j3": 0}[name]}
+
+
+async def test_a_pass_of_the_curator_counts_where_a_model_was_asked(store: Store):
+    accounts = [Upkept(what="upkeep", brought=False), Account(), Upkept(what="upkeep", brought=False, kept=1)]
+    for number, account in enumerate(accounts):
+        await queued(store, replace(job(f"j{number}", what="states+upkeep"), kind=JobKind.CURATOR))
+        claim = await store.learning.claim()
+        assert claim is not None
+        await store.learning.end(claim, JobState.DONE, account)
+        await store.learning.end(claim, JobState.DONE, account)
+
+    assert await empty(store) == {"upkeep": 2}
 
 
 async def test_jobs_are_listed_the_newest_first(store: Store):

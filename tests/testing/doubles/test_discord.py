@@ -28,7 +28,7 @@ async def platform() -> AsyncIterator[DiscordPlatform]:
     base, gateway = Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY
     async with discord_platform() as made:
         Route.BASE = f"{made.url}/api/v10"
-        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(made.gateway)
+        DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(made.gateway.url)
         try:
             yield made
         finally:

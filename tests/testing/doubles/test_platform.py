@@ -1,6 +1,6 @@
 """A platform's double does what was ordered, and shows what it was told."""
 
-from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
 
 
 def test_an_order_strikes_once_and_the_call_it_names() -> None:
@@ -27,3 +27,19 @@ def test_only_what_is_there_is_changed() -> None:
     assert not chats.change("404", "b")
     assert chats.change(shown.id, "b")
     assert [(each.text, each.edits) for each in chats.of("1")] == [("b", 1)]
+
+
+async def test_what_is_said_meanwhile_is_told_after_what_was_said_since():
+    held, told = Held(), []
+
+    async def later() -> None:
+        told.append("one")
+
+    held.holding = True
+    await held.tells(later)
+    await held.tells(lambda: told.append("two"))
+    held.holding = False
+    await held.tells(lambda: told.append("three"))
+    await held.tell_late()
+
+    assert told == ["three", "one", "two"]

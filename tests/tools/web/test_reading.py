@@ -1,10 +1,13 @@
 """What a page says, in whatever bytes it came."""
 
+import asyncio
+
 import pytest
 
 from hermes_agent.core.errors import ToolError
 from hermes_agent.tools.web.pages import Page
-from hermes_agent.tools.web.reading import decoded, text_of
+from hermes_agent.tools.web.reading import READ, decoded, read_apart, text_of, told
+from tests.holds import longest_hold
 from tests.tools.files.documents.test_documents import make_pdf
 
 URL = "https://example.org/"
@@ -53,3 +56,29 @@ def test_a_pdf_is_read_whatever_it_is_called():
 def test_a_broken_pdf_is_an_answer():
     with pytest.raises(ToolError, match="PDF that cannot be read"):
         text_of(page(b"%PDF-1.4 nothing"))
+
+
+async def test_a_page_is_read_the_same_in_a_process_of_its_own():
+    broken, whole = page(b"%PDF-1.4 nothing"), page("<title>K\u00e4se</title>&#xd83d;".encode(), charset="utf-8")
+
+    assert await read_apart(whole) == text_of(whole)
+    with pytest.raises(ToolError, match="PDF that cannot be read"):
+        await read_apart(broken)
+
+    assert told(b"x", URL, "text/plain", "")[:1] == READ
+    assert told(broken.body, URL, "", "")[:1] != READ
+
+
+@pytest.mark.parametrize(
+    "html",
+    ["<div>" * 200_000, "<p>" + "".join(f"<b a{n}>" for n in range(450)) + "</p>" + "<p>x</p>" * 100_000],
+    ids=["deep", "each paragraph opens 450 elements again"],
+)
+async def test_a_page_that_takes_all_time_or_memory_is_an_answer(html: str):
+    held = asyncio.create_task(longest_hold())
+
+    with pytest.raises(ToolError, match="cannot be read"):
+        await read_apart(page(html.encode()), work=1)
+
+    held.cancel()
+    assert await held < 0.5

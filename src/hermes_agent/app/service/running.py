@@ -56,14 +56,14 @@ class Running:
 
     @property
     def waits(self) -> bool:
-        """Whether a person is asked something."""
-        return not self.journal.session.asked <= self.journal.session.answers.keys()
+        """Whether it does nothing until a person answers."""
+        return self.journal.in_hand.waits
 
     @property
     def question(self) -> str:
         """The id of what the person is asked; empty where nothing is."""
         view = self.journal.session
-        return next((each for each in view.asked if each not in view.answers), "") if self.waits else ""
+        return next((each for each in view.asked if each not in view.answers), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

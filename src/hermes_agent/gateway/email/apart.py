@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import resource
-import sys
-from contextlib import suppress
-from pathlib import Path
-
 import msgspec
 
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.email.reading import Mail, Unreadable, read
-from hermes_agent.host.process import open_piped
+from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 
-WORK_SECONDS = 20
-"""Seconds of work for a mail; the largest ones take two or three."""
-WAIT_SECONDS = 300.0
-"""Seconds until it is over also where the machine has other things to do."""
-MEMORY = 1 << 30
-"""Bytes; the largest mail that is read whole takes a third of them."""
-SOURCE = Path(__file__).resolve().parents[3]
-RUNNER = "import sys; sys.path.insert(0, sys.argv[1]); from hermes_agent.gateway.email.apart import main; main()"
+TOLD = "hermes_agent.gateway.email.apart:told"
 
 
-async def read_apart(
-    raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS, patience: float = WAIT_SECONDS
-) -> Mail:
-    """What `reading.read` gives, within `work` seconds of work. Raises `Unreadable`; `NotNow` where no process can be
-    started."""
-    argv = [sys.executable, "-I", "-c", RUNNER, str(SOURCE), own, server, str(work)]
+async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS) -> Mail:
+    """What `reading.read` gives, within `work` seconds of work (the largest mail takes two or three). Raises
+    `Unreadable`; `NotNow` where no process can be started."""
     try:
-        running = await open_piped(argv, env={}, data=raw)
+        out = await apart(TOLD, raw, own, server, work=work)
     except OSError as error:
         raise NotNow(f"Mail cannot be read now: {error.strerror}") from error
-    try:
-        async with asyncio.timeout(patience):
-            out, errors, code = await running.rest(), await running.errors(), await running.code()
-    except TimeoutError as error:
-        raise Unreadable("Reading the mail took too long.") from error
-    finally:
-        await running.close()
-    if code:
-        last = errors.decode("utf-8", "replace").strip().rpartition("\n")[2][:200]
-        raise Unreadable(f"Reading the mail took too much time or memory, or failed ({code}). {last}".strip())
+    except Ended as error:
+        raise Unreadable(f"Reading the mail was ended: {error}") from error
     found = msgspec.msgpack.decode(out, type=Mail | str)
     if isinstance(found, str):
         raise Unreadable(found)
@@ -51,16 +27,8 @@ async def read_apart(
 
 
 def told(raw: bytes, own: str, server: str) -> bytes:
-    """The mail as the other process is told it, or why it is none."""
+    """The mail as the other process tells it, or why it is none."""
     try:
         return msgspec.msgpack.encode(read(raw, own, server))
     except Unreadable as error:
         return msgspec.msgpack.encode(str(error))
-
-
-def main() -> None:
-    """Read the mail that comes in, within the limits."""
-    for kind, most in ((resource.RLIMIT_CPU, int(sys.argv[4])), (resource.RLIMIT_AS, MEMORY)):
-        with suppress(ValueError, OSError):  # A system without this limit, or with a lower one.
-            resource.setrlimit(kind, (most, most))
-    sys.stdout.buffer.write(told(sys.stdin.buffer.read(), sys.argv[2], sys.argv[3]))

@@ -16,6 +16,8 @@ from hermes_agent.gateway.email.reading import OWN_IDS
 from hermes_agent.gateway.html import html
 
 MOST_REFERENCES = 20
+LONGEST_SUBJECT = 500
+"""Characters of an answered subject that are said again; a sender may write a megabyte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ def enclose(mail: EmailMessage, file: Attachment, content: bytes) -> None:
 
 def subject_of(answered: str, text: str, name: str) -> str:
     """`Re:` of what is answered, or for a new thread how the text begins."""
-    line = " ".join(answered.split())
+    line = " ".join(answered.split())[:LONGEST_SUBJECT]
     if line:
         return line if line.lower().startswith("re:") else f"Re: {line}"
     first = next((each.replace("**", "").strip("#*_> `") for each in text.split("\n") if each.strip("#*_> `")), "")

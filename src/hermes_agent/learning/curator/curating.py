@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import msgspec
@@ -45,7 +45,7 @@ from hermes_agent.skills.depot.files import files_of_folder
 from hermes_agent.skills.usage import Usage
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store
-from hermes_agent.store.learning.jobs import Account, Claim
+from hermes_agent.store.learning.jobs import Account, Claim, Upkept
 from hermes_agent.tools.schema import collect
 
 LONGEST_NOTE = 500
@@ -94,7 +94,6 @@ class Curator:
         if run is None:  # Else it died between its report and its end.
             run = await (self.reporting.looked(plan, folder) if plan.looks else self._done(claim, plan, folder))
             await self._noted(plan)
-            await self._paced(claim, plan, run)
             run = await self.reporting.keep(run, folder, used)
         await self.reporting.forget(plan, folder)
         return _account(run, used)
@@ -221,15 +220,6 @@ class Curator:
         lost = await applying.check() if any(came.state == "done" for came in applying.came) else []
         return await self.reporting.did(plan, folder, applying.came, lost)
 
-    async def _paced(self, claim: Claim, plan: Plan, run: Run) -> None:
-        """A model that was asked and brought nothing is asked more seldom; what is put aside for its age it did not
-        bring."""
-        if not plan.model or plan.looks or plan.failed:
-            return
-        brought = any(each.kind != "unused" and each.state in ("done", "waits") for each in run.changes)
-        pace, principal = self.store.pace, claim.job.principal
-        await self.store.write(lambda tx: pace.note(tx, principal, What.UPKEEP, empty=not brought))
-
     async def _noted(self, plan: Plan) -> None:
         """What the next pass has to know."""
         notebook = await asyncio.to_thread(self.notebook.get)
@@ -263,7 +253,8 @@ def fingerprint(wards: Mapping[str, Ward], gone: Sequence[str] | set[str]) -> st
 
 
 def _account(run: Run, used: Account) -> Account:
-    """What came of a pass. Raises `Unfinished` where the model's part ended early."""
+    """What came of a pass. A model that was asked and brought nothing is asked more seldom; what is put aside for its
+    age it did not bring. Raises `Unfinished` where the model's part ended early."""
     states = [each.state for each in run.changes]
     made = replace(
         used,
@@ -274,4 +265,7 @@ def _account(run: Run, used: Account) -> Account:
     )
     if run.failed:
         raise Unfinished(run.failed, made)
-    return made
+    if not run.model or run.looks:
+        return made
+    brought = any(each.kind != "unused" and each.state in ("done", "waits") for each in run.changes)
+    return Upkept(**asdict(made), what=What.UPKEEP, brought=brought)

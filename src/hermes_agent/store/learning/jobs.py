@@ -91,6 +91,15 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Upkept(Account):
+    """The account of a job for which a model was asked to look after something, the subject `what`, and whether that
+    `brought` anything."""
+
+    what: str
+    brought: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job. `what` are the subjects joined by `+` (`skills+memory`); `first` and `last` number the events of `session`
     that it is about; `account` is whole once it has ended."""
@@ -130,7 +139,7 @@ class Claim:
 
 
 class Learning:
-    """Jobs. A review that ends says what it brought to the `pace`."""
+    """Jobs. The `pace` is told what a review, or an upkeep, that ends brought."""
 
     def __init__(self, engine: Engine, clock: Clock, workers: Workers, pace: Pace) -> None:
         self._engine, self._clock, self._workers, self._pace = engine, clock, workers, pace
@@ -188,17 +197,17 @@ class Learning:
         await self._engine.write(change)
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
-        """End the job with what it used; of a review, the pace follows from what it brought. A job that is not this
-        claim's any more stays as it is."""
+        """End the job with what it used; the pace follows from what it brought, once. A job that is not this claim's
+        any more stays as it is."""
         used = (account.calls, account.input, account.cached, account.output, account.cost)
         came = (account.kept, account.waiting, account.refused, storable(account.note))
         now, job = self._clock.now(), claim.job
 
         async def change(tx: Transaction) -> None:
             ended = await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came)
-            if ended and state is JobState.DONE and job.kind is JobKind.REVIEW:
-                for what in sorted(job.subjects):
-                    await self._pace.note(tx, job.principal, what, empty=not account.kept + account.waiting)
+            if ended and state is JobState.DONE:
+                for what, brought in sorted(_brought(job, account).items()):
+                    await self._pace.note(tx, job.principal, what, empty=not brought)
 
         await self._engine.write(change)
 
@@ -232,6 +241,12 @@ class Learning:
 
     async def _row(self, sql: str, key: str) -> Row | None:
         return await self._engine.read(lambda tx: tx.row(sql, key))
+
+
+def _brought(job: Job, account: Account) -> dict[str, bool]:
+    if isinstance(account, Upkept):
+        return {account.what: account.brought}
+    return dict.fromkeys(job.subjects, account.kept + account.waiting > 0) if job.kind is JobKind.REVIEW else {}
 
 
 def _job(row: Row) -> Job:

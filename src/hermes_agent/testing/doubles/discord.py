@@ -3,73 +3,42 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from aiohttp import BodyPartReader, WSMsgType, web
+from aiohttp import BodyPartReader, web
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
-from hermes_agent.testing.doubles.slack import served
+from hermes_agent.testing.doubles.discord_gateway import OWN, Gateway
+from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
+from hermes_agent.testing.doubles.serving import cut, served
 
-OWN = "4242"
 GUILD = "77"
 EPOCH = 1_420_070_400.0
-BEAT_MILLISECONDS = 200
-"""Short, so that it is known soon how far the agent has come. Discord's is about 41 seconds."""
-SYNC = zlib.Z_SYNC_FLUSH
 LONGEST, LARGEST = 2000, 10_485_760
 
 Values = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Link:
-    """One connection of the gateway; `packer` where the client wanted its messages compressed. `begun`: it is in a
-    session."""
-
-    socket: web.WebSocketResponse
-    packer: Any
-    begun: bool = False
-
-    async def send(self, value: Values) -> None:
-        """Send, where somebody is still there."""
-        text = json.dumps(value)
-        with suppress(ConnectionError):
-            if self.packer is None:
-                await self.socket.send_str(text)
-            else:
-                await self.socket.send_bytes(self.packer.compress(text.encode()) + self.packer.flush(SYNC))
-
-
-@dataclass(slots=True)
-class DiscordPlatform:
-    """Servers and people (a `Double`). `unauthorized`: the token is not known; `closing` is the code with which the
-    next identification is refused; `forgetful`: no session can be resumed; `threads` are the threads by id with the
-    channel of each. What people say while `holding` is kept back in `late`."""
+class DiscordPlatform(Held):
+    """Servers and people (a `Double`). `unauthorized`: the token is not known; `threads` are the threads by id with
+    the channel of each."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
     unauthorized: bool = False
-    closing: int = 0
-    forgetful: bool = False
     clock: Clock = field(default_factory=SystemClock)
-    events: list[Values] = field(default_factory=list)
+    gateway: Gateway = field(default_factory=Gateway)
     threads: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     bodies: dict[str, Values] = field(default_factory=dict)
     callbacks: list[Values] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    holding: bool = False
-    late: list[Values] = field(default_factory=list)
-    identified: int = 0
-    resumed: int = 0
-    reached: int = 0
     _count: int = 0
 
     def snowflake(self) -> str:
@@ -95,24 +64,17 @@ class DiscordPlatform:
         message = {**_message(id_, thread or chat, author, text), **more}
         if group:
             message |= {"guild_id": GUILD, "member": {"roles": ["5"], "nick": None}}
-        if self.holding:
-            self.late.append(message)
-        else:
-            await self.tell("MESSAGE_CREATE", message)
+        await self.tells(partial(self.gateway.tell, "MESSAGE_CREATE", message))
         return id_
 
-    async def tell_late(self) -> None:
-        """Tell what was said while `holding`, after what was said since."""
-        while self.late:
-            await self.tell("MESSAGE_CREATE", self.late.pop(0))
-
     async def again(self, back: int = 0) -> None:
-        await self.tell(self.events[-1 - back]["t"], self.events[-1 - back]["d"])
+        told = self.gateway.events[-1 - back]
+        await self.gateway.tell(told["t"], told["d"])
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         rows = self.bodies[message]["components"]
         buttons = [button for row in rows for button in row["components"]]
-        await self.tell(
+        await self.gateway.tell(
             "INTERACTION_CREATE",
             {
                 "id": self.snowflake(),
@@ -124,78 +86,8 @@ class DiscordPlatform:
             },
         )
 
-    async def tell(self, name: str, data: Values) -> None:
-        """Have Discord tell something: now, and to whoever resumes from before it."""
-        event = {"op": 0, "t": name, "s": len(self.events) + 2, "d": data}
-        self.events.append(event)
-        for link in self.links:
-            if link.begun:
-                await link.send(event)
-
     def told(self) -> int:
-        return max(0, self.reached - 1)
-
-    async def socket(self, request: web.Request) -> web.WebSocketResponse:
-        """One connection of the gateway."""
-        socket = web.WebSocketResponse()
-        await socket.prepare(request)
-        packed = request.query.get("compress") == "zlib-stream"
-        link = Link(socket, zlib.compressobj() if packed else None)
-        self.links.append(link)
-        await link.send({"op": 10, "d": {"heartbeat_interval": BEAT_MILLISECONDS}})
-        async for message in socket:
-            if message.type is WSMsgType.TEXT:
-                await self._answer(link, json.loads(message.data))
-        self.links.remove(link)
-        return socket
-
-    async def _answer(self, link: Link, message: Values) -> None:
-        match message["op"]:
-            case 1:
-                self.reached = max(self.reached, message["d"] or 0)
-                await link.send({"op": 11})
-            case 2 if self.closing:
-                code, self.closing = self.closing, 0
-                await link.socket.close(code=code)
-            case 2:
-                await self._begin(link)
-            case 6 if self.forgetful:
-                self.forgetful = False
-                await link.send({"op": 9, "d": False})
-            case 6:
-                self.resumed += 1
-                await self._catch_up(link, message["d"]["seq"] - 1)
-                await link.send({"op": 0, "t": "RESUMED", "s": len(self.events) + 1, "d": {}})
-
-    async def _begin(self, link: Link) -> None:
-        """A new session; the first one is told what was said before it."""
-        me = {"id": OWN, "username": "hermes", "discriminator": "0", "avatar": None, "bot": True}
-        ready = {
-            "v": 10,
-            "user": me,
-            "guilds": [],
-            "session_id": f"s{self.identified}",
-            "resume_gateway_url": self.gateway,
-            "application": {"id": OWN, "flags": 0},
-        }
-        await link.send({"op": 0, "t": "READY", "s": 1 if not self.identified else len(self.events) + 1, "d": ready})
-        self.identified += 1
-        await self._catch_up(link, 0 if self.identified == 1 else len(self.events))
-
-    async def _catch_up(self, link: Link, reached: int) -> None:
-        """Tell what came after so many events, in order, also what comes meanwhile."""
-        while reached < len(self.events):
-            await link.send(self.events[reached])
-            reached += 1
-        link.begun = True
-
-    @property
-    def gateway(self) -> str:
-        return f"{self.url.replace('http', 'ws')}/gateway"
-
-    async def reconnect(self) -> None:
-        """Ask for another connection, as Discord does from time to time."""
-        await self.links[-1].send({"op": 7, "d": None})
+        return max(0, self.gateway.reached - 1)
 
     async def call(self, request: web.Request) -> web.StreamResponse:
         """A call of the REST interface."""
@@ -207,7 +99,7 @@ class DiscordPlatform:
             return failed
         answer = self._done(method, path, values)
         if trouble is Trouble.DEAF:
-            return _cut(request)
+            return cut(request)
         return web.Response(body=b"?") if trouble is Trouble.GARBLED else answer
 
     def _failed(self, call: str, trouble: Trouble | None, request: web.Request) -> web.Response | None:
@@ -224,7 +116,7 @@ class DiscordPlatform:
             case Trouble.GONE:
                 return _unknown("Message" if call in ("edit", "delete") else "Channel")
             case Trouble.CUT:
-                return _cut(request)
+                return cut(request)
         return None
 
     def _done(self, method: str, path: list[str], values: Values) -> web.Response:
@@ -234,7 +126,7 @@ class DiscordPlatform:
                 answer = _json(_agent())
             case "GET", ["gateway", "bot"]:
                 limit = {"total": 1000, "remaining": 999, "reset_after": 0, "max_concurrency": 1}
-                answer = _json({"url": self.gateway, "shards": 1, "session_start_limit": limit})
+                answer = _json({"url": self.gateway.url, "shards": 1, "session_start_limit": limit})
             case "GET", ["channels", channel]:
                 answer = self._channel(channel)
             case _, ["channels", channel, "messages", *id_]:
@@ -372,12 +264,6 @@ def _json(value: Values, *, status: int = 200, headers: Mapping[str, str] | None
     )
 
 
-def _cut(request: web.Request) -> web.Response:
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
-
-
 @asynccontextmanager
 async def discord_platform() -> AsyncIterator[DiscordPlatform]:
     """The platform, served until the block ends."""
@@ -386,13 +272,13 @@ async def discord_platform() -> AsyncIterator[DiscordPlatform]:
     application.add_routes(
         [
             web.route("*", "/api/v10/{path:.+}", platform.call),
-            web.get("/gateway/", platform.socket),
-            web.get("/gateway", platform.socket),
+            web.get("/gateway/", platform.gateway.socket),
+            web.get("/gateway", platform.gateway.socket),
             web.get("/files/{name}", platform.attachment),
         ]
     )
     async with served(application) as url:
-        platform.url = url
+        platform.url, platform.gateway.url = url, f"{url.replace('http', 'ws')}/gateway"
         yield platform
-        for link in list(platform.links):
+        for link in list(platform.gateway.links):
             await link.socket.close()

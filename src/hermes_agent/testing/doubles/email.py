@@ -8,26 +8,26 @@ from email import message_from_bytes
 from email.message import EmailMessage, Message
 from email.policy import SMTP
 from email.utils import localtime
+from functools import partial
 
 from hermes_agent.testing.doubles.imap import Folder, imap_server
-from hermes_agent.testing.doubles.platform import Chats, Shown
+from hermes_agent.testing.doubles.platform import Chats, Held, Shown
 from hermes_agent.testing.doubles.smtp import Desk, Taken, smtp_server
 
 OWN = "hermes@agent.test"
 
 
-class MailPlatform:
+class MailPlatform(Held):
     """People with mail addresses who write to the agent (a `Double`). A chat is the addresses in it, joined by
     commas. `shown` is what was handed over, one by one, also where one Message-ID came twice. What they say while
     `holding` is kept back in `late`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.chats = Chats()
         self.folder = Folder()
         self.taken: list[Taken] = []
         self.shown: list[Shown] = []
-        self.holding = False
-        self.late: list[bytes] = []
         self.imap_port = 0
         self.smtp_port = 0
 
@@ -63,16 +63,8 @@ class MailPlatform:
         if thread:
             mail["References"] = f"<{thread}>"
         mail.set_content(text)
-        if self.holding:
-            self.late.append(mail.as_bytes())
-        else:
-            self.folder.put(mail.as_bytes())
+        await self.tells(partial(self.folder.put, mail.as_bytes()))
         return id_
-
-    async def tell_late(self) -> None:
-        """Have what was said while `holding` arrive, after what was said since."""
-        while self.late:
-            self.folder.put(self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         self.folder.put(self.folder.mails[-1 - back].content)

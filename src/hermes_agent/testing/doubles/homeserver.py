@@ -12,7 +12,7 @@ from hermes_agent.testing.doubles.matrix import MatrixPlatform
 from hermes_agent.testing.doubles.matrix_keys import Keys
 from hermes_agent.testing.doubles.matrix_reading import Reading, refused
 from hermes_agent.testing.doubles.matrix_writing import Writing
-from hermes_agent.testing.doubles.slack import served
+from hermes_agent.testing.doubles.serving import served
 
 
 @asynccontextmanager

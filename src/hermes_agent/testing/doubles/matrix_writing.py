@@ -12,7 +12,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.doubles.matrix import NAME, OWN, SERVER, MatrixPlatform, Room, Values
 from hermes_agent.testing.doubles.matrix_reading import refused
 from hermes_agent.testing.doubles.platform import Shown, Trouble
-from hermes_agent.testing.doubles.slack import cut
+from hermes_agent.testing.doubles.serving import cut
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Awaitable, Callable
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import Protocol
@@ -104,6 +105,27 @@ class Chats:
     def of(self, chat: str) -> list[Shown]:
         """What is to be seen of the agent in a chat, oldest first."""
         return [message for message in self.messages.values() if message.chat == chat]
+
+
+@dataclass(slots=True)
+class Held:
+    """What people say while `holding` is kept back, until `tell_late`."""
+
+    holding: bool = False
+    late: list[Callable[[], Awaitable[None] | None]] = field(default_factory=list)
+
+    async def tells(self, tell: Callable[[], Awaitable[None] | None]) -> None:
+        """Have the platform tell something, now or late."""
+        if self.holding:
+            self.late.append(tell)
+        elif (telling := tell()) is not None:
+            await telling
+
+    async def tell_late(self) -> None:
+        """Tell what was said while `holding`, after what was said since."""
+        self.holding = False
+        while self.late:
+            await self.tells(self.late.pop(0))
 
 
 class Double(Protocol):

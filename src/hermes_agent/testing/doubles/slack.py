@@ -6,17 +6,18 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from aiohttp import WSMsgType, web
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
+from hermes_agent.testing.doubles.serving import cut, served
 
 OWN = "U0HERMES"
 BOT = "B0HERMES"
-LOOPBACK = "127.0.0.1"
 CALLS = {
     "chat.postMessage": "send",
     "files.completeUploadExternal": "send",
@@ -41,7 +42,7 @@ Values = dict[str, Any]
 
 
 @dataclass(slots=True)
-class SlackPlatform:
+class SlackPlatform(Held):
     """A workspace with people in it (a `Double`). Ids of chats with one person begin with D. `refusal` is the error
     that every call gets; `unacknowledged` are the envelopes that are told again on the next connection. What
     people say while `holding` is kept back in `late`."""
@@ -56,8 +57,6 @@ class SlackPlatform:
     acknowledged: int = 0
     whispers: list[Values] = field(default_factory=list)
     sockets: list[web.WebSocketResponse] = field(default_factory=list)
-    holding: bool = False
-    late: list[Values] = field(default_factory=list)
     clock: Clock = field(default_factory=SystemClock)
     _told: list[Values] = field(default_factory=list)
     _count: int = 0
@@ -85,16 +84,8 @@ class SlackPlatform:
         if thread:
             event["thread_ts"] = thread
         payload = {"type": "event_callback", "event_id": f"Ev{stamp}", "event": event}
-        if self.holding:
-            self.late.append(payload)
-        else:
-            await self.tell("events_api", payload)
+        await self.tells(partial(self.tell, "events_api", payload))
         return f"{chat}:{stamp}"
-
-    async def tell_late(self) -> None:
-        """Tell what was said while `holding`, after what was said since."""
-        while self.late:
-            await self.tell("events_api", self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         told = self._told[-1 - back]
@@ -320,13 +311,6 @@ def _labels(values: Values) -> tuple[str, ...]:
     return tuple(each["text"]["text"] for block in blocks for each in block.get("elements", ()))
 
 
-def cut(request: web.Request) -> web.Response:
-    """Break the connection instead of answering."""
-    assert request.transport is not None
-    request.transport.abort()
-    return web.Response()
-
-
 @asynccontextmanager
 async def slack_platform() -> AsyncIterator[SlackPlatform]:
     """The workspace, served until the block ends."""
@@ -345,17 +329,3 @@ async def slack_platform() -> AsyncIterator[SlackPlatform]:
         yield platform
         for socket in list(platform.sockets):
             await socket.close()
-
-
-@asynccontextmanager
-async def served(application: web.Application) -> AsyncIterator[str]:
-    """An application on a free port; gives its address."""
-    runner = web.AppRunner(application, shutdown_timeout=0.1, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, LOOPBACK, 0)
-    await site.start()
-    assert runner.addresses
-    try:
-        yield f"http://{LOOPBACK}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()

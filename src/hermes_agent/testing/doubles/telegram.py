@@ -15,13 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
-from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
-from hermes_agent.testing.doubles.telegram_words import FILES, Refused, taken, unformatted
+from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
+from hermes_agent.testing.doubles.telegram_words import FILES, Refused, drafted, labels, taken, understood
 
 TOKEN = "123456:" + "test-token"
 ME = {"id": 42, "is_bot": True, "first_name": "Hermes", "username": "hermes_bot"}
-LONGEST = 4096
-LONGEST_DATA = 64
 CALLS = {
     "sendMessage": "send",
     **dict.fromkeys(FILES, "send"),
@@ -35,11 +33,12 @@ CALLS = {
 Arguments = dict[str, Any]  # what a call was given
 
 
-class TelegramDouble:
+class TelegramDouble(Held):
     """A Bot API with one bot. Updates are kept until they are confirmed by an offset behind them. What people say while
     `holding` is kept back in `late`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.chats = Chats()
         self.answered: list[tuple[str, str]] = []
         self.files: dict[str, bytes] = {}
@@ -50,8 +49,6 @@ class TelegramDouble:
         self.drafts, self.undrafted = True, False
         """This server knows `sendMessageDraft` (Bot API 9.3); this bot may show none (before 9.5: without topics)."""
         self.server: Server | None = None
-        self.holding = False
-        self.late: list[Arguments] = []
         self._updates: list[Arguments] = []
         self._confirmed = 0
         self._next_update = 1
@@ -89,16 +86,8 @@ class TelegramDouble:
             **({"message_thread_id": int(thread), "is_topic_message": True} if thread else {}),
             **more,
         }
-        if self.holding:
-            self.late.append({"message": message})
-        else:
-            self.tell(message=message)
+        await self.tells(partial(self.tell, message=message))
         return f"{chat}:{self._next_message}"
-
-    async def tell_late(self) -> None:
-        """Tell what was said while `holding`, after what was said since."""
-        while self.late:
-            self.tell(**self.late.pop(0))
 
     async def again(self, back: int = 0) -> None:
         told = self._updates[-1 - back]
@@ -223,7 +212,7 @@ class TelegramDouble:
             raise Refused(404, "Not Found")
         if self.undrafted:
             raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
-        self.chats.draft(str(given["chat_id"]), _drafted(given))
+        self.chats.draft(str(given["chat_id"]), drafted(given))
         return True
 
     def _typed(self, given: Arguments) -> bool:
@@ -248,7 +237,7 @@ class TelegramDouble:
         return [update for update in self._updates if update["update_id"] >= max(offset, self._confirmed + 1)]
 
     def _sent(self, given: Arguments, text: str, file: str = "") -> Arguments:
-        words = _understood(given, text)
+        words = understood(given, text)
         if not words.strip() and not file:
             raise Refused(400, "Bad Request: message text is empty")
         reply = given.get("reply_parameters") or {}
@@ -258,7 +247,7 @@ class TelegramDouble:
                 chat=str(given["chat_id"]),
                 text=words,
                 thread=str(given.get("message_thread_id", "")),
-                buttons=_labels(given),
+                buttons=labels(given),
                 file=file,
                 answers=f"{given['chat_id']}:{reply['message_id']}" if reply else "",
                 written=json.dumps(given, default=str),
@@ -272,13 +261,13 @@ class TelegramDouble:
         return self._sent({**given, field: name}, given.get("caption", ""), name)
 
     def _edited(self, given: Arguments) -> Arguments:
-        id_, words = str(given["message_id"]), _understood(given, given.get("text", ""))
+        id_, words = str(given["message_id"]), understood(given, given.get("text", ""))
         shown = self.chats.messages.get(id_)
         if shown is None:
             raise Refused(400, "Bad Request: message to edit not found")
-        if (shown.text, shown.buttons) == (words, _labels(given)):
+        if (shown.text, shown.buttons) == (words, labels(given)):
             raise Refused(400, "Bad Request: message is not modified: specified new message content is the same")
-        self.chats.change(id_, words, _labels(given), json.dumps(given, default=str))
+        self.chats.change(id_, words, labels(given), json.dumps(given, default=str))
         return _message(self.chats.messages[id_])
 
     def _file(self, path: str) -> Response:
@@ -320,34 +309,6 @@ def _message(shown: Shown) -> Arguments:
         "from": ME,
         "text": shown.text,
     }
-
-
-def _labels(given: Arguments) -> tuple[str, ...]:
-    rows = (given.get("reply_markup") or {}).get("inline_keyboard", [])
-    keys = [key for row in rows for key in row]
-    if any(len(key["callback_data"].encode()) > LONGEST_DATA for key in keys):
-        raise Refused(400, "Bad Request: BUTTON_DATA_INVALID")
-    return tuple(key["text"] for key in keys)
-
-
-def _understood(given: Arguments, text: str) -> str:
-    """The words that people see. Refuses what the Bot API refuses."""
-    words = unformatted(text) if given.get("parse_mode") == "MarkdownV2" else text
-    if len(words.encode("utf-16-le", "surrogatepass")) // 2 > LONGEST:
-        raise Refused(400, "Bad Request: message is too long")
-    return words
-
-
-def _drafted(given: Arguments) -> str:
-    """The words of a draft that people see. An empty one is refused here, as by servers before Bot API 9.5."""
-    if str(given["chat_id"]).startswith("-"):
-        raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
-    if not int(given.get("draft_id") or 0):
-        raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
-    words = _understood(given, given.get("text", ""))
-    if not words.strip():
-        raise Refused(400, "Bad Request: text must be non-empty")
-    return words
 
 
 def _arguments(request: Request) -> Arguments:

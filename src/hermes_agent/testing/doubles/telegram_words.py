@@ -1,11 +1,11 @@
-"""MarkdownV2 and files as Telegram takes them, and how it refuses a call."""
+"""Words, buttons and files as Telegram takes them, and how it refuses a call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-LONGEST_CAPTION = 1024
+LONGEST, LONGEST_CAPTION, LONGEST_DATA = 4096, 1024, 64
 MB = 1_000_000
 ANY = ((0, b""),)
 MP4 = ((4, b"ftyp"),)
@@ -42,6 +42,35 @@ def taken(method: str, given: Mapping[str, Any]) -> tuple[str, str, bytes]:
     if len(given.get("caption", "").encode("utf-16-le", "surrogatepass")) // 2 > LONGEST_CAPTION:
         raise Refused(400, "Bad Request: message caption is too long")
     return field, name, content
+
+
+def labels(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """What stands on the buttons of a message. Refuses what the Bot API refuses."""
+    rows = (given.get("reply_markup") or {}).get("inline_keyboard", [])
+    keys = [key for row in rows for key in row]
+    if any(len(key["callback_data"].encode()) > LONGEST_DATA for key in keys):
+        raise Refused(400, "Bad Request: BUTTON_DATA_INVALID")
+    return tuple(key["text"] for key in keys)
+
+
+def understood(given: Mapping[str, Any], text: str) -> str:
+    """The words that people see. Refuses what the Bot API refuses."""
+    words = unformatted(text) if given.get("parse_mode") == "MarkdownV2" else text
+    if len(words.encode("utf-16-le", "surrogatepass")) // 2 > LONGEST:
+        raise Refused(400, "Bad Request: message is too long")
+    return words
+
+
+def drafted(given: Mapping[str, Any]) -> str:
+    """The words of a draft that people see. An empty one is refused here, as by servers before Bot API 9.5."""
+    if str(given["chat_id"]).startswith("-"):
+        raise Refused(400, "Bad Request: TEXTDRAFT_PEER_INVALID")
+    if not int(given.get("draft_id") or 0):
+        raise Refused(400, "Bad Request: RANDOM_ID_INVALID")
+    words = understood(given, given.get("text", ""))
+    if not words.strip():
+        raise Refused(400, "Bad Request: text must be non-empty")
+    return words
 
 
 def unformatted(text: str) -> str:

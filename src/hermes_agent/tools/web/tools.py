@@ -21,7 +21,7 @@ from hermes_agent.tools.web.settings import WebSettings
 # What is asked for here is loaded with the first call.
 ADDRESSES = "hermes_agent.tools.web.addresses:Addresses"
 PAGES = "hermes_agent.tools.web.pages:Pages"
-TEXT_OF = "hermes_agent.tools.web.reading:text_of"
+READ = "hermes_agent.tools.web.reading:read_apart"
 CHOOSE = "hermes_agent.tools.web.searching:choose"
 SEARCHING = "hermes_agent.tools.web.searching:Searching"
 JUDGED = "hermes_agent.scanner.scan:judged"
@@ -63,7 +63,7 @@ class WebTools:
             most=settings.max_mb << 20,
         )
         page = await pages.fetch(url.strip(), _within(settings.timeout, context))
-        return await asyncio.to_thread(lambda: _of_web(late(TEXT_OF)(page)))
+        return await asyncio.to_thread(_of_web, await late(READ)(page))
 
 
 def _of_web(text: str) -> Answer:
