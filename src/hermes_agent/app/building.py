@@ -107,7 +107,7 @@ class Builder:
 
         async def look_around() -> Surroundings:
             skills = await offer.index()
-            around = await asyncio.to_thread(
+            look = partial(
                 surroundings,
                 soul=self.home.soul_file,
                 workspace=Path(record.workspace),
@@ -116,6 +116,9 @@ class Builder:
                 notes=self._notes(record),
                 window=model.window,
             )
+            # What lies in the home is as near as the database: a thread would cost several times what it takes.
+            is_near = Path(record.workspace).is_relative_to(self.home.root)
+            around = look() if is_near else await asyncio.to_thread(look)
             return replace(around, skills=skills)
 
         limits = self._limits(own.clock)

@@ -32,7 +32,8 @@ def surroundings(
     notes: Callable[[], tuple[str, tuple[str, ...]]] = lambda: ("", ()),
     window: int = 0,
 ) -> Surroundings:
-    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread.
+    """Read the files and facts that a new prefix is made of. Blocking: call it in a thread where the workspace may be
+    far away.
 
     A small `window` (tokens; 0: not known) leaves less room for the files. `notes` gives what is remembered, and
     sentences for the person about what was left out of it.

@@ -48,6 +48,8 @@ SHORTLIST = 60
 COMMON = 30
 FEW = 8
 LONGEST_TASK = 8_000
+# A task of so many characters is looked for among so many skills in well under a millisecond.
+BRIEF_TASK, BRIEF_SKILLS = 500, 200
 COUNTED = 20_000  # words whose counts are remembered
 LONGEST_BODY = 100_000
 SAID_WHOLE = (
@@ -148,7 +150,8 @@ class SkillsIndex:
 
     async def search(self, task: str, roots: Sequence[str], limit: int = 5) -> list[Listed]:
         """The skills that fit a task in anybody's words, the best first; nothing where nothing really fits."""
-        return await self._file.work(lambda db: self._search(db, task, roots, limit))
+        brief = len(task) <= BRIEF_TASK and self._counts.get("", BRIEF_SKILLS + 1) <= BRIEF_SKILLS
+        return await self._file.work(lambda db: self._search(db, task, roots, limit), brief=brief)
 
     async def close(self) -> None:
         """Close the file."""

@@ -1,6 +1,8 @@
 """A file that can be made again: one of another form is emptied, a damaged one replaced, a refused one a sentence."""
 
+import asyncio
 import logging
+import threading
 from pathlib import Path
 
 import apsw
@@ -34,6 +36,27 @@ async def test_what_is_kept_is_there_for_the_next_process(tmp_path: Path):
     await second.close()
     assert await second.work(names) == ["one"]
     await second.close()
+
+
+async def test_brief_work_is_done_at_once_and_while_the_thread_works_after_it(tmp_path: Path):
+    file, goes_on = Disposable(plan(tmp_path)), threading.Event()
+    here = threading.get_ident()
+    await file.work(add)
+
+    assert await file.work(lambda _: threading.get_ident(), brief=True) == here
+    async with asyncio.TaskGroup() as group:
+        long = group.create_task(file.work(lambda _: goes_on.wait(10)))
+        await asyncio.sleep(0)
+        brief = group.create_task(file.work(lambda _: (threading.get_ident(), goes_on.is_set()), brief=True))
+        await asyncio.sleep(0)
+        goes_on.set()
+    thread, went_on = brief.result()
+
+    assert long.result()
+    assert thread != here
+    assert went_on
+    assert await file.work(lambda _: threading.get_ident(), brief=True) == here
+    await file.close()
 
 
 async def test_a_file_of_another_form_is_emptied_whatever_is_in_it(tmp_path: Path):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
@@ -47,13 +47,20 @@ class Disposable:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._thread: ThreadPoolExecutor | None = None
+        self._under_way: set[Future[Any]] = set()
         self._connection: apsw.Connection | None = None
 
-    async def work(self, work: Callable[[apsw.Connection], T]) -> T:
-        """The result of this work. Raises `StoreError` where the file cannot be read or written."""
+    async def work(self, work: Callable[[apsw.Connection], T], *, brief: bool = False) -> T:
+        """The result of this work. Raises `StoreError` where the file cannot be read or written. `brief` work takes
+        less time than to hand it to the thread and take it back: while the thread rests it is done at once."""
+        if brief and self._connection is not None and not self._under_way:
+            return self._safely(work)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"store-{self._plan.path.stem}")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._safely, work)
+        job = self._thread.submit(self._safely, work)
+        self._under_way.add(job)
+        job.add_done_callback(self._under_way.discard)
+        return await asyncio.wrap_future(job)
 
     async def close(self) -> None:
         """Close the file."""
@@ -62,7 +69,7 @@ class Disposable:
             self._thread.shutdown()
             self._thread = None
 
-    # In the thread
+    # In the thread, or in the one that asks while the thread rests
 
     def _safely(self, work: Callable[[apsw.Connection], T]) -> T:
         plan = self._plan
