@@ -184,7 +184,8 @@ class Reception:
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder = self.workspace / "received"
-        files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
+        mark = f"{inbound.source}:{inbound.source_id}"
+        files = await taken_in(said.media, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
