@@ -14,7 +14,6 @@ import httpx2
 
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.keys import open_keys
-from hermes_agent.api.serve import standing_by
 from hermes_agent.api.server import api_server
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.serving.settings import SERVED
@@ -82,7 +81,7 @@ async def served(
         home.env_file.write_text(SECRETS)
         home.env_file.chmod(0o600)
         keys = open_keys(load(home, Settings).value.api, open_secrets(home).get)
-        chosen = options or Options(queue=SERVED, own_only=False, standing=standing_by(keys, Options().standing))
+        chosen = options or Options(queue=SERVED, own_only=False)
         async with (
             open_runtime(home, chosen) as runtime,
             api_server(runtime, keys, Figures()) as place,

@@ -10,16 +10,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from hermes_agent.api.endpoint import Nothing
 from hermes_agent.api.figures import Figures
-from hermes_agent.api.keys import Keys
 from hermes_agent.api.openapi import description
-from hermes_agent.api.serve import Servers, keys_of, serve, standing_by
+from hermes_agent.api.serve import Servers, keys_of, serve
 from hermes_agent.api.server import ENDPOINTS, Listening, listening
 from hermes_agent.app.serving.settings import ApiKeySettings, ApiSettings, WebhookSettings
 from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.host.config import load
-from hermes_agent.host.secrets import open_secrets
 from tests.api.served import MEMBER_KEY, OWNER_KEY, SECRETS, SETTINGS, served
 from tests.app.place import counting, settle_home
 
@@ -112,7 +109,7 @@ async def test_the_process_says_where_it_answers_and_ends_when_told(tmp_path):
         said.append(text)
         told.set()
 
-    await serve(home, load(home, Settings), open_secrets(home), say, until_told=told.wait)
+    await serve(home, say, until_told=told.wait)
 
     assert said[0].startswith("The API answers at http://127.0.0.1:")
 
@@ -120,7 +117,7 @@ async def test_the_process_says_where_it_answers_and_ends_when_told(tmp_path):
 async def test_without_keys_and_webhooks_nothing_listens(tmp_path):
     said: list[str] = []
     async with served(tmp_path, counting) as server:
-        servers = Servers(server.runtime, said.append, Keys())
+        servers = Servers(server.runtime, said.append)
         await servers.follow(server.runtime.settings)
         assert said == []
         assert servers.url == ""
@@ -136,7 +133,7 @@ async def test_a_broken_config_is_told_of_and_the_last_good_one_served(tmp_path)
     async def at_once() -> None:
         """Nobody waits."""
 
-    await serve(home, load(home, Settings), open_secrets(home), said.append, until_told=at_once)
+    await serve(home, said.append, until_told=at_once)
 
     assert "nonsense" in said[0]
     assert "answers at" in said[1]
@@ -156,15 +153,6 @@ async def test_a_port_that_is_taken_is_said_so():
 
 def test_an_address_of_six_groups_stands_in_brackets():
     assert Listening(host="::1", port=1).url == "http://[::1]:1"
-
-
-def test_a_key_s_standing_comes_before_what_others_say():
-    class Known:
-        def standing(self, principal: str) -> Standing | None:
-            return Standing.MEMBER if principal == "api:anna" else None
-
-    standing = standing_by(Known(), lambda principal: Standing.GUEST)  # type: ignore[arg-type]  # only that is asked
-    assert (standing("api:anna"), standing("telegram:7")) == (Standing.MEMBER, Standing.GUEST)
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,23 @@ async def test_a_client_that_leaves_in_mid_stream_loses_nothing(tmp_path):
     assert over["text"] == "One two three four five."
 
 
+@pytest.mark.parametrize("way", ["chat", "responses"])
+async def test_a_client_that_leaves_a_stream_makes_room_for_others_while_its_run_goes_on(tmp_path, way):
+    slow = Answer(pieces=(Say("word " * 400),), pace=Pace(between=0.02, characters=5))
+    async with served(tmp_path, [slow], api="  max_waiting: 1\n") as server, sdk(server) as client:
+        if way == "chat":
+            stream = await client.chat.completions.create(model="hermes", messages=SAID, stream=True)
+        else:
+            stream = await client.responses.create(model="hermes", input="Hi", stream=True)
+        run = stream.response.headers["x-hermes-run-id"]
+        await anext(aiter(stream))
+        await stream.close()
+        async with asyncio.timeout(5):
+            while "hermes_runs_waited_for 0" not in (await server.ask("GET", "/metrics")).text:
+                await asyncio.sleep(0.05)
+        assert (await server.ask("GET", f"/v1/runs/{run}")).json()["status"] == "running"
+
+
 async def test_a_picture_as_a_data_url_reaches_the_model(tmp_path):
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
     said = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture]}]

@@ -7,7 +7,6 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from hermes_agent.api.keys import Keys
 from hermes_agent.api.serve import Servers
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.wiring import open_runtime
@@ -51,7 +50,7 @@ async def here(tmp_path: Path):
     home.config_file.write_text("model: {default: demo/scripted}\n")
     said: list[str] = []
     async with open_runtime(home) as runtime:
-        servers = Servers(runtime, said.append, Keys())
+        servers = Servers(runtime, said.append)
         yield Here(home, servers, Reloading(runtime, [servers], lambda: None), said)
         await servers.close()
         await servers.follow(runtime.settings)
@@ -111,14 +110,14 @@ async def test_what_is_told_twice_at_once_is_done_once_and_an_end_meanwhile_leav
     here.home.env_file.write_text(f"API_SERVER_KEY={KEY}\n")
     here.home.env_file.chmod(0o600)
     async with open_runtime(here.home) as runtime:
-        servers = Servers(runtime, here.said.append, Keys())
+        servers = Servers(runtime, here.said.append)
         async with asyncio.TaskGroup() as group:
             group.create_task(servers.follow(runtime.settings))
             group.create_task(servers.follow(runtime.settings))
         assert len(here.said) == 1
         await servers.close()
 
-        late = Servers(runtime, here.said.append, Keys())
+        late = Servers(runtime, here.said.append)
         async with asyncio.TaskGroup() as group:
             group.create_task(late.follow(runtime.settings))
             group.create_task(late.close())

@@ -2,8 +2,10 @@
 
 import pytest
 
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError, DatabaseDamaged, HomeError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.model_servers import openai_model, serving
@@ -60,3 +62,20 @@ async def test_a_database_that_is_garbage_is_refused_and_kept(tmp_path):
         async with open_runtime(Home(root=tmp_path, base=tmp_path)):
             pass
     assert (tmp_path / "hermes.db").read_bytes() == garbage
+
+
+async def test_who_has_a_key_of_the_api_is_the_same_in_every_process_of_the_home(tmp_path):
+    keys = "anna: {secret: A}, gast: {secret: G, standing: guest}, boss: {secret: B, standing: owner}"
+    home = settle_home(tmp_path, "http://127.0.0.1:9", f"api: {{keys: {{{keys}}}}}\n")
+    async with open_runtime(home, Options(queue=SERVED, own_only=False)) as runtime:  # As `hermes worker` does.
+        standing = runtime.generations.now.builder.standing
+        found = {name: standing(f"api:{name}") for name in ("owner", "boss", "anna", "gast", "nobody")}
+
+        assert found == {
+            "owner": Standing.OWNER,
+            "boss": Standing.OWNER,
+            "anna": Standing.MEMBER,
+            "gast": Standing.GUEST,
+            "nobody": Standing.GUEST,
+        }
+        assert standing("webhook:owner") is Standing.GUEST

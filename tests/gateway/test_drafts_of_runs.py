@@ -6,6 +6,7 @@ from pathlib import Path
 from hermes_agent.core.events import Replied, RunStarted, Seen
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import Retrying, StopReason, TextDelta, Usage
+from hermes_agent.providers.demo.script import Answer, Pace, Say
 from tests.gateway.house import eventually, house
 from tests.gateway.test_drafts import begin, end, seen, shows
 
@@ -64,3 +65,20 @@ async def test_words_of_a_request_that_is_made_again_are_not_shown_twice(tmp_pat
         end(drafts, "First. Second.")
 
         assert shows(here, "First. Second.")
+
+
+async def test_who_was_away_for_too_long_changes_nothing_that_another_one_may_have_finished(tmp_path: Path):
+    slow = Answer(pieces=(Say("Word upon word upon word. " * 40),), pace=Pace(between=0.1))
+    async with house(tmp_path, [slow]) as here:
+        await here.platform.say("Tell me a story")
+        await here.shown()
+        workers = here.store.workers
+        workers.generation += 1  # As after a heartbeat that found this worker given up.
+        await asyncio.sleep(0.3)
+        before = here.platform.chats.of("1")[0].text
+
+        await asyncio.sleep(1.0)
+
+        assert here.platform.chats.of("1")[0].text == before
+        workers.generation -= 1
+        await here.rest()

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button, Content
 from hermes_agent.gateway.channel import Abilities
@@ -66,3 +68,13 @@ def test_a_draft_is_one_message():
     assert line().draft("word " * 30, "").endswith("\n…")
     assert line().draft("```py\nx = 1", "terminal: ls") == "```py\nx = 1\n```\n\n⚙ terminal: ls"
     assert len(line().draft("word " * 30, "x" * 10)) <= len(REPEAT) + 40
+
+
+@pytest.mark.parametrize("name", ["a\nBcc: x.txt", "a\r\nb.txt", "\ud800.txt", "a\u2028b.txt", "a\0b.txt"])
+def test_a_file_s_name_is_one_line_that_every_platform_takes(name):
+    content = Content(text="", files=(replace(FILE, name=name),))
+    (part,) = line(largest_file=9).parts(content, slot=1, to=DM)
+
+    assert part.file is not None
+    assert part.file.name.encode().decode().splitlines() == [part.file.name]
+    assert part.file.path == FILE.path

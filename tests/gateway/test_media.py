@@ -1,8 +1,13 @@
 """The names of files lead nowhere else."""
 
+import os
+from pathlib import Path
+
 import pytest
 
-from hermes_agent.gateway.media import picture_in, safe_name
+from hermes_agent.core.messages import Origin
+from hermes_agent.gateway.heard import Media
+from hermes_agent.gateway.media import picture_in, safe_name, taken_in
 
 
 @pytest.mark.parametrize(
@@ -15,6 +20,10 @@ from hermes_agent.gateway.media import picture_in, safe_name
         ("", "file"),
         ("x$(rm).sh", "x_rm_.sh"),
         (".bashrc", "bashrc"),
+        ("a." + "b" * 20, "a." + "b" * 20),
+        (f"{'long ' * 20}name.tar.gz", f"{'long ' * 8}"[:40].strip() + ".gz"),
+        ("a.p\u202ef", "a.p_f"),
+        ("...", "file"),
     ],
 )
 def test_a_file_name_leads_nowhere_else(name: str, safe: str):
@@ -35,3 +44,15 @@ def test_a_file_name_leads_nowhere_else(name: str, safe: str):
 )
 def test_a_picture_is_known_by_how_it_begins(content: bytes, kind: str):
     assert picture_in(content) == kind
+
+
+async def test_no_file_takes_the_place_of_another_one_whatever_their_senders_call_them(tmp_path: Path):
+    async def content() -> bytes:
+        return b"x"
+
+    files = [Media(name="\N{MATHEMATICAL BOLD CAPITAL A}" * 80, media_type="text/plain", size=1, fetch=content)] * 2
+    for mark in ("a" * 90, "a" * 90 + "b", "\u6f22" * 90, "../../" * 20, "\ud800"):
+        await taken_in(files, tmp_path, mark, 1.0, Origin.OWNER)
+        await taken_in(files, tmp_path, mark, 1.0, Origin.OWNER)  # Told again.
+
+    assert len(os.listdir(tmp_path)) == 10  # noqa: PTH208  nothing else is at work here

@@ -50,6 +50,19 @@ async def test_who_may_not_speak_gets_no_sign(tmp_path: Path, user: str, chat: s
         assert not here.model.exchanges
 
 
+async def test_the_log_says_once_in_which_group_somebody_known_got_no_answer(tmp_path: Path):
+    async with house(tmp_path, [Say("Hello.")], GROUP) as here:
+        for user, chat in (("99", "-7"), ("7", "-6"), ("7", "-6")):
+            await here.platform.say("Hi", user=user, chat=chat, group=True, addressed=True)
+        await here.platform.say("Hi", user="7", chat="-8", group=True)
+        await here.rest()
+
+        assert not here.platform.chats.messages
+    log = (tmp_path / "home/logs/hermes.log").read_text()
+    assert log.count("no answer there") == 1
+    assert "fake: the group -6 is not in gateway.channels.fake.groups: no answer there" in log
+
+
 async def test_in_a_group_each_person_has_their_own_session(tmp_path: Path):
     async with house(tmp_path, [Say("Hello."), Say("Hello.")], GROUP) as here:
         await here.ask("I am Ann", user="7", chat="5", group=True, addressed=True)

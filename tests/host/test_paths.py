@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import HomeError
+from hermes_agent.host.files import way_out
 from hermes_agent.host.paths import current_folder, find_home
 
 NOBODY = 65534
@@ -21,6 +23,7 @@ USE = """
 import os, sys
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.config import load
+from hermes_agent.host.files import way_out
 from hermes_agent.host.paths import current_folder, find_home
 from tests.host.settings_for_tests import Settings
 if os.geteuid() == 0:
@@ -91,6 +94,11 @@ def test_a_file_in_place_of_the_home_is_told(tmp_path: Path) -> None:
 def test_a_home_that_cannot_be_made_names_the_way_out() -> None:
     with pytest.raises(HomeError, match="set HERMES_HOME to a folder"):
         find_home("", {"HERMES_HOME": "/proc/hermes"}).ensure()
+
+
+def test_where_nothing_can_be_written_no_room_is_to_be_freed() -> None:
+    assert way_out(OSError(errno.EROFS, "Read-only file system"), Path("/x")).startswith("mount it writable")
+    assert way_out(OSError(errno.ENOSPC, "No space left on device"), Path("/x")).startswith("free some room")
 
 
 def test_a_read_only_home_is_told_in_one_sentence(open_folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from types import MappingProxyType
@@ -13,12 +13,13 @@ import msgspec
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import Receive, Scope, Send
 
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain, Streamed, Told
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Left, Nothing, Plain, Streamed, Told
 from hermes_agent.api.events import ALIVE, written
 from hermes_agent.api.house import House
 from hermes_agent.api.problems import AGAIN, Problem, bad
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.host.tasks import spawn
 
 MEGABYTE = 1_000_000
 BODY_SECONDS = 60.0
@@ -51,7 +52,7 @@ class Door:
             headers=headers,
             left=partial(gone, receive),
         )
-        await reply(await endpoint.act(self._house, call), endpoint.status, send)
+        await reply(await endpoint.act(self._house, call), endpoint.status, send, call.left)
 
     def _who(self, headers: Headers) -> Principal:
         scheme, _, key = headers.get("authorization", "").partition(" ")
@@ -145,11 +146,15 @@ def too_large(most: int) -> Problem:
     return Problem(413, f"The request is larger than {most:,} bytes (`api.max_body_mb`).", code="request_too_large")
 
 
-async def reply(answer: Answer, status: int, send: Send) -> None:
-    """Send an answer."""
+async def reply(answer: Answer, status: int, send: Send, left: Left) -> None:
+    """Send an answer; events only until the client has gone."""
     match answer:
         case Streamed(events=events, headers=headers):
-            await stream(send, events, headers)
+            leaving = spawn(left(), name="client of a stream")
+            try:
+                await stream(send, events, headers, leaving.done)
+            finally:
+                leaving.cancel()
         case Plain(body=body, media_type=media_type):
             await whole(send, status, media_type, body)
         case Told(body=body, headers=headers):
@@ -158,11 +163,15 @@ async def reply(answer: Answer, status: int, send: Send) -> None:
             await whole(send, status, JSON, written(answer))
 
 
-async def stream(send: Send, events: AsyncGenerator[bytes | None, None], headers: Mapping[str, str]) -> None:
-    """Send events as they come."""
+async def stream(
+    send: Send, events: AsyncGenerator[bytes | None, None], headers: Mapping[str, str], gone: Callable[[], bool]
+) -> None:
+    """Send events as they come, until nobody is there any more: sending tells nothing of that."""
     await begin(send, 200, "text/event-stream", headers)
     async with aclosing(events) as lines:
         async for line in lines:
+            if gone():
+                return
             await send({"type": "http.response.body", "body": ALIVE if line is None else line, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 

@@ -18,6 +18,9 @@ B = TypeVar("B")
 Q = TypeVar("Q")
 
 
+Left = Callable[[], Coroutine[Any, Any, None]]
+
+
 class Nothing(msgspec.Struct):
     """A body or query that says nothing."""
 
@@ -31,7 +34,7 @@ class Call(Generic[B, Q]):
     query: Q
     body: B
     headers: Mapping[str, str]
-    left: Callable[[], Coroutine[Any, Any, None]]
+    left: Left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

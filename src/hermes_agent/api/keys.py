@@ -6,15 +6,14 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 
-from hermes_agent.app.serving.settings import API_KEY, ApiSettings
+from hermes_agent.app.serving.settings import API_KEY, API_OWNER, API_PLATFORM, ApiSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Principal, Standing
 
 SHORTEST_KEY = 16
 """Characters. Less than that can be tried out."""
-PLATFORM = "api"
-OWNER = "owner"
+PLATFORM = API_PLATFORM
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,10 +31,6 @@ class Keys:
                 found = principal
         return found
 
-    def standing(self, principal: str) -> Standing | None:
-        """What the principal of that key is who came in by the API; None for others."""
-        return next((who.standing for _, who in self.hashes if who.key == principal), None)
-
 
 def digest(key: str) -> bytes:
     """What is kept and compared of a key; as long for each."""
@@ -45,13 +40,13 @@ def digest(key: str) -> bytes:
 def open_keys(settings: ApiSettings, secret: Callable[[str], str]) -> Keys:
     """The keys that the settings name. Raises `ConfigError` where there is none, one is short, or two are the same."""
     wanted: Mapping[str, tuple[str, Standing]] = {
-        OWNER: (API_KEY, Standing.OWNER),
+        API_OWNER: (API_KEY, Standing.OWNER),
         **{name: (key.secret, key.standing) for name, key in settings.keys.items()},
     }
     hashes: list[tuple[bytes, Principal]] = []
     for name, (secret_name, standing) in wanted.items():
         value = secret(secret_name) if secret_name else ""
-        if not value and name == OWNER and len(wanted) > 1:
+        if not value and name == API_OWNER and len(wanted) > 1:
             continue
         if len(value) < SHORTEST_KEY:
             raise ConfigError(short(name, secret_name, value))

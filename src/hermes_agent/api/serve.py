@@ -18,10 +18,7 @@ from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Standing
-from hermes_agent.host.config import Loaded
 from hermes_agent.host.paths import Home
-from hermes_agent.host.secrets import Secrets
 
 Say = Callable[[str], None]
 NO_API = "The API is not served: it has no key. `hermes api key` makes one."
@@ -29,8 +26,6 @@ NO_API = "The API is not served: it has no key. `hermes api key` makes one."
 
 async def serve(
     home: Home,
-    loaded: Loaded[Settings],
-    secrets: Secrets,
     say: Say,
     *,
     until_told: Callable[[], Awaitable[object]],
@@ -38,13 +33,11 @@ async def serve(
 ) -> None:
     """Serve the API of this home, and its webhooks, until told to end; `tape` as in `Options`. Raises
     `ConfigError`."""
-    keys = keys_of(loaded.value, secrets.get) or Keys()
-    standing = standing_by(keys, Options().standing)
-    options = Options(queue=SERVED, own_only=False, channel="api", standing=standing, reviews=True, tape=tape)
+    options = Options(queue=SERVED, own_only=False, channel="api", reviews=True, tape=tape)
     async with open_runtime(home, options) as runtime:
         if runtime.loaded.notice:
             say(runtime.loaded.notice)
-        servers = Servers(runtime, say, keys, alone=True)
+        servers = Servers(runtime, say, alone=True)
         try:
             await servers.follow(runtime.settings)
             if not servers.url:
@@ -88,11 +81,11 @@ class Post:
 
 
 class Servers:
-    """The API of a system for whoever has one of the `keys`, and its webhooks, listening where the settings want them
-    to; `alone`, the API always does. Its runs and their hooks are the system's."""
+    """The API of a system and its webhooks, listening where the settings want them to; `alone`, the API always does.
+    Its runs and their hooks are the system's."""
 
-    def __init__(self, runtime: Runtime, say: Say, keys: Keys, *, alone: bool = False) -> None:
-        self.keys = keys
+    def __init__(self, runtime: Runtime, say: Say, *, alone: bool = False) -> None:
+        self._keys = keys = Keys()
         self._runtime, self._say, self._alone, self._closed = runtime, say, alone, False
         self._moving = asyncio.Lock()
         figures = Figures()
@@ -117,7 +110,7 @@ class Servers:
             if self._closed:
                 return
             keys = wanted_keys(settings, self._runtime.secrets.get, alone=self._alone)
-            self.keys.hashes = () if keys is None else keys.hashes
+            self._keys.hashes = () if keys is None else keys.hashes
             await self._api.settle(None if keys is None else (api.host, api.port), self._say)
             await self._webhooks.settle((webhooks.host, webhooks.port) if webhooks.enabled else None, self._say)
 
@@ -148,13 +141,3 @@ def keys_of(settings: Settings, secret: Callable[[str], str]) -> Keys | None:
     if settings.webhooks.enabled and not settings.api.keys and not secret(API_KEY):
         return None
     return open_keys(settings.api, secret)
-
-
-def standing_by(keys: Keys, otherwise: Callable[[str], Standing]) -> Callable[[str], Standing]:
-    """What a principal is: by the key that they came in with, or as others say."""
-
-    def standing(principal: str) -> Standing:
-        found = keys.standing(principal)
-        return otherwise(principal) if found is None else found
-
-    return standing

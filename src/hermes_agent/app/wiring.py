@@ -16,6 +16,7 @@ from hermes_agent.app.options import Options as Options
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.people import People, keep_met
+from hermes_agent.app.serving.settings import standing_by_key
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.toolkit import CLI, Means, Toolkit
 from hermes_agent.core.clock import Clock, SystemClock
@@ -75,7 +76,9 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
             inserted=inserted,
             people=people,
             book=Book(store=store, clock=clock),
-            standing=people.otherwise(options.standing),
+            standing=people.otherwise(
+                lambda key: standing_by_key(generations.now.loaded.value.api, key) or options.standing(key)
+            ),
             unasked=Unasked(),
         )
         async with closing_unless_open(store):

@@ -255,6 +255,8 @@ class Drafts:
             return
         if draft.receipt:
             await draft.line.pacer.turn(draft.to)
+            if (journal := self.runtime.hermes.floor.journal_of(draft.session)) is not None:
+                journal.alive()  # Whoever took the run over may have shown its reply there.
             with suppress(TimeoutError):
                 await in_time(draft.line.channel.edit(draft.to, draft.receipt, Part(text=text)))
         else:

@@ -10,6 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content
 from hermes_agent.gateway.channel import Channel, Kind, Part
+from hermes_agent.gateway.media import one_line
 from hermes_agent.gateway.pacing import Pacer
 from hermes_agent.gateway.text.cutting import cut, size_in
 from hermes_agent.gateway.text.fences import closed, plainest
@@ -69,7 +70,7 @@ class Line:
         parts = [Part(text=text, slot=slot, answers="" if number else reply) for number, text in enumerate(texts)]
         if content.buttons and abilities.buttons and parts:
             parts[-1] = replace(parts[-1], buttons=content.buttons[: abilities.buttons])
-        for file in content.files:
+        for file in (replace(each, name=one_line(each.name)) for each in content.files):
             *before, caption = cut(self.words(file.caption), min(CAPTION, self.longest), size_in(abilities.unit)) or [
                 ""
             ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ LARGEST_PICTURE = 5_000_000
 """Bytes of a picture that providers take; a larger one is a file."""
 MB = 1_000_000
 UNSAFE = re.compile(r"[^\w.\- ]+")
+BROKEN = re.compile("[\0-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
+LONGEST_ENDING = 10
 
 
 async def bytes_of(file: Attachment) -> bytes:
@@ -35,8 +38,10 @@ async def bytes_of(file: Attachment) -> bytes:
 async def taken_in(
     media: Sequence[Media], folder: Path, mark: str, largest_mb: float, origin: Origin
 ) -> list[Text | Image]:
-    """The parts that a message's files become. What is too large or cannot be had is said in words."""
-    return [await _one(each, folder, f"{mark}-{number}", largest_mb, origin) for number, each in enumerate(media, 1)]
+    """The parts that a message's files become. What is too large or cannot be had is said in words. No file lies where
+    another one does, whatever senders name them and their messages: `mark` is the message's identity."""
+    begins = hashlib.sha256(mark.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    return [await _one(each, folder, f"{begins}-{number}", largest_mb, origin) for number, each in enumerate(media, 1)]
 
 
 async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin: Origin) -> Text | Image:
@@ -52,7 +57,7 @@ async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin:
     picture = picture_in(content) if media.media_type.startswith("image/") else ""
     if picture and len(content) <= LARGEST_PICTURE:
         return Image(media_type=picture, data=base64.b64encode(content).decode(), origin=origin)
-    path = folder / f"{UNSAFE.sub('_', mark)[:60]}-{name}"
+    path = folder / f"{mark}-{name}"
     await asyncio.to_thread(_keep, path, content)
     what = "spoken message" if media.voice else "file"
     return _note(f"A {what} came with this message ({media.media_type}, {len(content):,} bytes): {path}")
@@ -68,8 +73,16 @@ def picture_in(content: bytes) -> str:
 def safe_name(name: str) -> str:
     """A file name that leads nowhere else."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    kept = UNSAFE.sub("_", harmless(last) if last else "").strip(". ")
-    return kept or "file"
+    stem, dot, ending = last.rpartition(".")
+    if not stem or len(ending) > LONGEST_ENDING:
+        stem, dot, ending = last, "", ""
+    kept = UNSAFE.sub("_", harmless(stem) if stem else "").strip(". ")
+    return f"{kept or 'file'}{dot}{UNSAFE.sub('_', ending)}".strip(". ")
+
+
+def one_line(name: str) -> str:
+    """A file's name as every platform takes it: on one line, and in signs that can be encoded."""
+    return BROKEN.sub("_", name)
 
 
 def _keep(path: Path, content: bytes) -> None:

@@ -13,7 +13,6 @@ from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.channel import Kind, no_option
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.doors import Doors
@@ -77,12 +76,11 @@ async def open_gateway(
     home: Home,
     kinds: Mapping[str, Kind] | None = None,
     changed: Callable[[], None] = lambda: None,
-    standing: Callable[[str], Standing] | None = None,
     restart: Callable[[], None] | None = None,
     tape: Tape | None = None,
 ) -> AsyncIterator[Gateway]:
     """The gateway of a home at work until the block ends; `kinds` stand for those of the settings where they are given,
-    `standing` says what people of no channel are, `restart` has this process begin again, `tape` is as in `Options`.
+    `restart` has this process begin again, `tape` is as in `Options`.
     Who asked an earlier process for a restart is told that it is done.
 
     Raises `HermesError` for a home, database or setting that cannot be used.
@@ -96,7 +94,6 @@ async def open_gateway(
         own_only=False,
         most=settings.max_runs,
         channel="chat",
-        standing=standing or Options().standing,
         people=doors.people,
         reviews=True,
         tape=tape,

@@ -32,6 +32,8 @@ FORWARDED = "(What follows was forwarded: others wrote it.)"
 MINUTE, HOUR = 60.0, 3600.0
 STRANGERS = 3
 """Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
+MOST_PASSED_OVER = 1000
+"""Groups of which the log says that there is no answer in them."""
 TOPIC = "topic"
 DELETED = ":deleted"
 """Ends the id of the mail that takes a message back."""
@@ -57,6 +59,7 @@ class Reception:
         self._topics: OrderedDict[str, str] = OrderedDict()
         self._paces: dict[str, tuple[float, int]] = {}
         self._strangers: dict[str, float] = {}
+        self._passed_over: set[tuple[str, str]] = set()
 
     async def hear(self, line: Line, heard: Heard) -> str:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
@@ -90,6 +93,8 @@ class Reception:
             access = self._doors.access(line.kind.name)
             standing = access.admits(said.sender, said.where)
         if isinstance(standing, Refusal):
+            if standing is Refusal.GROUP and said.addressed and access.standing(said.sender.user, said.sender.groups):
+                self._pass_over(line.kind.name, said.where.chat)
             await self._refuse(line, said, standing)
             return
         if said.edited and await self._is_gone(line, said):
@@ -109,6 +114,12 @@ class Reception:
         find = self._runtime.store.inbox.find
         found = [await find(line.kind.name, id_) for id_ in (said.source_id, f"{said.source_id}{SAID}")]
         return any(mail is not None and mail.reason == TAKEN_BACK for mail in found)
+
+    def _pass_over(self, channel: str, chat: str) -> None:
+        """Somebody who may speak named the agent in a group in which it does not answer: the log says once which."""
+        if (channel, chat) not in self._passed_over and len(self._passed_over) < MOST_PASSED_OVER:
+            self._passed_over.add((channel, chat))
+            log.info("%s: the group %s is not in gateway.channels.%s.groups: no answer there", channel, chat, channel)
 
     async def _refuse(self, line: Line, said: Said, why: Refusal) -> None:
         """A stranger who writes alone is given a code; everybody else gets no sign that anybody is there."""
@@ -173,7 +184,8 @@ class Reception:
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder = self.workspace / "received"
-        files = await taken_in(said.media, folder, inbound.source_id, self.settings.largest_file_mb, origin)
+        mark = f"{inbound.source}:{inbound.source_id}"
+        files = await taken_in(said.media, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()

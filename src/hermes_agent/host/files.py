@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -78,5 +79,7 @@ def way_out(error: OSError, path: Path) -> str:
             return f"make it yours (`chown -R $USER {path.parent}`) or set HERMES_HOME to a folder of yours."
         case NotADirectoryError() | FileExistsError():
             return "a file stands where a folder must be; move it away or set HERMES_HOME elsewhere."
+        case OSError(errno=errno.EROFS):
+            return "mount it writable, or set HERMES_HOME to a folder of yours."
         case _:
             return "free some room, or set HERMES_HOME to a folder that can be written."

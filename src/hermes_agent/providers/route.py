@@ -167,7 +167,7 @@ def choose(
     region = _region(vendor, settings, secrets)
     base_url = _address(vendor, region, settings, secrets)
     if not base_url and not vendor.server and not vendor.mixes:
-        raise NoModel(f"Where is {vendor.title}? Set `model.base_url`, e.g. {vendor.address}.")
+        raise NoModel(f"`{vendor.name}` needs an address: set `model.base_url`, e.g. {vendor.address}.")
     if not model:
         raise NoModel(f"{vendor.title} needs a model's name: set `model.default` to `{vendor.name}/MODEL`.")
     if vendor.model_prefix and "/" not in model:

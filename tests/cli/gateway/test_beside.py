@@ -7,7 +7,6 @@ import pytest
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.gateway.beside import Beside
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.core.inbound import Standing
 from tests.app.place import settle_home
 
 API = "api: {enabled: true, port: 0}\n"
@@ -15,27 +14,24 @@ API = "api: {enabled: true, port: 0}\n"
 
 async def test_nothing_listens_before_it_is_wanted(tmp_path: Path):
     beside = Beside()
-    async with open_runtime(settle_home(tmp_path, "http://127.0.0.1:9"), Options(standing=beside.standing)) as runtime:
+    async with open_runtime(settle_home(tmp_path, "http://127.0.0.1:9"), Options()) as runtime:
         beside.runtime = runtime
         beside.check(runtime.settings, runtime.secrets.get)
         await beside.follow(runtime.settings)
         assert beside.url == ""
-        assert beside.standing("cli:me") is Standing.OWNER
         await beside.close()
 
 
-async def test_who_has_a_key_is_somebody_once_it_listens(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+async def test_the_api_listens_once_it_has_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     beside = Beside()
     home = settle_home(tmp_path, "http://127.0.0.1:9", API)
-    async with open_runtime(home, Options(standing=beside.standing)) as runtime:
+    async with open_runtime(home, Options()) as runtime:
         beside.runtime = runtime
         with pytest.raises(ConfigError, match="API_SERVER_KEY"):
             beside.check(runtime.settings, runtime.secrets.get)
         runtime.secrets.set("API_SERVER_KEY", "0123456789abcdef")
-        assert not runtime.is_owner("api:owner")
         await beside.follow(runtime.settings)
 
         assert capsys.readouterr().out == f"The API answers at {beside.url}/v1\n"
-        assert runtime.is_owner("api:owner")
         await beside.close()
         assert beside.url == ""

@@ -117,6 +117,8 @@ async def test_a_file_is_fetched(double: TelegramDouble, http: Http):
     assert await api.fetch("f1") == b"content"
     with pytest.raises(NotNow):
         await api.fetch("gone")
+    with pytest.raises(NeverHere, match="does not give"):
+        await api.fetch("pathless")
 
 
 def test_without_a_token_there_is_no_channel(tmp_path: Path):

@@ -22,6 +22,7 @@ from hermes_agent.testing.doubles.telegram_words import unformatted
         ("`a_b` and ``c`d``", r"`a_b` and `c\`d`"),
         ("[the *manual*](https://e.org/a_(b))", r"[the _manual_](https://e.org/a_(b\))"),
         ("[no address]()", "no address"),
+        ("[Ann](tg://user?id=1) and [b](TG:x)", r"Ann \(tg://user?id\=1\) and b \(TG:x\)"),
         ("```python\nx = `1`\n```", "```python\nx = \\`1\\`\n```"),
         ("```\nnever closed", "```\nnever closed\n```"),
         ("````md\n```py\nx\n```\n````", "```md\n\\`\\`\\`py\nx\n\\`\\`\\`\n```"),

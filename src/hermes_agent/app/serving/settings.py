@@ -15,6 +15,8 @@ WEBHOOK_PORT = 8644
 HIGHEST_PORT = 65_535
 API_KEY = "API_SERVER_KEY"
 """The secret that lets the owner in."""
+API_PLATFORM, API_OWNER = "api", "owner"
+"""The platform of whoever comes in by a key, and the name of who has API_SERVER_KEY."""
 SERVED = "gateway"
 """The queue of lanes that gateways, API servers and workers of one home share."""
 
@@ -50,6 +52,16 @@ class ApiSettings:
         metadata=about("Requests that may wait for a run at a time; more are told to come later.", least=1),
     )
     workspace: str = field(default="", metadata={"doc": "Folder in which runs work; empty: `workspace` in the home."})
+
+
+def standing_by_key(settings: ApiSettings, principal: str) -> Standing | None:
+    """What the principal of that key is who came in with a key of the API, in every process; None for others."""
+    platform, _, name = principal.partition(":")
+    if platform != API_PLATFORM:
+        return None
+    if name in settings.keys:
+        return settings.keys[name].standing
+    return Standing.OWNER if name == API_OWNER else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

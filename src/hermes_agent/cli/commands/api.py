@@ -33,8 +33,8 @@ def run(surface: Surface) -> None:
 
 async def _serve(surface: Surface) -> None:
     with told_to_end() as told:
-        parts = (surface.home.ensure(), surface.loaded, surface.secrets, announce)
-        await late(SERVE)(*parts, until_told=told.wait, tape=tape_of(surface.invocation))
+        home, tape = surface.home.ensure(), tape_of(surface.invocation)
+        await late(SERVE)(home, announce, until_told=told.wait, tape=tape)
 
 
 @api.command()

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.settings import Settings
 from hermes_agent.cli.output import announce
-from hermes_agent.core.inbound import Standing
 from hermes_agent.host.late import late
-from hermes_agent.tools.surfaces import standing_here
 
 if TYPE_CHECKING:
     from hermes_agent.api.serve import Servers
 
 CHECK = "hermes_agent.api.serve:check"
 SERVERS = "hermes_agent.api.serve:Servers"
-KEYS = "hermes_agent.api.keys:Keys"
 
 
 class Beside:
@@ -32,11 +29,6 @@ class Beside:
         """Where the API is; empty: nowhere."""
         return self._servers.url if self._servers else ""
 
-    def standing(self, principal: str) -> Standing:
-        """What somebody of no channel is: by their key of the API, or as they are on this machine."""
-        found = self._servers.keys.standing(principal) if self._servers else None
-        return standing_here(principal) if found is None else found
-
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
         """Raise `ConfigError` for keys and routes that cannot be."""
         if is_wanted(settings):
@@ -45,7 +37,7 @@ class Beside:
     async def follow(self, settings: Settings) -> None:
         """Listen where the settings say. Raises `ConfigError`."""
         if self._servers is None and is_wanted(settings):
-            self._servers = late(SERVERS)(self.runtime, announce, late(KEYS)())
+            self._servers = late(SERVERS)(self.runtime, announce)
         if self._servers is not None:
             await self._servers.follow(settings)
 

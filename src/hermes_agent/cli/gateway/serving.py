@@ -122,7 +122,7 @@ async def serve(surface: Surface) -> bool:
         beside = Beside()
         beside.check(settings, surface.secrets.get)
         tape = tape_of(surface.invocation)
-        opening = open_gateway(home, changed=sign.write, standing=beside.standing, restart=told.restart, tape=tape)
+        opening = open_gateway(home, changed=sign.write, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
         beside.runtime = runtime = sign.gateway.runtime
         closing.push_async_callback(beside.close)

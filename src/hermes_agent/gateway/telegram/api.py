@@ -82,6 +82,8 @@ class BotApi:
     async def fetch(self, file_id: str) -> bytes:
         """The bytes of a file that somebody sent. Raises `ChannelError`."""
         found = await self.call("getFile", {"file_id": file_id})
+        if not found.get("file_path"):
+            raise NeverHere("Telegram does not give the file out.")
         address = f"{self.url}/file/bot{self.token}/{found['file_path']}"
         try:
             response = await self.http.client(address).get(address, timeout=10 * PATIENCE)

@@ -32,6 +32,8 @@ MARKS = {
     "star": ("line", "_"),
     "line": ("line", "_"),
 }
+OWN_SCHEME = "tg:"
+"""Links of Telegram's own mention people by their ids, and press what a person would have to."""
 UNMEANT, WIDE_SIGN = "@\N{WORD JOINER}", "\N{FULLWIDTH COMMERCIAL AT}"
 LONGEST = 4096
 
@@ -86,8 +88,12 @@ def _piece(kind: str, found: re.Match[str], inside: str, within: frozenset[str])
     if kind == TICKS:
         return f"`{IN_CODE.sub(chr(92) * 2 + chr(92) + '1', inside)}`"
     if words := found["words"]:
-        shown = _inline(words, within | {"link"})
-        return shown if "link" in within or not found["address"] else f"[{shown}]({_address(found['address'])})"
+        shown, address = _inline(words, within | {"link"}), found["address"]
+        if "link" in within or not address:
+            return shown
+        if address.lower().startswith(OWN_SCHEME):
+            return f"{shown} \\({escaped(address)}\\)"
+        return f"[{shown}]({_address(address)})"
     look, mark = MARKS[kind]
     shown = _inline(inside or found[kind], within | {look})
     return shown if look in within else f"{mark}{shown}{mark}"
