@@ -3,6 +3,7 @@ and a round of the event loop for each request."""
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,30 +12,30 @@ from typing import Any
 import httpcore2
 import httpx2
 
-MOST_HELD = 64 * 1024
-"""Bytes; what is longer goes out while it is written, so that a slow server slows its sender down."""
+HEAD = re.compile(rb"[A-Z]+ [^ ]+ HTTP/1\.1\r\n")
+"""How a request begins. Of what else is written, as the frames of a WebSocket are, nothing is held."""
 
 
 class Gathering(httpcore2.AsyncNetworkStream):
-    """A stream that sends what was written when an answer is read."""
+    """A stream on which the head of a request waits for what is written, or read, next."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
-        self._held = bytearray()
-        self._seconds: float | None = None
+        self._head = b""
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  the library's shape
         """The next bytes, once everything that was written is sent."""
-        with suppress(httpcore2.WriteError):  # What the server had to say before it closed is still to be read.
-            await self._send()
+        if self._head:
+            with suppress(httpcore2.WriteError):  # What the server had to say before it closed is still to be read.
+                await self._send(b"", timeout)
         return await self._stream.read(max_bytes, timeout)
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  the library's shape
-        """Hold the bytes, or send them where they are many."""
-        self._held += buffer
-        self._seconds = timeout
-        if len(self._held) > MOST_HELD:
-            await self._send()
+        """Send the bytes, or hold them where they are a request's head."""
+        if not self._head and HEAD.match(buffer) and buffer.endswith(b"\r\n\r\n"):
+            self._head = buffer
+        elif buffer:
+            await self._send(buffer, timeout)
 
     async def aclose(self) -> None:
         """Close the connection; what is held then is never sent."""
@@ -53,10 +54,9 @@ class Gathering(httpcore2.AsyncNetworkStream):
         """What the connection says of itself."""
         return self._stream.get_extra_info(info)
 
-    async def _send(self) -> None:
-        if self._held:
-            held, self._held = bytes(self._held), bytearray()
-            await self._stream.write(held, self._seconds)
+    async def _send(self, buffer: bytes, timeout: float | None) -> None:  # noqa: ASYNC109  the library's shape
+        head, self._head = self._head, b""
+        await self._stream.write(head + buffer, timeout)
 
 
 class Network(httpcore2.AnyIOBackend):
