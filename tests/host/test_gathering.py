@@ -91,12 +91,17 @@ async def test_a_server_that_has_gone_is_an_error_of_the_network():
 
 
 async def test_what_is_written_after_an_upgrade_goes_out_at_once():
-    async with served(0, b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n") as (url, pieces), client() as http:
-        async with http.stream("GET", url, headers={"connection": "upgrade", "upgrade": "x"}) as answer:
-            await answer.extensions["network_stream"].write(b"\x81\x01a")
-            async with asyncio.timeout(5):
-                while len(pieces) < 2:
-                    await asyncio.sleep(0.01)
+    upgraded = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n"
+    asked = {"connection": "upgrade", "upgrade": "x"}
+    async with (
+        served(0, upgraded) as (url, pieces),
+        client() as http,
+        http.stream("GET", url, headers=asked) as answer,
+        asyncio.timeout(5),
+    ):
+        await answer.extensions["network_stream"].write(b"\x81\x01a")
+        while len(pieces) < 2:
+            await asyncio.sleep(0.01)
 
     assert pieces[1] == b"\x81\x01a"
 
