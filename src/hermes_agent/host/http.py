@@ -78,10 +78,10 @@ def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
         limits = _limits(module, MAX_CONNECTIONS, KEPT_CONNECTIONS)
         client = module.AsyncClient(verify=verify, timeout=timeout, limits=limits)
         return client
-    connections, transport = late("hermes_agent.host.connections"), late("hermes_agent.host.gathering:Transport")
+    connections = late("hermes_agent.host.connections")
     limits = _limits(module, connections.WIDTH, connections.WIDTH)
     pools = connections.Spread(
-        lambda: transport(verify, limits),
+        lambda: connections.Transport(verify, limits),
         MAX_CONNECTIONS // connections.WIDTH,
     )
     client = module.AsyncClient(transport=pools, verify=verify, trust_env=False, timeout=timeout)
