@@ -160,7 +160,7 @@ class Reception:
         )
         parts = await self._parts(said, inbound, chat)
         busy = chat.busy or access.settings.busy
-        answers = "" if said.media or said.forwarded else hermes.floor.question(record.id)
+        answers = "" if said.media or said.forwarded else await hermes.floor.question(record.id)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
         if self._orders.wait(inbound.conversation) or self._is_hooked:  # Nobody else waits for a hook.
