@@ -10,16 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button
+from hermes_agent.core.outbound import Attachment, Button, Content
 from hermes_agent.gateway.channel import ChannelError, Kind, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.heard import Heard, Pressed, Said
+from hermes_agent.gateway.line import made
+from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late
 from hermes_agent.testing.doubles.platform import Trouble
 from tests.contracts.channels import MAKERS, Stage
 
 KEY = "s1:r1:0"
+LONG, LIMIT = 100_000, 3.0
+HOSTILE = ["*", "`", "|", "![a](", "$\\", "<a ", "&", "> ", "```\n", "|\n|-\n", "\u0301", "@a"]
+"""Characters of a text, and the seconds of work for it, which grow as the text does; and what it is made of."""
 
 
 @pytest.fixture(params=sorted(MAKERS))
@@ -350,3 +356,28 @@ async def test_signs_raise_nothing_but_what_nobody_minds(stage: Stage, chat: Con
 
 async def test_a_good_token_has_nothing_to_say(stage: Stage) -> None:
     await stage.channel.check()
+
+
+async def test_no_text_takes_long_to_be_shown(stage: Stage, chat: Conversation) -> None:
+    line, size = made(stage.kind, stage.channel, SystemClock()), size_in(stage.kind.abilities.unit)
+    for number, unit in enumerate(HOSTILE):
+        began = time.process_time()
+
+        text = f"a {unit * LONG}"[:LONG]
+        parts = line.parts(Content(text=text), slot=1, to=chat)
+        line.draft(text, "reads")
+        await stage.channel.send(chat, parts[0], f"s1:r1:{number}")
+
+        assert time.process_time() - began < LIMIT, unit
+        assert all(size(part.text) <= stage.kind.abilities.longest_message for part in parts)
+
+
+async def test_no_text_takes_long_to_be_heard(stage: Stage, ear: Ear) -> None:
+    began = time.process_time()
+
+    await stage.double.say(f"a {''.join(unit * 2000 for unit in HOSTILE)}", chat=stage.chat, user=stage.person)
+
+    await ear.until(lambda: bool(ear.heard))
+    assert isinstance(said := ear.heard[0], Said)
+    assert said.text.startswith("a ***")
+    assert time.process_time() - began < LIMIT

@@ -120,3 +120,7 @@ def test_whose_a_conversation_is(kind: str, thread: str, standing: Standing, par
 )
 def test_a_name_cannot_pass_for_anything_else(name: str, shown: str):
     assert harmless(name) == shown
+
+
+def test_of_a_name_that_is_a_book_the_beginning_is_looked_at():
+    assert harmless("\u202e" * 5000 + "x") == "somebody"

@@ -13,6 +13,8 @@ from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.gateway.heard import Sender
 
 LONGEST_NAME = 40
+LOOKED_AT = 1000
+"""Characters of a name: those that are kept, and among them what is left out. Some platforms let it be a book."""
 MARKS = 2
 """Combining marks that one character of a name keeps."""
 
@@ -100,7 +102,7 @@ def harmless(name: str) -> str:
     writing around, no towers of marks."""
     kept: list[str] = []
     marks = 0
-    for sign in unicodedata.normalize("NFC", name):
+    for sign in unicodedata.normalize("NFC", name[:LOOKED_AT]):
         category = unicodedata.category(sign)
         marks = marks + 1 if category in ("Mn", "Me") else 0
         if sign in "\n\r\t":

@@ -1,5 +1,7 @@
 """Payloads: fields, filters, prompts."""
 
+from time import process_time
+
 import pytest
 
 from hermes_agent.api.problems import Problem
@@ -55,6 +57,24 @@ def test_without_a_prompt_all_of_it_is_told():
 
 def test_a_form_holds_the_payload_in_a_field():
     assert parsed(b"payload=%7B%22a%22%3A1%7D", FORM) == {"a": 1}
+
+
+def test_a_form_of_very_many_fields_is_refused_at_once():
+    began = process_time()
+
+    with pytest.raises(Problem):
+        parsed(b"a=%41&" * 166_000 + b"payload=1", FORM)
+
+    assert process_time() - began < 0.2
+
+
+def test_what_is_nested_deeply_is_not_indented_a_thousand_times():
+    began = process_time()
+
+    parts = filled("{payload}", parsed(b"[" * 900 + b"1," * 400_000 + b"1" + b"]" * 900, ""), "")
+
+    assert process_time() - began < 1
+    assert parts[0].text.endswith("[cut: 801,801 characters]")
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 200_000, b"\xff", b"nan"])

@@ -6,17 +6,66 @@ from time import process_time
 
 import pytest
 
+from hermes_agent.gateway.access import harmless
+from hermes_agent.gateway.channel import Unit
+from hermes_agent.gateway.discord.events import plain as of_discord
+from hermes_agent.gateway.email.reading import without_quotes
+from hermes_agent.gateway.email.visible import visible_text
 from hermes_agent.gateway.slack.mrkdwn import mrkdwn, plain
 from hermes_agent.gateway.telegram.markdown import formatted
+from hermes_agent.gateway.text.cutting import cut, size_in
+from hermes_agent.gateway.text.fences import closed, plainest
+from hermes_agent.gateway.text.formulas import plain_formula
 from hermes_agent.gateway.text.readable import readable
 from hermes_agent.gateway.text.spans import heading
 
 LONG, LIMIT = 50_000, 1.0
 """Characters, and seconds, while coverage is measured too; what does not grow as the text does takes far longer."""
 SIGNS = ["`", "*", "_", "~", "[", "](", ")", "$", "\\", "\\(", "\\[", "\\sqrt[", "{", "|", "-", "#", " ", "\n", "a"]
+TAGS = [
+    "<",
+    "<a",
+    "<a ",
+    "<p>",
+    "<b><p>",
+    "<!--",
+    "<a b='",
+    "</",
+    "&",
+    "&#",
+    "<div></x>",
+    "<@1",
+    "<a:",
+    "\u0301",
+    "> ",
+    "@a",
+]
 LONGER = ["```", "~~", "**", "__", "$$", "[a](http://", "\\begin{align}", "\\frac{", "\\\\[", "> ", "# ", "\t", "\0"]
-UNITS = [*SIGNS, *LONGER, " **a", " ~~a", " __a", *map("".join, itertools.permutations(["$", "|", " ", "*", "["], 2))]
+UNITS = [
+    *SIGNS,
+    *TAGS,
+    *LONGER,
+    " **a",
+    " ~~a",
+    " __a",
+    *map("".join, itertools.permutations(["$", "|", " ", "*", "["], 2)),
+]
 ENDS = [("", ""), ("", "\nx!"), ("# a", "b"), ("| a | b |\n|---|---|\n|", "|")]
+WRITERS: dict[str, Callable[[str], object]] = {
+    "readable": readable,
+    "plainest": plainest,
+    "closed": closed,
+    "cut": lambda text: cut(text, 4000, size_in(Unit.UTF16)),
+    "plain_formula": plain_formula,
+    "formatted": formatted,
+    "mrkdwn": mrkdwn,
+    "plain of Slack": lambda text: plain(text, "U1"),
+    "plain of Discord": lambda text: of_discord(text, "1", {}),
+    "harmless": harmless,
+    "without_quotes": without_quotes,
+    "visible_text": visible_text,
+}
+"""Everything that reads or writes a text from outside; `apart` and the contract of channels hold the rest."""
 TICKS = "\\" + " ".join("`" * n for n in range(1, 316))
 
 
@@ -32,7 +81,7 @@ def taken(write: Callable[[str], object], text: str) -> float:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("write", [readable, formatted, mrkdwn, lambda text: plain(text, "U1")])
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_a_text_that_somebody_made_for_it_takes_no_time(write: Callable[[str], object]):
     hostile = [head + (unit * LONG)[:LONG] + tail for unit in UNITS for head, tail in ENDS]
     slow = [text[:40] for text in (*hostile, TICKS) if taken(write, text) >= LIMIT]

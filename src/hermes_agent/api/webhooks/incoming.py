@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from time import perf_counter
@@ -37,6 +38,8 @@ from hermes_agent.version import VERSION
 
 PLATFORM = "webhook"
 MINUTE = 60.0
+LONG = 50_000
+"""Bytes of a body that is not read on the event loop."""
 LOG = "log"
 MOST_READ = 64 * MEGABYTE
 """Bytes of bodies that are being read, together: before a body is whole nobody knows who sends it."""
@@ -110,7 +113,8 @@ class Incoming:
         body = await read(receive, headers, most, room=self._room)
         proven = self._proven(name, route, headers, body)
         self._paced(name, route)
-        payload = parsed(body, headers.get("content-type", "").partition(";")[0].strip().lower())
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        payload = await asyncio.to_thread(parsed, body, media_type) if len(body) > LONG else parsed(body, media_type)
         event = proven.event or field_of(payload, "type") or field_of(payload, "event")
         if (route.events and event not in route.events) or not await passes(payload, route.filters):
             return Accepted(status="ignored")

@@ -14,6 +14,7 @@ Size = Callable[[str], int]
 MARKS = re.compile(rf"^{BEGINNING}", re.MULTILINE)
 # What must not be cut: links, addresses, code within a line, and emphasis.
 WHOLE = re.compile(r"!?\[[^\[\]\n]*\]\([^)\s]{0,2000}\)|https?://\S+|``?[^`\n]+``?|\*\*[^*\n]+\*\*|__[^_\n]+__")
+LONGEST_WHOLE = 2000
 LONGEST_CHARACTER = 64
 """Code points of one visible character that are kept together; more than that is somebody's joke."""
 JOINER, REGIONAL = "\N{ZERO WIDTH JOINER}", range(0x1F1E6, 0x1F200)
@@ -76,7 +77,7 @@ def _fitting(text: str, room: int, size: Size) -> int:
 
 def _best(text: str, end: int) -> int:
     """Where to cut at or before `end`."""
-    spans = [found.span() for found in WHOLE.finditer(text, 0, min(len(text), end * 2))]
+    spans = [found.span() for found in WHOLE.finditer(text, 0, min(end * 2, end + LONGEST_WHOLE))]
     return _between(text, end, end // 2, spans) or _between(text, end, 0, spans) or _whole_character(text, end)
 
 
