@@ -24,7 +24,6 @@ from hermes_agent.gateway.media import taken_in
 
 log = logging.getLogger(__name__)
 
-ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
 TOPICS_KNOWN = 2000
 LARGEST = 2**63
 """What a database takes as a number: programs of people send what they like for a button."""
@@ -180,7 +179,7 @@ class Reception:
         return hooks is not None and hooks.waits_for("message:received")
 
     async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
-        origin = Origin.GUEST if said.forwarded else ORIGINS[inbound.principal.standing]
+        origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder = self.workspace / "received"
@@ -246,7 +245,7 @@ class Reception:
             source_id=pressed.source_id,
             principal=who,
             conversation=slot.to,
-            parts=(Text(text=content.buttons[pressed.choice].value, origin=ORIGINS[standing]),),
+            parts=(Text(text=content.buttons[pressed.choice].value, origin=Origin(standing)),),
             received=pressed.at,
             answers=content.question,
         )
@@ -266,7 +265,7 @@ class Reception:
             source_id=f"{said.source_id}{changed}",
             principal=who,
             conversation=conversation,
-            parts=(Text(text=said.text, origin=ORIGINS[who.standing]),),
+            parts=(Text(text=said.text, origin=Origin(who.standing)),),
             received=said.at,
             replaces=said.source_id if said.edited else "",
         )
