@@ -1,4 +1,4 @@
-"""What the tests use of the machine: PostgreSQL; and where they are there ripgrep, bubblewrap, podman, sshd, dovecot, Chromium."""
+"""What the tests use of the machine: PostgreSQL, and where they are there other programs of Debian."""
 
 import os
 import shutil
