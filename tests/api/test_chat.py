@@ -156,14 +156,14 @@ async def test_images_and_files_reach_the_log(tmp_path):
 @pytest.mark.parametrize(
     ("more", "param"),
     [
-        ({"messages": []}, None),
+        ({"messages": []}, "messages"),
         ({"messages": [{"role": "assistant", "content": "Hi"}]}, "messages"),
         ({"messages": [{"role": "tool", "content": "x"}, {"role": "user", "content": "Hi"}]}, "messages"),
         ({"messages": [{"role": "user", "content": None}]}, "messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
         ({"messages": [{"role": "user", "content": " \n"}]}, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "image_url"),
-        ({"messages": [{"role": "user", "content": [{"type": "audio"}]}]}, None),
+        ({"messages": [{"role": "user", "content": [{"type": "audio"}]}]}, "messages[0].content[0].type"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"n": 2}, "n"),
         ({"response_format": {"type": "json_object"}}, "response_format"),

@@ -115,6 +115,24 @@ async def test_a_body_that_is_no_request_is_refused(tmp_path, headers, body, sta
         assert answer.json()["error"]["type"] == "invalid_request_error"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", "/v1/chat/completions", {"messages": 7}, "messages"),
+        ("POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "x"}]}]}, "messages["),
+        ("POST", "/v1/chat/completions", {}, None),
+        ("GET", "/v1/sessions?limit=0", None, "limit"),
+    ],
+)
+async def test_the_field_that_is_wrong_is_named(tmp_path, method, path, body, field):
+    async with served(tmp_path, counting) as server:
+        answer = await server.ask(method, path, body)
+        error = answer.json()["error"]
+        assert answer.status_code == 400
+        assert (error["param"] or "").startswith(field or "")
+        assert (error["param"] is None) is (field is None)
+
+
 async def test_what_is_not_there_is_told_in_the_same_shape(tmp_path):
     async with served(tmp_path, counting) as server:
         nothing = await server.ask("GET", "/v2/models")

@@ -11,9 +11,10 @@ from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, Slot, SlotState
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.delivery import DAY, FEWEST, LONGEST_PAUSE, MOST, Delivery
+from hermes_agent.gateway.delivery import DAY, FEWEST, KEPT, LONGEST_PAUSE, MOST, Delivery
 from hermes_agent.gateway.line import REPEAT, made
 from hermes_agent.testing.channel import FakePlatform
+from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
 from tests.gateway.house import House, eventually, house
 
@@ -238,3 +239,18 @@ async def test_who_lost_a_slot_says_nothing_about_it(tmp_path: Path):
         found = await here.store.outbox.find("k")
         assert found is not None
         assert found.state is SlotState.SENT
+
+
+async def test_a_gateway_that_runs_for_months_forgets_what_it_delivered_long_ago(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        await put(here)
+        await here.shown()
+        delivery: Delivery = here.gateway.delivery
+        clock = FakeClock(now=here.gateway.runtime.clock.now() + KEPT + 1)
+        delivery._clock, delivery._pruned = clock, -DAY
+        delivery.look()
+
+        async def forgotten() -> bool:
+            return await here.store.outbox.find("k") is None
+
+        await eventually(forgotten)

@@ -12,6 +12,7 @@ from hermes_agent.gateway.opening import kinds_of, open_gateway
 from hermes_agent.host.paths import Home
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.clock import FakeClock
+from tests.gateway.house import eventually
 
 
 def test_a_channel_that_there_is_not_is_an_error():
@@ -35,6 +36,10 @@ async def test_what_was_delivered_long_ago_is_forgotten_and_conversations_are_re
     await store.close()
 
     async with open_gateway(home, {}) as gateway:
-        assert await gateway.runtime.store.outbox.find("old") is None
+
+        async def forgotten() -> bool:
+            return await gateway.runtime.store.outbox.find("old") is None
+
+        await eventually(forgotten)
         assert await gateway.runtime.store.outbox.find("waiting") is not None
         assert gateway.runtime.learner.works

@@ -289,3 +289,14 @@ async def test_a_message_that_comes_while_it_is_taken_back_is_found(store: Store
 
     store.inbox._engine = _Recording(store._engine, lambda change: blind(change))
     assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1"]
+
+
+async def test_mail_that_a_run_has_in_hand_is_known_to_every_process(store: Store):
+    lease = await claimed(store)
+    assert not await store.inbox.under_way("s1")
+
+    await store.write(lambda tx: store.inbox.take(tx, lease, lease.pending))
+    assert await store.inbox.under_way("s1")
+
+    await answer(store, lease)
+    assert not await store.inbox.under_way("s1")

@@ -11,11 +11,10 @@ from typing import Annotated, Literal
 import msgspec
 
 from hermes_agent.api.problems import bad
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.inbound import Principal
 from hermes_agent.core.messages import File, Image, Origin, Text
 
 DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(?P<data>[A-Za-z0-9+/=\s]*)")
-ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
 Part = Text | Image | File
 
 
@@ -100,7 +99,7 @@ Words = Annotated[str, msgspec.Meta(min_length=1)]
 
 def origin_of(speaker: Principal) -> Origin:
     """How what this person says is labelled."""
-    return ORIGINS[speaker.standing]
+    return Origin(speaker.standing)
 
 
 def parts_of(content: Content | None, speaker: Principal) -> tuple[Part, ...]:

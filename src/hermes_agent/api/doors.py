@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
@@ -27,6 +28,7 @@ BODY_SECONDS = 60.0
 JSON = "application/json"
 NOBODY = Principal(platform="api", user="", standing=Standing.GUEST)
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+FIELD = re.compile(r"`\$\.(.+)`$")
 UNKNOWN_KEY = "Send a key of this server: `Authorization: Bearer KEY`."
 
 
@@ -69,7 +71,7 @@ class Door:
         try:
             return msgspec.convert(dict(QueryParams(text)), kind, strict=False)
         except msgspec.ValidationError as error:
-            raise bad(f"The query is wrong: {error}") from error
+            raise bad(f"The query is wrong: {error}", _field(error)) from error
 
     def _decoded(self, body: bytes, headers: Headers) -> Any:  # noqa: ANN401  the endpoint's own type
         if self._endpoint.body is Nothing:
@@ -80,9 +82,15 @@ class Door:
         try:
             return self._body.decode(body)
         except msgspec.ValidationError as error:
-            raise bad(f"The request is wrong: {error}") from error
+            raise bad(f"The request is wrong: {error}", _field(error)) from error
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
+
+
+def _field(error: msgspec.ValidationError) -> str | None:
+    """The field that is wrong, as the message names it; None where it is the whole."""
+    found = FIELD.search(str(error))
+    return found[1] if found else None
 
 
 @dataclass(slots=True)

@@ -140,13 +140,13 @@ def _kept(house: House, story: Story, after: int = -1) -> Page:
 async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
     """The message that a response answers."""
     ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
-    items = [
-        InputMessage(id=item, content=content_of(taken.message.parts))
-        for taken in await _taken(house, ref.session)
-        if taken.inbox == ref.row and (item := f"msg_{ref.session}_{ref.row}_in") != call.query.after and story.run
-    ]
-    return InputList(data=items, first_id=items[0].id if items else None, last_id=items[-1].id if items else None)
+    await house.talk.look(call.who, ref)
+    item = f"msg_{ref.session}_{ref.row}_in"
+    found = [taken.message for taken in await _taken(house, ref.session) if taken.inbox == ref.row]
+    if not found or call.query.after == item:
+        return InputList(data=[])
+    items = [InputMessage(id=item, content=content_of(message.parts)) for message in found]
+    return InputList(data=items, first_id=item, last_id=item)
 
 
 async def remove(house: House, call: Call[Nothing, Nothing]) -> Answer:

@@ -15,7 +15,17 @@ from hermes_agent.agent.stop import StopSwitch
 from hermes_agent.app.bus import Bus
 from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.service.keeping import Keeping, refuse
-from hermes_agent.app.service.running import APOLOGY, BuildAgent, Running, Service, give_back, heed, one_run
+from hermes_agent.app.service.running import (
+    APOLOGY,
+    BuildAgent,
+    Running,
+    Service,
+    asked_elsewhere,
+    asked_in,
+    give_back,
+    heed,
+    one_run,
+)
 from hermes_agent.app.service.trials import Trials
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen, ToolEnded
@@ -31,6 +41,9 @@ SHORTEST_PAUSE = 0.01
 
 STORE_PAUSE, LONGEST_STORE_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
+
+REST_LOOK = 0.25
+"""Seconds between two looks whether a run has begun to wait for a person, while the others are waited for."""
 
 KEPT_VIEWS = 4
 """Sessions that this process worked on last whose views it keeps, so that the next run reads only what is new of the
@@ -102,9 +115,10 @@ class Floor:
         """Have `listener` called at each ring from outside: something that is waited for may have changed."""
         self._heeding.append(listener)
 
-    def question(self, session: str) -> str:
-        """The id of the question that the session's run in this process waits with; empty where there is none."""
-        return running.question if (running := self._running.get(session)) else ""
+    async def question(self, session: str) -> str:
+        """The id of what the session's run, in whichever process, asks a person; empty where it asks nothing."""
+        running = self._running.get(session)
+        return asked_in(running.journal.session) if running else await asked_elsewhere(self._store, session)
 
     async def idle(self) -> None:
         """Return when the runs that are under way here have ended."""
@@ -125,18 +139,16 @@ class Floor:
         """Claim nothing more, and return when no run is under way but those that wait for a person."""
         self._resting = True
         while tasks := [each.task for each in self._running.values() if each.task and not each.waits]:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks, timeout=REST_LOOK)
 
     async def close(self) -> None:
         """Leave the runs under way to the log, for whoever comes next."""
         left = list(self._running.values())
-        tasks = [self._worker, *(running.task for running in left)]
+        tasks = [task for task in (self._worker, *(running.task for running in left)) if task is not None]
         for task in tasks:
-            if task is not None:
-                task.cancel()
-        for task in tasks:
-            if task is not None:
-                await asyncio.wait((task,))
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         for running in left:
             with suppress(StoreError):
                 await running.journal.settled()

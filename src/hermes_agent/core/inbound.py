@@ -19,7 +19,7 @@ PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
 
 
 class Standing(StrEnum):
-    """What a principal is to this agent."""
+    """What a principal is to this agent; under the same words what they say is labelled (`messages.Origin`)."""
 
     OWNER = "owner"
     MEMBER = "member"

@@ -32,7 +32,8 @@ CLOCKS_DIFFER = 600.0
 FIRST_CLAIM = 2
 """The epoch of a slot that nobody held before."""
 STORE_PAUSE = 1.0
-"""Seconds between two tries where the store fails."""
+LONGEST_STORE_PAUSE = 30.0
+"""Seconds between two tries where the store fails, doubling."""
 
 
 class Begins(Protocol):
@@ -164,11 +165,13 @@ async def in_time(call: Awaitable[T], patience: float = CALL_SECONDS) -> T:
 
 async def in_the_end(settle: Callable[[], Awaitable[None]], clock: Clock) -> None:
     """Write what became of a slot, as often as it takes: nobody else knows it. Raises `LostLease`."""
+    pause = STORE_PAUSE
     while True:
         try:
             return await settle()
         except LostLease:
             raise
-        except StoreError:
-            log.exception("what became of a slot cannot be written")
-            await clock.sleep(STORE_PAUSE)
+        except StoreError as error:
+            log.error("what became of a slot cannot be written: %s", error)  # noqa: TRY400  again and again
+            await clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_STORE_PAUSE)

@@ -27,6 +27,8 @@ LONGEST_PAUSE = 300.0
 DEFECT_PAUSE = 60.0
 DAY = 86_400.0
 """Seconds after which what could not be delivered is given up."""
+KEPT = 30 * DAY
+"""For so long it is known what was delivered, or given up."""
 FEWEST = 10
 """Attempts that there are before: a day may pass while nobody tries."""
 
@@ -44,6 +46,7 @@ class Delivery:
         self._at_work: dict[int, asyncio.Task[None]] = {}
         self._shares: Counter[str] = Counter()
         self._holding = self._astray = False
+        self._pruned = -DAY
         self.delivered = 0
 
     def look(self) -> None:
@@ -83,6 +86,9 @@ class Delivery:
 
     async def _round(self) -> float | None:
         """Hold what is due; seconds until more may be, None where somebody will say so."""
+        if self._clock.monotonic() - self._pruned >= DAY:
+            await self._outbox.prune(self._clock.now() - KEPT)
+            self._pruned = self._clock.monotonic()
         lines = dict(self._lines)
         room = {name: MOST - self._shares[name] for name in lines if self._shares[name] < MOST}
         if not room:

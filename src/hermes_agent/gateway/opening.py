@@ -23,9 +23,6 @@ from hermes_agent.host.late import late
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.paths import Home
 
-KEPT_SECONDS = 30 * 24 * 3600.0
-"""What was delivered, or given up, is known for so long."""
-
 
 def kinds_of(settings: GatewaySettings) -> dict[str, Kind]:
     """The channels that are switched on. Raises `ConfigError` for one that there is not."""
@@ -103,7 +100,6 @@ async def open_gateway(
         veil=doors.veil.hide,
     )
     async with open_runtime(home, options) as runtime:
-        await runtime.store.outbox.prune(runtime.clock.now() - KEPT_SECONDS)
         switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))
         gateway = Gateway(runtime, doors, channels, switched_on, changed)
         await doors.veil.settle(runtime.store.facts)

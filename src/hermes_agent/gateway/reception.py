@@ -24,7 +24,6 @@ from hermes_agent.gateway.media import taken_in
 
 log = logging.getLogger(__name__)
 
-ORIGINS = {Standing.OWNER: Origin.OWNER, Standing.MEMBER: Origin.MEMBER, Standing.GUEST: Origin.GUEST}
 TOPICS_KNOWN = 2000
 LARGEST = 2**63
 """What a database takes as a number: programs of people send what they like for a button."""
@@ -161,7 +160,7 @@ class Reception:
         )
         parts = await self._parts(said, inbound, chat)
         busy = chat.busy or access.settings.busy
-        answers = "" if said.media or said.forwarded else hermes.floor.question(record.id)
+        answers = "" if said.media or said.forwarded else await hermes.floor.question(record.id)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
         if self._orders.wait(inbound.conversation) or self._is_hooked:  # Nobody else waits for a hook.
@@ -180,7 +179,7 @@ class Reception:
         return hooks is not None and hooks.waits_for("message:received")
 
     async def _parts(self, said: Said, inbound: Inbound, chat: ChatSettings) -> tuple[Text | Image | File, ...]:
-        origin = Origin.GUEST if said.forwarded else ORIGINS[inbound.principal.standing]
+        origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder = self.workspace / "received"
@@ -246,7 +245,7 @@ class Reception:
             source_id=pressed.source_id,
             principal=who,
             conversation=slot.to,
-            parts=(Text(text=content.buttons[pressed.choice].value, origin=ORIGINS[standing]),),
+            parts=(Text(text=content.buttons[pressed.choice].value, origin=Origin(standing)),),
             received=pressed.at,
             answers=content.question,
         )
@@ -266,7 +265,7 @@ class Reception:
             source_id=f"{said.source_id}{changed}",
             principal=who,
             conversation=conversation,
-            parts=(Text(text=said.text, origin=ORIGINS[who.standing]),),
+            parts=(Text(text=said.text, origin=Origin(who.standing)),),
             received=said.at,
             replaces=said.source_id if said.edited else "",
         )

@@ -70,6 +70,7 @@ NEVER = (
     "VALUES ($1, $2, '', '', 'refused', $3, $4, $4, 0, '') ON CONFLICT (source, source_id) DO NOTHING RETURNING id"
 )
 FORGET = "DELETE FROM inbox WHERE lane = '' AND ended < $1"
+UNDER_WAY = "SELECT 1 FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'taken' LIMIT 1"
 AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"
 FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
 NEVER_SECONDS = 7 * 24 * 3600.0
@@ -233,6 +234,14 @@ class Inbox:
         row = await tx.row(SETTLE, lease.lane, ended)
         assert row is not None  # The fence has seen and locked it.
         return bool(row[0] == 0)
+
+    async def under_way(self, session: str) -> bool:
+        """Whether a run of the session, in whichever process, has mail in hand."""
+
+        async def query(tx: Transaction) -> bool:
+            return await tx.row(UNDER_WAY, session) is not None
+
+        return await self._engine.read(query, brief=True)
 
     async def find(self, source: str, source_id: str) -> Mail | None:
         """Where the message of that identity stands."""

@@ -11,9 +11,10 @@ import pytest
 
 from hermes_agent.api.figures import Figures
 from hermes_agent.api.server import webhook_server
-from hermes_agent.api.webhooks.delivering import Deliveries, key_of, place_of
+from hermes_agent.api.webhooks.delivering import Deliveries, key_of
 from hermes_agent.api.webhooks.incoming import check, webhooks
 from hermes_agent.api.webhooks.signatures import signed
+from hermes_agent.app.service.homes import place_named
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.app.wiring import Options
@@ -316,6 +317,6 @@ def test_a_target_that_is_no_chat_is_found_at_the_start(target):
     ],
 )
 def test_a_target_is_a_chat_as_everywhere_or_a_channel_s_home(target, place):
-    found = place_of(target, {"telegram": ChannelSettings(home="-99")})
+    found = place_named(target, {"telegram": ChannelSettings(home="-99")})
     assert found is not None
     assert (found.platform, found.chat_kind, found.chat, found.thread) == ("telegram", *place)

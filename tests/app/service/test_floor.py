@@ -54,7 +54,32 @@ async def test_a_run_that_waits_for_a_person_keeps_nobody_out(tmp_path: Path):
     async with served(House(tmp_path, script, (Piece("ask", ask),))) as house:
         sessions = await more_sessions(house, 7)
 
-        await eventually(lambda: all(house.hermes.floor.question(session) for session in sessions))
+        async with asyncio.timeout(15):
+            await asyncio.wait([asyncio.ensure_future(asks(house, session)) for session in sessions])
+
+
+async def test_a_rest_does_not_last_for_a_run_that_begins_to_wait_for_a_person(tmp_path: Path):
+    begun, may = asyncio.Event(), asyncio.Event()
+
+    async def ask(_: object, context: CallContext) -> str:
+        begun.set()
+        await may.wait()
+        return await context.ask(Question(text="Which?"))
+
+    async with served(House(tmp_path, ScriptedModel([Call("ask", {})]), (Piece("ask", ask),))) as house:
+        await house.tell("Hi")
+        await begun.wait()
+        resting = asyncio.ensure_future(house.hermes.floor.rest())
+        await asyncio.sleep(0)
+        may.set()
+
+        async with asyncio.timeout(10):
+            await resting
+
+
+async def asks(house: House, session: str) -> None:
+    while not await house.hermes.floor.question(session):
+        await asyncio.sleep(0.01)
 
 
 async def test_runs_under_suspicion_are_begun_one_by_one(tmp_path: Path):

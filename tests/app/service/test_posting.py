@@ -104,7 +104,7 @@ async def test_a_question_goes_out_with_buttons_and_shows_its_answer(tmp_path: P
         await house.until(Asked)
         (slot,) = await house.store.outbox.claim(("telegram",))
         assert [button.value for button in slot.content.buttons] == ["red", "blue"]
-        assert house.hermes.floor.question(house.session) == slot.content.question
+        assert await house.hermes.floor.question(house.session) == slot.content.question
         await house.store.outbox.give_back()
 
         await house.tell("blue", answers=slot.content.question)

@@ -1,8 +1,10 @@
 """Ids that are phone numbers or addresses never stand in what it has hidden; the same id is always the same."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from hermes_agent.app.service.veil import KNOWN, Veil
+from hermes_agent.store.chats.facts import Facts
 from hermes_agent.store.database import open_store
 
 
@@ -42,3 +44,26 @@ async def test_all_processes_of_a_database_hash_alike_and_nobody_else_does(tmp_p
     await store.close()
 
     assert first.of("+49") == second.of("+49") != stranger.of("+49")
+
+
+class Slow:
+    """Facts of a process that is held up between its look and its change."""
+
+    def __init__(self, facts: Facts, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        self.of = facts.of
+        self._facts = facts
+        self._meanwhile = meanwhile
+
+    async def set(self, *given: str, **more: bool) -> None:
+        await self._meanwhile()
+        await self._facts.set(*given, **more)
+
+
+async def test_two_processes_that_begin_at_once_hash_alike(tmp_path: Path):
+    store = await open_store(tmp_path / "hermes.db")
+    first, second = Veil(), Veil()
+
+    await first.settle(Slow(store.facts, lambda: second.settle(store.facts)))
+
+    assert first.of("+4915112345678") == second.of("+4915112345678")
+    await store.close()

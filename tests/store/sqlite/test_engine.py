@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull, StoreError
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.history import BRIEF
-from hermes_agent.store.sqlite.engine import GROUP
+from hermes_agent.store.sqlite.engine import GROUP, _Job, _Writing
 from hermes_agent.store.workers import Timings
 from tests.store.made import add, append, claimed, session
 
@@ -194,3 +194,23 @@ async def test_a_long_log_is_read_whole(store: Store):
 
     assert [entry.number for entry in await store.history.entries("s1")] == list(range(1, 2 * BRIEF + 2))
     assert [entry.number for entry in await store.history.entries("s1", 3, BRIEF + 1)] == list(range(4, BRIEF + 5))
+
+
+class Broken:
+    """A connection on a disk that fails at everything."""
+
+    in_transaction = True
+
+    def execute(self, sql: str) -> None:
+        raise apsw.IOError(sql)
+
+
+async def test_a_disk_that_fails_at_taking_back_too_is_told_and_does_not_end_the_writer():
+    async def change(_: object) -> None:
+        """No change."""
+
+    jobs = [_Job(change, durable=True) for _ in range(2)]
+
+    _Writing(Broken(), Path("hermes.db")).commit(jobs)
+
+    assert all(isinstance(job.error, StoreError) for job in jobs)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from contextlib import aclosing
 
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.homes import place_at
-from hermes_agent.app.service.settings import ChannelSettings
+from hermes_agent.app.service.homes import place_named
 from hermes_agent.app.visits.visit import deliver_once
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunEnded
@@ -18,7 +16,6 @@ from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
 
-KINDS = frozenset({"dm", "group"})
 RECENT = 3600.0
 """Seconds for which replies that nobody put into the outbox are looked for after a start."""
 MOST = 200
@@ -47,7 +44,7 @@ class Deliveries:
             text = await self._reply(session)
         except UnknownSession:
             return  # It was deleted.
-        to = place_of(target, self._runtime.settings.gateway.channels)
+        to = place_named(target, self._runtime.settings.gateway.channels)
         if to is None:
             log.warning("the reply of %s goes nowhere: `%s` names no chat (any more)", session, target)
         elif text.strip():
@@ -60,18 +57,6 @@ class Deliveries:
                 if isinstance(seen.event, RunEnded):
                     return seen.event.text
         return ""
-
-
-def place_of(target: str, channels: Mapping[str, ChannelSettings]) -> Conversation | None:
-    """The chat that a target names: `CHANNEL[:CHAT[:THREAD]]`, a channel alone being its home, or
-    `CHANNEL:KIND:CHAT[:THREAD]`. None where it names none."""
-    channel, _, rest = target.partition(":")
-    if rest.partition(":")[0] in KINDS:
-        place = Conversation.parse(target)
-        return place if place.chat else None
-    if not rest and channel in channels:
-        rest = channels[channel].home
-    return place_at(channel, rest) if channel else None
 
 
 def key_of(session: str) -> str:

@@ -21,11 +21,12 @@ from hermes_agent.api.figures import Figures
 from hermes_agent.api.gate import Gate
 from hermes_agent.api.problems import Problem, missing
 from hermes_agent.api.story import Ref
-from hermes_agent.api.webhooks.delivering import Deliveries, place_of
+from hermes_agent.api.webhooks.delivering import Deliveries
 from hermes_agent.api.webhooks.filling import fenced, field_of, filled, parsed
 from hermes_agent.api.webhooks.filters import passes
 from hermes_agent.api.webhooks.signatures import SCHEMES, Proven, Request
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.homes import place_named
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.serving.settings import WebhookRoute, WebhookSettings
 from hermes_agent.app.visits.visit import deliver_once
@@ -140,7 +141,7 @@ class Incoming:
         target = "" if route.deliver == LOG else route.deliver
         if route.deliver_only and target:
             text = "".join(part.text for part in parts)
-            to = place_of(target, self._runtime.settings.gateway.channels)
+            to = place_named(target, self._runtime.settings.gateway.channels)
             if to is None:
                 raise Problem(503, f"`webhooks.routes.{name}.deliver` names no chat (any more).", code="no_target")
             letter = Letter(key=f"{PLATFORM}:{name}:{proven.identity}", to=to, content=Content(text=text))
@@ -175,7 +176,7 @@ class Incoming:
 def check(settings: WebhookSettings, channels: Mapping[str, ChannelSettings]) -> None:
     """Raise `ConfigError` for a filter that is no pattern, and for a target that is no chat."""
     for name, route in settings.routes.items():
-        if route.deliver != LOG and place_of(route.deliver, channels) is None:
+        if route.deliver != LOG and place_named(route.deliver, channels) is None:
             raise ConfigError(
                 f"webhooks.routes.{name}.deliver: `{route.deliver}` names no chat: `{LOG}`, CHANNEL:CHAT[:THREAD], "
                 "or a channel that has a home (`/sethome`)."

@@ -191,7 +191,7 @@ class Orders:
         done = await perform(desk)
         if done is None:  # Words that were said after an order, or that a hook reads first.
             is_text = all(isinstance(part, Text) for part in inbound.parts)
-            answers = hermes.floor.question(record.id) if is_text else ""
+            answers = await hermes.floor.question(record.id) if is_text else ""
             said = replace(inbound, source_id=f"{inbound.source_id}{SAID}", answers=answers)
             await hermes.submit(said, record.id)
             return ""

@@ -1,8 +1,13 @@
-"""The home chat of a channel, as a setting has it: `CHAT[:THREAD]`, percent signs and colons of its own escaped."""
+"""The chats that words name; a home, as a setting has it: `CHAT[:THREAD]`, colons and percent signs escaped."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.inbound import Conversation
+
+KINDS = frozenset({"dm", "group"})
 
 
 def home_of(place: Conversation) -> str:
@@ -17,3 +22,15 @@ def place_at(channel: str, home: str) -> Conversation | None:
         return None
     chat, thread = (part.replace("%3A", ":").replace("%25", "%") for part in (chat, thread))
     return Conversation(platform=channel, chat_kind="group" if chat.startswith("-") else "dm", chat=chat, thread=thread)
+
+
+def place_named(target: str, channels: Mapping[str, ChannelSettings]) -> Conversation | None:
+    """The chat that a target names: `CHANNEL[:CHAT[:THREAD]]`, a channel alone being its home, or
+    `CHANNEL:KIND:CHAT[:THREAD]`. None where it names none."""
+    channel, _, rest = target.partition(":")
+    if rest.partition(":")[0] in KINDS:
+        place = Conversation.parse(target)
+        return place if place.chat else None
+    if not rest and channel in channels:
+        rest = channels[channel].home
+    return place_at(channel, rest) if channel else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 
-from hermes_agent.core.errors import LostLease, StoreError
+from hermes_agent.app.service.running import give_back
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
@@ -46,14 +46,7 @@ class Keeping:
 
     async def let_go(self, lease: Lease) -> None:
         """Give a lane back as it is; where that cannot be written, it is swept when it can."""
-        if self._leases.pop(lease.lane, None) is None:
-            return
-        try:
-            await self._store.lanes.release(lease)
-        except LostLease:
-            pass
-        except StoreError:
-            self._store.workers.look_again()
+        if self._leases.pop(lease.lane, None) is not None and not await give_back(self._store, lease):
             self._look()
 
     def _held(self, lease: Lease | None) -> Lease | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
-from hermes_agent.agent.session import Session
+from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, StoreError
@@ -27,6 +27,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
+
+
+def asked_in(view: Session) -> str:
+    """The id of what the run of a session asks a person; empty where it asks nothing."""
+    return next((each for each in view.asked if each not in view.answers), "")
+
+
+async def asked_elsewhere(store: Store, session: str) -> str:
+    """The same of a run in another process, by its log."""
+    if not await store.inbox.under_way(session):
+        return ""
+    return asked_in(fold(Session(id=session), await store.history.entries(session)))
+
 
 BuildAgent = Callable[[SessionRecord, Journal], AbstractAsyncContextManager[Agent]]
 """The agent of a run, as long as a block."""
@@ -58,12 +71,6 @@ class Running:
     def waits(self) -> bool:
         """Whether it does nothing until a person answers."""
         return self.journal.in_hand.waits
-
-    @property
-    def question(self) -> str:
-        """The id of what the person is asked; empty where nothing is."""
-        view = self.journal.session
-        return next((each for each in view.asked if each not in view.answers), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +124,11 @@ async def heed(store: Store, running: Mapping[str, Running]) -> None:
             told.switch.stop()
 
 
-async def give_back(store: Store, lease: Lease, error: str) -> None:
-    """Give a lane back with its mail; where not even that can be written, it is swept when it can."""
+async def give_back(store: Store, lease: Lease, error: str = "") -> bool:
+    """Give a lane back with its mail; False where not even that can be written: it is swept when it can."""
     try:
         await store.lanes.release(lease, error=error)
     except StoreError:
         store.workers.look_again()
+        return False
+    return True

@@ -29,7 +29,7 @@ class Veil:
     async def settle(self, facts: Facts) -> None:
         """Use the salt of this database, made where there is none. Raises `StoreError`."""
         if NAME not in await facts.of(PLACE):
-            await facts.set(PLACE, NAME, self._salt.hex())
+            await facts.set(PLACE, NAME, self._salt.hex(), first=True)  # Another process may be at it too.
         self._salt = bytes.fromhex((await facts.of(PLACE))[NAME])
 
     def know(self, *ids: str) -> None:

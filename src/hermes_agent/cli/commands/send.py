@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hermes_agent.app.service.homes import place_at
+from hermes_agent.app.service.homes import place_named
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say
@@ -59,11 +59,8 @@ def send(surface: Surface, target: str, files: tuple[str, ...], words: tuple[str
 
 def place_of(target: str, settings: GatewaySettings | None = None) -> Conversation:
     """The chat that a target names; a channel alone names its home (`/sethome`). Raises `ConfigError`."""
-    channel, _, rest = target.partition(":")
-    if not rest and settings is not None and channel in settings.channels:
-        rest = settings.channels[channel].home
-    place = place_at(channel, rest)
-    if channel not in CHANNELS or place is None:
+    place = place_named(target, settings.channels if settings else {})
+    if place is None or place.platform not in CHANNELS:
         raise ConfigError(
             f"`{target}` names no chat: CHANNEL:CHAT[:THREAD], or a channel that has a home (`/sethome`), "
             f"with {', '.join(CHANNELS)}."

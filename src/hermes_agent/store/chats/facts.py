@@ -8,10 +8,8 @@ from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Engine, Transaction
 
 GET = "SELECT name, value FROM chat_fact WHERE place = $1 ORDER BY name"
-SET = (
-    "INSERT INTO chat_fact (place, name, value) VALUES ($1, $2, $3) "
-    "ON CONFLICT (place, name) DO UPDATE SET value = excluded.value"
-)
+ADD = "INSERT INTO chat_fact (place, name, value) VALUES ($1, $2, $3) ON CONFLICT (place, name) DO "
+SET, SET_FIRST = f"{ADD}UPDATE SET value = excluded.value", f"{ADD}NOTHING"
 UNSET = "DELETE FROM chat_fact WHERE place = $1 AND name = $2"
 
 
@@ -25,12 +23,12 @@ class Facts:
         """What is set there, by name."""
         return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(GET, place), brief=True)}
 
-    async def set(self, place: str, name: str, value: str) -> None:
-        """Set one; an empty value takes it away."""
+    async def set(self, place: str, name: str, value: str, *, first: bool = False) -> None:
+        """Set one, where `first` only if nothing is set there; an empty value takes it away."""
 
         async def change(tx: Transaction) -> None:
             if value:
-                await tx.run(SET, place, name, storable(value))
+                await tx.run(SET_FIRST if first else SET, place, name, storable(value))
             else:
                 await tx.run(UNSET, place, name)
 

@@ -267,7 +267,8 @@ class _Writing:
 
     def _forget(self) -> None:
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            with suppress(apsw.Error):  # The next group is told so where it begins, and tries again.
+                self._connection.execute("ROLLBACK")
 
 
 def _answer(jobs: list[_Job]) -> None:
