@@ -45,7 +45,6 @@ async def test_a_job_is_claimed_once_the_oldest_first(store: Store, open_another
     assert (first.job.id, second.job.id, third) == ("j1", "j2", None)
     assert first.job.state is JobState.RUNNING
     assert first.job.subjects == {"skills", "memory"}
-    assert not first.is_last
 
 
 async def test_only_the_kinds_asked_for_are_claimed(store: Store):
@@ -103,7 +102,6 @@ async def test_a_job_that_keeps_failing_is_given_up(store: Store):
         claim = await store.learning.claim()
         assert claim is not None
         await store.learning.release(claim, "no", counts=True)
-    assert claim.is_last
 
     assert await store.learning.claim() is None
     found = await store.learning.get("j1")

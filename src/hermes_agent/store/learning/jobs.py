@@ -132,11 +132,6 @@ class Claim:
     worker: str
     epoch: int
 
-    @property
-    def is_last(self) -> bool:
-        """Whether it is not begun again after this."""
-        return self.job.attempts >= MOST_ATTEMPTS
-
 
 class Learning:
     """Jobs. The `pace` is told what a review, or an upkeep, that ends brought."""
