@@ -77,10 +77,7 @@ async def test_what_a_worker_leaves_is_taken_by_the_next(store: Store, open_anot
     assert (again.job.id, again.job.attempts, again.epoch) == ("j1", 2, lost.epoch + 1)
     with pytest.raises(LostLease):
         await store.learning.check(lost)
-    with pytest.raises(LostLease):
-        await store.write(lambda tx: store.learning.fence(tx, lost))
     await store.learning.check(again)
-    await store.write(lambda tx: store.learning.fence(tx, again))
 
 
 async def test_a_job_that_was_let_go_is_in_line_again(store: Store):
