@@ -35,6 +35,18 @@ async def test_an_agent_that_is_removed_from_a_group_tells_its_owner_once(tmp_pa
         assert "The bot was kicked." in told.text
 
 
+async def test_who_puts_the_agent_out_of_a_group_where_it_never_answered_reaches_nobody_by_it(tmp_path: Path):
+    async with house(tmp_path, [], GROUP) as here:
+        for chat in ("6", "66"):
+            await here.platform.tell(Removed(where=here.platform.where(chat, group=True), reason="Kicked."))
+        await here.platform.tell(Removed(where=here.platform.where("5", group=True), reason="Blocked."))
+        await here.shown(chat="7")
+        await here.rest()
+
+        (told,) = here.platform.chats.of("7")
+        assert "Blocked." in told.text
+
+
 async def test_what_cannot_be_told_at_home_is_told_nowhere_else(tmp_path: Path):
     async with house(tmp_path, [Say("Hello.")], HOME) as here:
         for _ in range(3):

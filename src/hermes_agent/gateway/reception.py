@@ -74,7 +74,8 @@ class Reception:
                 return await self._invited(line, heard)
             case Removed(where=where, reason=reason):
                 log.warning("%s: %s", line.kind.name, reason)
-                await self.removed(where, reason)
+                if access.answers_in(where):  # Anybody takes the agent into a group of theirs, and puts it out again.
+                    await self.removed(where, reason)
             case Withdrawn():
                 await self._withdrawn(line, access, heard)
         return ""
