@@ -35,7 +35,10 @@ def test_a_gateway_is_settled_when_each_channel_has_listened_or_said_why_not(tmp
     assert not settled(home)
     write_state(home, 1.0, {"fake": line}, phase=Phase.READY)
     assert not settled(home)
-    line.state = "waiting"
+    line.ailment = "The platform does not answer."
+    write_state(home, 1.0, {"fake": line}, phase=Phase.READY)
+    assert settled(home)
+    line.state, line.ailment = "waiting", ""
     write_state(home, 1.0, {"fake": line}, phase=Phase.READY)
     assert settled(home)
 

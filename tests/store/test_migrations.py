@@ -14,6 +14,13 @@ def test_both_dialects_have_the_same_steps():
     assert names[0] == names[1] != []
 
 
+def test_no_number_is_left_out():
+    """A step that came later under a number below the newest would never reach a database that has the newest."""
+    numbers = sorted(int(path.name[:4]) for path in (SQL / "sqlite").iterdir())
+
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
 def test_steps_come_in_order_and_after_what_is_there(tmp_path: Path):
     for name in ("0002_b.sql", "0001_a.sql", "0010_c.sql", "notes.txt"):
         (tmp_path / name).write_text(name, encoding="utf-8")

@@ -54,7 +54,8 @@ class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Whether it is at work and each of its channels has listened, or said why not."""
-        return self.phase is Phase.READY and all(each.state != "starting" for each in self.channels.values())
+        channels = self.channels.values()
+        return self.phase is Phase.READY and all(each.state != "starting" or each.ailment for each in channels)
 
 
 def state_file(home: Home, pid: int) -> Path:

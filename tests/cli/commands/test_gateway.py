@@ -131,6 +131,7 @@ async def test_a_gateway_lives_in_the_background_and_begins_again_when_asked(hom
     said = await in_background(home, "start")
     assert str(home / "logs/hermes.log") in said
     assert "telegram  listening" in said
+    assert "begins; its channels have 60 s to answer" in said
     with pytest.raises(HermesError, match="runs on this home already"):
         await in_background(home, "start")
     (first,) = read_states(Home(root=home, base=home))

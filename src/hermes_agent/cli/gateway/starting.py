@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hermes_agent.cli.gateway.serving import RESTART
+from hermes_agent.cli.output import remark
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError
 from hermes_agent.gateway.state import GatewayState, read_state, read_states
@@ -57,6 +58,7 @@ def start(surface: Surface, seconds: float = BEGIN_SECONDS) -> GatewayState:
             raise HermesError(f"The gateway could not be started: {error}") from error
         finally:
             os.close(handle)
+        remark(f"Process {child.identity.pid} begins; its channels have {seconds:g} s to answer.")
         return _begun(home, child, seconds)
 
 
