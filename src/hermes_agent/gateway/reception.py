@@ -74,7 +74,7 @@ class Reception:
                 return await self._invited(line, heard)
             case Removed(where=where, reason=reason):
                 log.warning("%s: %s", line.kind.name, reason)
-                if access.answers_in(where):  # Anybody takes the agent into a group of theirs, and puts it out again.
+                if await was_at_work(self._runtime, access, where):
                     await self.removed(where, reason)
             case Withdrawn():
                 await self._withdrawn(line, access, heard)
@@ -293,3 +293,10 @@ class Reception:
         if len(said.text) > self.settings.longest_message:
             return f"That is too long: {self.settings.longest_message:,} characters at most."
         return "That was too much in one minute. Write it again a little later."
+
+
+async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> bool:
+    """Whether anybody misses the agent there: strangers take it into chats of theirs, and put it out again."""
+    if where.chat_kind == "dm":
+        return await runtime.store.sessions.current(where.key) is not None
+    return access.answers_in(where)
