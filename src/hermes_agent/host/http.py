@@ -81,7 +81,7 @@ def _new_client(*, secure: bool, local: bool) -> httpx2.AsyncClient:
     connections = late("hermes_agent.host.connections")
     limits = _limits(module, connections.WIDTH, connections.WIDTH)
     pools = connections.Spread(
-        lambda: module.AsyncHTTPTransport(verify=verify, trust_env=not local, limits=limits),
+        lambda: connections.Transport(verify, limits),
         MAX_CONNECTIONS // connections.WIDTH,
     )
     client = module.AsyncClient(transport=pools, verify=verify, trust_env=False, timeout=timeout)

@@ -1,6 +1,7 @@
 """People's devices: asked for in pieces, given keys once, and again when somebody comes."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 
 import nio
 import pytest
@@ -12,15 +13,21 @@ from hermes_agent.gateway.heard import Said
 from hermes_agent.gateway.matrix.devices import ASKED
 from hermes_agent.testing.doubles.matrix import SERVER
 from tests.gateway.matrix.hearing import ROOM, Hearing, hearing, until
+from tests.gateway.matrix.synapse import AtOnce
 
 TO = Conversation(platform="matrix", chat=ROOM)
-MALLORY, BOB, FAR = "@mallory:far.test", "@bob:hermes.test", "!2:hermes.test"
+ADA, MALLORY, BOB, FAR = "@ada:far.test", "@mallory:far.test", "@bob:hermes.test", "!2:hermes.test"
 ELSEWHERE = Conversation(platform="matrix", chat=FAR)
+
+
+def listening_at_once(at: Hearing) -> AbstractAsyncContextManager[None]:
+    at.channel._crypto._thread = AtOnce()
+    return at.listening()
 
 
 @pytest.fixture
 async def at(tmp_path):
-    async with hearing(tmp_path, encryption="yes") as made, made.listening():
+    async with hearing(tmp_path, encryption="yes") as made, listening_at_once(made):
         await made.platform.say("in the clear")
         await made.until(Said)
         await made.settled()
@@ -195,10 +202,9 @@ async def test_a_session_that_broke_is_begun_anew_beside_what_is_heard(at: Heari
         await at.platform.say(f"{number}")
         await at.until(Said, 2 + number)
     at.platform.spoken.set()
-    await until(lambda: not olm.wedged_devices)
-
-    assert given(at) == [(MALLORY, "A")]
     await until(lambda: len(given(at)) == 2)
+
+    assert (given(at), olm.wedged_devices) == ([(MALLORY, "A")] * 2, [])
 
 
 async def test_who_writes_while_the_channel_ends_is_told_that_it_did(at: Hearing):
@@ -208,3 +214,28 @@ async def test_who_writes_while_the_channel_ends_is_told_that_it_did(at: Hearing
 
     with pytest.raises(NotNow):
         await sending
+
+
+ODD_DEVICES = [5, {"A": 5}, {"A": {}}, {"keys": {"ed25519:A": "x", "curve25519:A": "x"}}, {"unsigned": 5}]
+
+
+@pytest.mark.parametrize("odd", ODD_DEVICES)
+async def test_what_one_says_of_their_devices_keeps_nobody_else_from_reading(at: Hearing, odd: object):
+    has_device(at, ADA)
+    devices = at.platform.keys["device_keys"]
+    devices[ADA] = {"A": {**devices[ADA]["A"], **odd}} if isinstance(odd, dict) and "A" not in odd else odd
+    has_device(at, BOB)
+    await at.channel.send(TO, Part(text="hello"), "k1")
+
+    assert given(at) == [(BOB, "A")]
+
+
+@pytest.mark.parametrize("odd", [{}, {"signed_curve25519:A": 5}, {"signed_curve25519:A": {"key": 5, "signatures": 5}}])
+async def test_a_key_that_is_none_keeps_nobody_else_from_reading(at: Hearing, odd: dict):
+    has_device(at, ADA)
+    at.platform.one_time[ADA] = {"A": odd}
+    has_device(at, BOB)
+    async with asyncio.timeout(5):
+        await at.channel.send(TO, Part(text="hello"), "k1")
+
+    assert given(at) == [(BOB, "A")]
