@@ -183,8 +183,7 @@ class Reception:
         origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
-        folder = self.workspace / "received"
-        mark = f"{inbound.source}:{inbound.source_id}"
+        folder, mark = self.workspace / "received", f"{inbound.source}:{inbound.source_id}"
         files = await taken_in(said.media, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
