@@ -1,6 +1,7 @@
 """What a line makes of a content: as many messages as the platform needs."""
 
 from dataclasses import replace
+from time import process_time
 
 import pytest
 
@@ -78,3 +79,13 @@ def test_a_file_s_name_is_one_line_that_every_platform_takes(name):
     assert part.file is not None
     assert part.file.name.encode().decode().splitlines() == [part.file.name]
     assert part.file.path == FILE.path
+
+
+def test_a_draft_of_a_book_takes_no_longer_than_one_of_a_page():
+    began = process_time()
+
+    shown = line().draft("Said: $a_1 $ and " * 100_000, "reads")
+
+    assert process_time() - began < 0.1
+    assert shown.startswith("Said: ")
+    assert shown.endswith("\n…")

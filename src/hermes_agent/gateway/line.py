@@ -26,6 +26,8 @@ MARKS = 20
 """Characters that are kept for the end of a code block that is still being written."""
 CAPTION = 1000
 """How long the words at a file may be everywhere; more of them stand before it."""
+SHRINKS = 4000
+"""Characters by which what is shown may be shorter than what was written: tables and formulas."""
 TOOL_WIDTH = 100
 """Characters of the line that says what a run is doing."""
 
@@ -95,7 +97,7 @@ class Line:
         tool = f"⚙ {doing[:TOOL_WIDTH]}" if doing else ""
         size = size_in(self.kind.abilities.unit)
         room = self.kind.abilities.longest_message
-        texts = cut(self.words(text[: 2 * room]), room - size(f"\n\n{tool}…") - MARKS, size)
+        texts = cut(self.words(text[: room + SHRINKS]), room - size(f"\n\n{tool}…") - MARKS, size)
         if len(texts) > 1:
             return f"{texts[0]}\n…"
         return "\n\n".join(filter(None, (*map(closed, texts), tool)))

@@ -13,7 +13,7 @@ Size = Callable[[str], int]
 
 MARKS = re.compile(rf"^{BEGINNING}", re.MULTILINE)
 # What must not be cut: links, addresses, code within a line, and emphasis.
-WHOLE = re.compile(r"!?\[[^\[\]\n]*\]\([^)\s]{0,2000}\)|https?://\S+|``?[^`\n]+``?|\*\*[^*\n]+\*\*|__[^_\n]+__")
+WHOLE = re.compile(r"!?\[[^\[\]\n]*\]\([^)\s]{0,1000}\)|https?://\S+|``?[^`\n]+``?|\*\*[^*\n]+\*\*|__[^_\n]+__")
 LONGEST_WHOLE = 2000
 LONGEST_CHARACTER = 64
 """Code points of one visible character that are kept together; more than that is somebody's joke."""
