@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from hermes_agent.cli.start import unwritten
 from tests.cli.shell import PROGRAM, ROOT, program
 from tests.measured import measured
+
+FULL = Path("/dev/full")
 
 
 def test_a_mistake_is_one_sentence_and_the_code_of_usage(tmp_path: Path) -> None:
@@ -47,6 +53,28 @@ def test_a_reader_that_leaves_early_is_no_traceback(tmp_path: Path) -> None:
     process.stderr.close()
 
     assert (process.wait(), said) == (1, "")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+def test_output_that_finds_no_room_is_one_sentence(tmp_path: Path) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, "config", "path"],
+            env={"PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(tmp_path), **measured()},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=25,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (1, "The output could not be written: No space left on device.\n")
+
+
+def test_another_failure_of_the_system_keeps_its_traceback() -> None:
+    for error in (PermissionError(errno.EACCES, "Permission denied"), OSError(errno.ENOSPC, "No space", "a.txt")):
+        with pytest.raises(OSError, match=error.strerror):
+            unwritten(error)
 
 
 def test_a_terminal_that_knows_no_unicode_gets_escapes(tmp_path: Path) -> None:

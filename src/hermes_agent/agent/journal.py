@@ -119,12 +119,8 @@ class Journal:
         waits = self.in_hand.waits
         if waits is self.in_hand.told:
             return
-
-        async def change(tx: Transaction) -> None:
-            await self._store.lanes.waits(tx, self._lease, waits)
-
         self.in_hand.told = waits
-        await self.commit(changes=[change], durable=False)
+        await self.commit(changes=[lambda tx: self._store.lanes.waits(tx, self._lease, waits)], durable=False)
 
     def alive(self) -> None:
         """Raise `LostLease` where this process was away for too long; asked right before an effect."""
@@ -133,19 +129,11 @@ class Journal:
     def intend(self, intent: Intent) -> Change:
         """The effect record of a call, as part of a commit."""
         at = self._clock.now()
-
-        async def change(tx: Transaction) -> None:
-            await self._store.effects.intend(tx, self._lease, intent, at)
-
-        return change
+        return lambda tx: self._store.effects.intend(tx, self._lease, intent, at)
 
     def finish_effect(self, call_id: str) -> Change:
         """The effect's end, as part of the commit of its result."""
-
-        async def change(tx: Transaction) -> None:
-            await self._store.effects.finish(tx, self._lease, call_id)
-
-        return change
+        return lambda tx: self._store.effects.finish(tx, self._lease, call_id)
 
     def keep_prefix(self, prefix: Prefix, sections: tuple[Section, ...]) -> Change:
         """The prefix under its hash, and the session's from now on, as part of the commit that freezes it."""

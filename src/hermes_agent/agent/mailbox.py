@@ -145,27 +145,19 @@ class Mailbox:
     def take(self, mail: Sequence[Mail]) -> Change:
         """Mark mail as taken by this run, as part of the commit of its messages."""
         ids = [letter.id for letter in mail]
-
-        async def change(tx: Transaction) -> None:
-            await self._store.inbox.take(tx, self._lease, ids)
-
         self._taken.extend(ids)
         for letter in mail:
             self.back.took(letter.inbound)
         self.back.see()
-        return change
+        return lambda tx: self._store.inbox.take(tx, self._lease, ids)
 
     def drop(self, mail: Sequence[Mail]) -> Change:
         """Mark as ended what was taken back and the mail that did so, as part of the commit that tells of it."""
         at = self._clock.now()
         ids = [letter.id for letter in mail]
-
-        async def change(tx: Transaction) -> None:
-            await self._store.inbox.drop(tx, self._lease, ids, at)
-
         self._dropped.update(ids)
         self.back.gone.update(letter.inbound.withdraws for letter in mail if letter.inbound.withdraws)
-        return change
+        return lambda tx: self._store.inbox.drop(tx, self._lease, ids, at)
 
     def settle(self, ending: Ending, reason: str = "", *, lapsed: bool = False) -> Change:
         """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether

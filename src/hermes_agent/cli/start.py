@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ ONESHOT = "hermes_agent.cli.oneshot:run"
 CHAT = "hermes_agent.cli.chat:run"
 COMMANDS = "hermes_agent.cli.group:run"
 COMPLETION = "_HERMES_COMPLETE"
+UNWRITTEN = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT})
+"""What writing our output ends with where its reader or its disk is at an end."""
 
 
 def start(arguments: Sequence[str]) -> int:
@@ -34,11 +37,20 @@ def start(arguments: Sequence[str]) -> int:
         return Exit.of_error(type(error))
     except KeyboardInterrupt:
         return Exit.STOPPED
-    except BrokenPipeError:
-        # Who read our output has left. What is still buffered must not raise again when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.FAILED
+    except OSError as error:
+        return unwritten(error)
     return code
+
+
+def unwritten(error: OSError) -> int:
+    """The exit code where our output could not be written, which a person is told; raises any other error."""
+    if error.errno not in UNWRITTEN or error.filename is not None:
+        raise error
+    if error.errno != errno.EPIPE:  # Where who read our output has left, nobody is to be told.
+        sys.stderr.write(f"The output could not be written: {error.strerror}.\n")
+    # What is still buffered must not raise again when the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.FAILED
 
 
 def talk(invocation: Invocation) -> int:

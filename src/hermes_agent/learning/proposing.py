@@ -18,7 +18,6 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Job
 from hermes_agent.store.learning.proposals import Proposal, ProposalState, Why
 from hermes_agent.store.sessions import Session
-from hermes_agent.store.transaction import Transaction
 from hermes_agent.store.versions import Backing, Version
 
 DAY = 86_400.0
@@ -89,11 +88,7 @@ class Proposing:
     async def end(self, number: int, state: ProposalState, version: int | None = None) -> bool:
         """End a proposal; False where it was ended before."""
         now = self.clock.now()
-
-        async def change(tx: Transaction) -> bool:
-            return await self.store.proposals.end(tx, number, state, now, version)
-
-        return await self.store.write(change)
+        return await self.store.write(lambda tx: self.store.proposals.end(tx, number, state, now, version))
 
     async def _make(self, proposal: Proposal, key: str, note: str) -> None:
         record = await self.store.sessions.get(proposal.session) or nobodys(proposal)

@@ -58,8 +58,4 @@ class CoolDowns:
 
     async def forget(self, provider: str = "", credential: str = "") -> int:
         """End what rests, of a provider or of one of its credentials where they are named; how many there were."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(FORGET, provider, credential)
-
-        return await self._engine.write(change)
+        return await self._engine.write(lambda tx: tx.run(FORGET, provider, credential))

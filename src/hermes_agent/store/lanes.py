@@ -76,7 +76,7 @@ class Lanes:
         now = self._clock.now()
         one = () if lane is None else (lane,)
         calm = self._calm(suspects)
-        if not self._workers.heard() and not await self._engine.read(_probe(queues, now, one, calm), brief=True):
+        if not self._workers.heard() and await self._engine.read(_probe(queues, now, one, calm), brief=True) is None:
             return None  # Looking takes no write lock; after a ring there is something to be expected.
         sql = (CLAIM if lane is None else CLAIM_ONE).format(queues=marks(len(queues), 3 + len(one)), calm=calm)
 
@@ -127,11 +127,7 @@ class Lanes:
     async def insist(self, session: str) -> bool:
         """A person wants the session's open mail worked on now, whatever became of it before; False where none is
         open."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(INSIST, session)
-
-        return await self._engine.write(change) > 0
+        return await self._engine.write(lambda tx: tx.run(INSIST, session)) > 0
 
     async def stop(self, session: str, mail: int | None = None) -> bool:
         """Tell whoever works on the session, and has that mail in hand where one is named, to stop; False where nobody
@@ -201,10 +197,6 @@ class Lanes:
         )
 
 
-def _probe(queues: Sequence[str], now: float, one: tuple[str, ...], calm: str) -> Change[bool]:
+def _probe(queues: Sequence[str], now: float, one: tuple[str, ...], calm: str) -> Change[Row | None]:
     sql = (PROBE_ONE if one else PROBE).format(queues=marks(len(queues), 2 + len(one)), calm=calm)
-
-    async def query(tx: Transaction) -> bool:
-        return await tx.row(sql, now, *one, *queues) is not None
-
-    return query
+    return lambda tx: tx.row(sql, now, *one, *queues)

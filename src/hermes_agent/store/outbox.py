@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
-from hermes_agent.store.transaction import Change, Engine, Row, Transaction, marks
+from hermes_agent.store.transaction import Engine, Row, Transaction, Value, marks
 from hermes_agent.store.workers import LET_LETTERS_GO, Workers
 
 FIELDS = (
@@ -118,48 +118,33 @@ class Outbox:
 
     async def waits(self, to: Conversation) -> bool:
         """Whether something is still to be shown in that place, which a draft that began now would stand before."""
-
-        async def query(tx: Transaction) -> bool:
-            return await tx.row(WAITS, to.place.key) is not None
-
-        return await self._engine.read(query, brief=True)
+        return await self._engine.read(lambda tx: tx.row(WAITS, to.place.key), brief=True) is not None
 
     async def open(self, letter: Letter) -> Slot | None:
         """Begin to show a draft: the slot, held, also where an earlier process left it, with what is shown of it; None
         where nothing may be shown: its outcome is open, or the final content is there."""
         await self._workers.freshen()
         now = self._clock.now()
-
-        async def change(tx: Transaction) -> Row | None:
-            return await tx.row(OPEN, *_columns(letter), now, self._workers.id)
-
-        row = await self._engine.write(change, durable=False)
+        row = await self._engine.write(lambda tx: tx.row(OPEN, *_columns(letter), now, self._workers.id), durable=False)
         return None if row is None else _slot(row)
 
     async def claim(self, channels: Sequence[str], most: int = 50) -> list[Slot]:
         """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
         await self._workers.freshen()
         now = self._clock.now()
-        if not await self._engine.read(_probe(channels, now), brief=True):
+        probe = PROBE.format(channels=marks(len(channels), 2))
+        if await self._engine.read(lambda tx: tx.row(probe, now, *channels), brief=True) is None:
             return []
         sql = CLAIM.format(channels=marks(len(channels), 4))
-
-        async def change(tx: Transaction) -> list[Row]:
-            return await tx.rows(sql, now, self._workers.id, most, *channels)
-
-        return sorted(map(_slot, await self._engine.write(change, durable=False)), key=lambda slot: slot.id)
+        rows = await self._engine.write(lambda tx: tx.rows(sql, now, self._workers.id, most, *channels), durable=False)
+        return sorted(map(_slot, rows), key=lambda slot: slot.id)
 
     async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
         """The next piece is about to be sent: whoever finds the slot in this state cannot know whether it was.
 
         Raises `LostLease` where somebody else holds it by now.
         """
-        facts = (written(tuple(pieces)), slot.repeats + repeats)
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(MARK, slot.id, self._workers.id, slot.epoch, *facts)
-
-        _held(await self._engine.write(change, durable=False), slot)
+        await self._held(slot, MARK, written(tuple(pieces)), slot.repeats + repeats)
 
     async def settle(
         self,
@@ -180,20 +165,14 @@ class Outbox:
         again = 0.0 if over or not delay else now + min(delay, LONGEST_PAUSE)
         facts = (written(tuple(pieces)), slot.repeats + repeats, state.value, slot.version)
         more = (1 if error else 0, again, storable(error), now if over else None)
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(SETTLE, slot.id, self._workers.id, slot.epoch, *facts, *more)
-
-        _held(await self._engine.write(change, durable=False), slot)
+        await self._held(slot, SETTLE, *facts, *more)
 
     async def give_back(self, keep: Collection[int] = ()) -> int:
         """Let go of everything that this worker holds, but of the slots `keep`; what it had begun is `unsure`."""
         kept = f" AND id NOT IN ({marks(len(keep), 2)})" if keep else ""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(f"{LET_LETTERS_GO}{kept}", self._workers.id, *keep)
-
-        return await self._engine.write(change, durable=False)
+        return await self._engine.write(
+            lambda tx: tx.run(f"{LET_LETTERS_GO}{kept}", self._workers.id, *keep), durable=False
+        )
 
     async def next_ready(self, channels: Sequence[str]) -> float | None:
         """Seconds until the next slot of these channels may be claimed; None where none waits."""
@@ -227,11 +206,12 @@ class Outbox:
 
     async def prune(self, before: float) -> int:
         """Forget what ended before that time (seconds since 1970); how many."""
+        return await self._engine.write(lambda tx: tx.run(PRUNE, before), durable=False)
 
-        async def change(tx: Transaction) -> int:
-            return await tx.run(PRUNE, before)
-
-        return await self._engine.write(change, durable=False)
+    async def _held(self, slot: Slot, sql: str, *facts: Value) -> None:
+        params = (slot.id, self._workers.id, slot.epoch, *facts)
+        if not await self._engine.write(lambda tx: tx.run(sql, *params), durable=False):
+            raise LostLease(f"Somebody else delivers {slot.key} by now.")
 
     async def _one(self, by: str, value: str | int) -> Slot | None:
         row = await self._engine.read(lambda tx: tx.row(FIND.format(by=by), value), brief=True)
@@ -241,18 +221,6 @@ class Outbox:
 def _columns(letter: Letter) -> tuple[str, str, str, str, int, str]:
     place = letter.to.place
     return letter.key, place.platform, place.key, letter.session, letter.inbox, written(letter.content)
-
-
-def _probe(channels: Collection[str], now: float) -> Change[bool]:
-    async def query(tx: Transaction) -> bool:
-        return await tx.row(PROBE.format(channels=marks(len(channels), 2)), now, *channels) is not None
-
-    return query
-
-
-def _held(changed: int, slot: Slot) -> None:
-    if not changed:
-        raise LostLease(f"Somebody else delivers {slot.key} by now.")
 
 
 def _slot(row: Row) -> Slot:

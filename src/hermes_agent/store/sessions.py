@@ -183,20 +183,12 @@ class Sessions:
     async def rename(self, session: str, title: str, at: float | None = None) -> None:
         """Give it another title, as of `at` (None: now). Raises `UnknownSession`."""
         now = self._clock.now() if at is None else at
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(RENAME, session, storable(title), now)
-
-        if not await self._engine.write(change):
+        if not await self._engine.write(lambda tx: tx.run(RENAME, session, storable(title), now)):
             raise UnknownSession(await self._nobody(session, ""))
 
     async def entitle(self, session: str, title: str) -> None:
         """Give a title to one that has none, which does not count as a use."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(ENTITLE, session, storable(title))
-
-        await self._engine.write(change)
+        await self._engine.write(lambda tx: tx.run(ENTITLE, session, storable(title)))
 
     async def set_prefix(self, tx: Transaction, session: str, prefix_hash: str) -> None:
         """Its requests begin with this prefix from now on."""
@@ -204,20 +196,12 @@ class Sessions:
 
     async def set_model(self, session: str, model: str) -> None:
         """Its requests go to this model from now on."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(SET_MODEL, session, model)
-
-        await self._engine.write(change)
+        await self._engine.write(lambda tx: tx.run(SET_MODEL, session, model))
 
     async def delete(self, session: str) -> bool:
         """Remove the log, the effects and the mail; whoever works on it loses the lease. False where there is none."""
         now = self._clock.now()
-
-        async def change(tx: Transaction) -> bool:
-            return await _delete(tx, session, now)
-
-        return await self._engine.write(change)
+        return await self._engine.write(lambda tx: _delete(tx, session, now))
 
     async def prune(self, unused_since: float, principal: str | None = None) -> tuple[str, ...]:
         """Delete what was last used before that time and has no mail or run; returns the ids."""

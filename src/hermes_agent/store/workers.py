@@ -160,11 +160,7 @@ class Workers:
         """Tell that this worker lives. Needed every few seconds while it works on lanes; `tend` does it."""
         self._notice_gap()
         started, now = self._clock.monotonic(), await self._presence.now()
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(BEAT, self.id, now)
-
-        if not await self._engine.write(change, durable=False):
+        if not await self._engine.write(lambda tx: tx.run(BEAT, self.id, now), durable=False):
             self.generation += 1  # Given up by the others: what it held is theirs.
             await self._enter()
         self._beaten, self._void = started, False
@@ -268,11 +264,9 @@ class Workers:
 
     async def _enter(self) -> None:
         started, now = self._clock.monotonic(), await self._presence.now()
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(REGISTER, self.id, self._key, self._name, self._clock.now(), now)
-
-        await self._engine.write(change, durable=False)
+        await self._engine.write(
+            lambda tx: tx.run(REGISTER, self.id, self._key, self._name, self._clock.now(), now), durable=False
+        )
         self._beaten, self._void = started, False
 
     async def _bury(self, worker: str, seen: float | None) -> list[str]:

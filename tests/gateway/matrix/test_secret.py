@@ -8,6 +8,7 @@ import pytest
 import vodozemac
 
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import Part
 from hermes_agent.gateway.channels.matrix import CHANNEL
 from hermes_agent.gateway.heard import Said
@@ -158,3 +159,14 @@ async def test_what_goes_into_an_encrypted_room_is_encrypted_except_signs(at: He
     own = [event for event in at.platform.rooms[ROOM].events.values() if event["sender"] == OWN]
     assert [event["type"] for event in own] == ["m.room.encrypted", "m.reaction"]
     assert "A secret" not in str(own)
+
+
+async def test_a_file_goes_into_an_encrypted_room_locked_and_comes_back_whole(at: Hearing, tmp_path):
+    at.platform.rooms[ROOM].encrypted = True
+    at.channel._rooms._encrypted.clear()
+    (tmp_path / "a.txt").write_bytes(b"A secret")
+    file = Attachment(path=str(tmp_path / "a.txt"), name="a.txt", media_type="text/plain")
+    content = await at.channel._uploaded(ROOM, Part(text="", file=file))
+
+    assert b"A secret" not in at.platform.files.values()
+    assert await at.channel._fetch(content) == b"A secret"

@@ -14,7 +14,6 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Button, Content, Letter
 from hermes_agent.store.outbox import Outbox
 from hermes_agent.store.sessions import Session
-from hermes_agent.store.transaction import Transaction
 
 SILENT = frozenset({"[SILENT]", "NO_REPLY"})
 """A reply that is one of these is not delivered: the model was told that it need not speak."""
@@ -66,19 +65,11 @@ class Posting:
         if said is None:
             return None
         letter = Letter(key=said[0], to=to, content=said[1], session=record.id, inbox=mailbox.last_taken)
-
-        async def put(tx: Transaction) -> None:
-            await self.outbox.put(tx, letter, at=entry.at, wake=wake)
-
-        return put
+        return lambda tx: self.outbox.put(tx, letter, at=entry.at, wake=wake)
 
     def _told(self, key: str, answer: str, *, wake: bool) -> Change:
         """What became of a question, in its place."""
-
-        async def told(tx: Transaction) -> None:
-            await self.outbox.answered(tx, key, answer, wake=wake)
-
-        return told
+        return lambda tx: self.outbox.answered(tx, key, answer, wake=wake)
 
 
 def said_by(session: str, entry: Entry) -> tuple[str, Content] | None:

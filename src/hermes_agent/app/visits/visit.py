@@ -15,7 +15,6 @@ from hermes_agent.skills.skill import Card
 from hermes_agent.store.inbox import Mail
 from hermes_agent.store.search import Hit, Scope
 from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.transaction import Transaction
 
 __all__ = ["Card", "Entry", "Hit", "Mail", "SessionRecord", "Visit", "deliver_once"]
 
@@ -87,9 +86,5 @@ async def deliver_once(runtime: Runtime, letter: Letter) -> bool:
     """Have something said; False where it was said, or is to be, already."""
     if await runtime.store.outbox.find(letter.key) is not None:
         return False
-
-    async def change(tx: Transaction) -> None:
-        await runtime.store.outbox.put(tx, letter)
-
-    await runtime.store.write(change)
+    await runtime.store.write(lambda tx: runtime.store.outbox.put(tx, letter))
     return True

@@ -123,11 +123,7 @@ class Pairing:
 
     async def clear(self) -> int:
         """Forget all codes; how many there were."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(CLEAR)
-
-        return await self._engine.write(change)
+        return await self._engine.write(lambda tx: tx.run(CLEAR))
 
     async def _list(self, sql: str) -> list[Known]:
         return [_known(row) for row in await self._engine.read(lambda tx: tx.rows(sql), brief=True)]

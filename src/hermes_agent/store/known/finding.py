@@ -77,7 +77,7 @@ class FactFinding:
         except DatabaseDamaged:
             if self._engine.dialect is not Dialect.SQLITE:
                 raise
-            await self._engine.write(_remake)
+            await self._engine.write(lambda tx: tx.run(REMAKE))
             log.warning("The index of the words of facts was damaged and is made again.")
             return await self._engine.read(query)
 
@@ -98,10 +98,6 @@ def wanted(question: str) -> tuple[Phrase, ...]:
     """The words that a question looks for, without those that say nothing; of other scripts any two characters."""
     found = [word for word in surface(question) if word not in STOP]
     return tuple(dict.fromkeys(phrases(found)))[:MOST_PHRASES]
-
-
-async def _remake(tx: Transaction) -> None:
-    await tx.run(REMAKE)
 
 
 def _quoted(phrase: Phrase) -> str:

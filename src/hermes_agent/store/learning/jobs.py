@@ -159,11 +159,9 @@ class Learning:
         await self._workers.freshen()
         await self._workers.reap()
         sql = CLAIM.format(kinds=marks(len(kinds), 2))
-
-        async def change(tx: Transaction) -> Row | None:
-            return await tx.row(sql, self._workers.id, *(kind.value for kind in kinds))
-
-        while (row := await self._engine.write(change)) is not None:
+        while (
+            row := await self._engine.write(lambda tx: tx.row(sql, self._workers.id, *(kind.value for kind in kinds)))
+        ) is not None:
             claim = Claim(job=_job(row[1:]), worker=self._workers.id, epoch=int(row[0]))
             if claim.job.attempts <= MOST_ATTEMPTS:
                 return claim
@@ -190,11 +188,9 @@ class Learning:
 
     async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:
         """Put the job back in line. It counts as an attempt where it failed, not where this process leaves."""
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(LET_GO, claim.job.id, claim.worker, claim.epoch, storable(note), 0 if counts else 1)
-
-        await self._engine.write(change)
+        await self._engine.write(
+            lambda tx: tx.run(LET_GO, claim.job.id, claim.worker, claim.epoch, storable(note), 0 if counts else 1)
+        )
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
         """End the job with what it used; the pace follows from what it brought, once. A job that is not this claim's
@@ -222,11 +218,7 @@ class Learning:
 
     async def told(self, job: str) -> None:
         """The conversation was told."""
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(TOLD, job)
-
-        await self._engine.write(change)
+        await self._engine.write(lambda tx: tx.run(TOLD, job))
 
     async def list(
         self, kind: JobKind | None = None, session: str = "", *, since: float = 0.0, limit: int = 100

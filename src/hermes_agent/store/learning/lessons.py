@@ -126,19 +126,11 @@ class Lessons:
 
     async def postpone(self, number: int, until: float) -> None:
         """Look at it again then."""
-
-        async def change(tx: Transaction) -> None:
-            await tx.run(POSTPONE, number, until)
-
-        await self._engine.write(change)
+        await self._engine.write(lambda tx: tx.run(POSTPONE, number, until))
 
     async def end(self, number: int, state: LessonState, at: float, retired: int | None = None) -> bool:
         """End it; False where it was ended before."""
-
-        async def change(tx: Transaction) -> bool:
-            return await tx.run(END, number, state.value, at, retired) > 0
-
-        return await self._engine.write(change)
+        return await self._engine.write(lambda tx: tx.run(END, number, state.value, at, retired)) > 0
 
 
 def _lesson(row: Row) -> Lesson:

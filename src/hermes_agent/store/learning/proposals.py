@@ -132,11 +132,7 @@ class Proposals:
 
     async def intend(self, number: int) -> bool:
         """It is about to be applied; False where somebody else ended it or is at it."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(INTEND, number)
-
-        return await self._engine.write(change) > 0
+        return await self._engine.write(lambda tx: tx.run(INTEND, number)) > 0
 
     async def end(
         self, tx: Transaction, number: int, state: ProposalState, at: float, version: int | None = None
@@ -146,19 +142,15 @@ class Proposals:
 
     async def wait_on(self, number: int) -> None:
         """It could not be applied, and waits on."""
-
-        async def change(tx: Transaction) -> None:
-            await tx.run("UPDATE learning_proposal SET state = 'waiting' WHERE id = $1 AND state = 'intended'", number)
-
-        await self._engine.write(change)
+        await self._engine.write(
+            lambda tx: tx.run(
+                "UPDATE learning_proposal SET state = 'waiting' WHERE id = $1 AND state = 'intended'", number
+            )
+        )
 
     async def expire(self, now: float) -> int:
         """End what waited too long; how many there were."""
-
-        async def change(tx: Transaction) -> int:
-            return await tx.run(EXPIRE, now)
-
-        return await self._engine.write(change)
+        return await self._engine.write(lambda tx: tx.run(EXPIRE, now))
 
     async def support(self, tx: Transaction, item: str, session: str, at: float) -> None:
         """A conversation bears an item out."""

@@ -12,7 +12,7 @@ from hermes_agent.core.ids import RandomIds
 from hermes_agent.store.postgres.driver import AGAIN, Link, explain, is_lost, sqlstate
 from hermes_agent.store.postgres.pool import Pool, Pooled
 from hermes_agent.store.postgres.text import executing
-from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
+from hermes_agent.store.transaction import Change, Dialect, Row, Value
 
 T = TypeVar("T")
 PAUSE = 0.05
@@ -201,10 +201,7 @@ class PostgresEngine:
             return result
 
     async def _was_committed(self, unknown: _Unknown) -> bool:
-        async def query(tx: Transaction) -> Row | None:
-            return await tx.row(MARKED, unknown.client)
-
-        row = await self._read(query)
+        row = await self._read(lambda tx: tx.row(MARKED, unknown.client))
         return row is not None and row[0] == unknown.token
 
     async def _pause(self, error: Exception, deadline: float) -> None:

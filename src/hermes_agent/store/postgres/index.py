@@ -74,7 +74,7 @@ class PostgresIndex:
 
     async def catch_up(self) -> int:
         count = 0
-        while await self._engine.read(_is_behind):
+        while await self._engine.read(lambda tx: tx.row(IS_BEHIND)) is not None:
             count += await self._engine.write(_advance)
         return count
 
@@ -115,10 +115,6 @@ def _query(wanted: Wanted) -> str:
     found = " & ".join(map(query_of, wanted.every)) if wanted.every else " | ".join(map(query_of, wanted.some))
     without = "".join(f" & !{query_of(phrase)}" for phrase in wanted.without)
     return f"({found}){without}"
-
-
-async def _is_behind(tx: Transaction) -> bool:
-    return await tx.row(IS_BEHIND) is not None
 
 
 async def _advance(tx: Transaction) -> int:
