@@ -1,4 +1,4 @@
-"""What the tests use of the machine: PostgreSQL; ripgrep, bubblewrap, podman, sshd and dovecot where they are there."""
+"""What the tests use of the machine: PostgreSQL, and where they are there other programs of Debian."""
 
 import os
 import shutil
@@ -16,6 +16,7 @@ PROGRAMS = {
     "runc": "runc",
     "openssh-server": "sshd",
     "dovecot-imapd": "dovecot",
+    "chromium-driver": "chromedriver",
 }
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 

@@ -86,6 +86,6 @@ def test_a_draft_of_a_book_takes_no_longer_than_one_of_a_page():
 
     shown = line().draft("Said: $a_1 $ and " * 100_000, "reads")
 
-    assert process_time() - began < 0.1
+    assert process_time() - began < 0.5
     assert shown.startswith("Said: ")
     assert shown.endswith("\n…")

@@ -196,3 +196,14 @@ async def test_what_is_missing_is_said(platform, tmp_path, options, words):
 async def test_a_password_is_needed(platform, tmp_path):
     with pytest.raises(ConfigError, match="EMAIL_PASSWORD is missing"):
         CHANNEL.make(needs(tmp_path, platform.options, secret=""))
+
+
+async def test_mails_that_were_made_to_end_hearing_end_alone(platform, tmp_path):
+    opened = "".join(f"<b a{n}>" for n in range(450))
+    put(platform, f"From: {'(' * 2000}")
+    put(platform, "From: ann@people.test\r\nContent-Type: text/html", f"<p>{opened}</p>{'<p>x</p>' * 20_000}")
+    put(platform, "From: ann@people.test", "And now?")
+
+    found = await heard(channel(platform, tmp_path), platform)
+
+    assert [said.text for said in found] == ["And now?"]
