@@ -37,7 +37,8 @@ def _read(file: Path) -> Source:
     return source(file.relative_to(ROOT).as_posix(), file.read_text())
 
 
-def names_used(module: Source) -> set[str]:
+@functools.cache
+def names_used(module: Source) -> frozenset[str]:
     """The dotted names of what the file takes from other modules: `time.time`, `asyncio.create_task`, `apsw`."""
     real: dict[str, str] = {}
     used: set[str] = set()
@@ -50,7 +51,7 @@ def names_used(module: Source) -> set[str]:
                 used |= {f"{origin}.{name.name}" for name in names}
                 real |= {name.asname or name.name: f"{origin}.{name.name}" for name in names}
     used |= {found for node in ast.walk(module.tree) if (found := _dotted(node, real))}
-    return used
+    return frozenset(used)
 
 
 def _bound(name: ast.alias) -> str:

@@ -35,6 +35,27 @@ async def test_an_agent_that_is_removed_from_a_group_tells_its_owner_once(tmp_pa
         assert "The bot was kicked." in told.text
 
 
+async def test_who_puts_the_agent_out_of_a_chat_where_it_never_answered_reaches_nobody_by_it(tmp_path: Path):
+    async with house(tmp_path, [], GROUP) as here:
+        for chat, group in (("6", True), ("66", True), ("8", False)):
+            await here.platform.tell(Removed(where=here.platform.where(chat, group=group), reason="Kicked."))
+        await here.platform.tell(Removed(where=here.platform.where("5", group=True), reason="Blocked."))
+        await here.shown(chat="7")
+        await here.rest()
+
+        (told,) = here.platform.chats.of("7")
+        assert "Blocked." in told.text
+
+
+async def test_a_person_who_talked_with_the_agent_and_blocks_it_is_told_of(tmp_path: Path):
+    async with house(tmp_path, [Say("Hello.")], f"{HOME}members: ['8']\n") as here:
+        await here.ask("Hi", user="8", chat="8")
+        await here.platform.tell(Removed(where=here.platform.where("8"), reason="Blocked."))
+        (told,) = await here.shown(chat="7")
+
+        assert "Blocked." in told.text
+
+
 async def test_what_cannot_be_told_at_home_is_told_nowhere_else(tmp_path: Path):
     async with house(tmp_path, [Say("Hello.")], HOME) as here:
         for _ in range(3):

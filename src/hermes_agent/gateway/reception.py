@@ -74,7 +74,8 @@ class Reception:
                 return await self._invited(line, heard)
             case Removed(where=where, reason=reason):
                 log.warning("%s: %s", line.kind.name, reason)
-                await self.removed(where, reason)
+                if await was_at_work(self._runtime, access, where):
+                    await self.removed(where, reason)
             case Withdrawn():
                 await self._withdrawn(line, access, heard)
         return ""
@@ -182,8 +183,7 @@ class Reception:
         origin = Origin.GUEST if said.forwarded else Origin(inbound.principal.standing)
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
-        folder = self.workspace / "received"
-        mark = f"{inbound.source}:{inbound.source_id}"
+        folder, mark = self.workspace / "received", f"{inbound.source}:{inbound.source_id}"
         files = await taken_in(said.media, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
@@ -292,3 +292,10 @@ class Reception:
         if len(said.text) > self.settings.longest_message:
             return f"That is too long: {self.settings.longest_message:,} characters at most."
         return "That was too much in one minute. Write it again a little later."
+
+
+async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> bool:
+    """Whether anybody misses the agent there: strangers take it into chats of theirs, and put it out again."""
+    if where.chat_kind == "dm":
+        return await runtime.store.sessions.current(where.key) is not None
+    return access.answers_in(where)

@@ -83,9 +83,19 @@ async def test_a_hook_may_say_much_and_leave_something_running(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["sh hook.sh", "cd . && sh -c 'sh hook.sh'", "sh <hook.sh", "$HERMES_HOME/hook.sh", '"${HERMES_HOME}/hook.sh"'],
+    [
+        *(
+            "sh hook.sh",
+            "cd . && sh -c 'sh hook.sh'",
+            "sh <hook.sh",
+            "$HERMES_HOME/hook.sh",
+            '"${HERMES_HOME}/hook.sh"',
+        ),
+        *("$HOME/hook.sh", 'sh "${HOME}/hook.sh"', "~/hook.sh", "sh $PWD/hook.sh"),
+    ],
 )
-def test_what_is_allowed_is_also_what_is_in_the_files_that_a_command_names(tmp_path, command):
+def test_what_is_allowed_is_also_what_is_in_the_files_that_a_command_names(tmp_path, command, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "hook.sh").write_text("true")
     before = mark_of(shell(command), tmp_path)
     (tmp_path / "hook.sh").write_text("false")

@@ -13,9 +13,8 @@ API = "api: {enabled: true, port: 0}\n"
 
 
 async def test_nothing_listens_before_it_is_wanted(tmp_path: Path):
-    beside = Beside()
     async with open_runtime(settle_home(tmp_path, "http://127.0.0.1:9"), Options()) as runtime:
-        beside.runtime = runtime
+        beside = Beside(runtime)
         beside.check(runtime.settings, runtime.secrets.get)
         await beside.follow(runtime.settings)
         assert beside.url == ""
@@ -23,10 +22,9 @@ async def test_nothing_listens_before_it_is_wanted(tmp_path: Path):
 
 
 async def test_the_api_listens_once_it_has_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    beside = Beside()
     home = settle_home(tmp_path, "http://127.0.0.1:9", API)
     async with open_runtime(home, Options()) as runtime:
-        beside.runtime = runtime
+        beside = Beside(runtime)
         with pytest.raises(ConfigError, match="API_SERVER_KEY"):
             beside.check(runtime.settings, runtime.secrets.get)
         runtime.secrets.set("API_SERVER_KEY", "0123456789abcdef")

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, Part
-from hermes_agent.gateway.channels.email import CHANNEL, THREADS_KNOWN, EmailChannel
+from hermes_agent.gateway.channels.email import CHANNEL, THREADS_KNOWN, UNCHECKED, EmailChannel
 from hermes_agent.gateway.email.writing import Thread
 from hermes_agent.gateway.heard import Heard, Said
 from hermes_agent.testing.doubles.email import OWN, mail_platform
@@ -80,6 +81,16 @@ async def test_a_sender_that_the_server_does_not_vouch_for_is_passed_over(platfo
 
     assert [said.text for said in found] == ["true"]
     assert found[0].sender.groups == ("@people.test",)
+
+
+@pytest.mark.parametrize(("server", "told"), [("", [UNCHECKED]), ("mx.own.test", [""])])
+async def test_the_owner_is_told_where_nobody_checks_who_writes(platform, tmp_path, server, told):
+    notes: list[str] = []
+    given = needs(tmp_path, {**platform.options, "authserv_id": server})
+    put(platform, "From: ann@people.test")
+    await heard(CHANNEL.make(replace(given, note=notes.append)), platform)
+
+    assert notes == told
 
 
 async def test_a_first_mail_comes_with_its_subject_and_a_command_without(platform, tmp_path):

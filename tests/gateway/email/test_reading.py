@@ -154,7 +154,9 @@ def test_an_address_is_plain(text):
     assert is_address(text)
 
 
-@pytest.mark.parametrize("text", ["", "a", "a@", "a b@c", "a@b@c", "a@b\r\nBcc: c@d", "<a@b>", "a@b,c@d"])
+@pytest.mark.parametrize(
+    "text", ["", "a", "a@", "a b@c", "a@b@c", "a@b\r\nBcc: c@d", "<a@b>", "a@b,c@d", "a\0b@c", "a@b\x7f"]
+)
 def test_a_trick_is_no_address(text):
     assert not is_address(text)
 

@@ -255,7 +255,7 @@ async def test_a_room_that_it_was_removed_from_is_no_other_try(play: Play, ann: 
 
         with pytest.raises(NeverHere):
             await play.channel.send(to, Part(text="Hello"), "k2")
-    assert play.ear.of(Removed)[0].reason.endswith("removed the agent from the room: enough")
+    assert play.ear.of(Removed)[0].reason.endswith('removed the agent from the room, saying "enough".')
 
 
 async def test_a_third_person_makes_a_group_of_a_chat(play: Play, server: Synapse, ann: Person):

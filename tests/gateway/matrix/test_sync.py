@@ -106,7 +106,7 @@ async def test_a_farewell_is_told_with_its_reason(tmp_path):
         at.platform.kick(ROOM, ANN, "enough")
         (removed,) = await at.until(Removed)
 
-    assert removed.reason == f"{ANN} removed the agent from the room: enough"
+    assert removed.reason == f'{ANN} removed the agent from the room, saying "enough".'
 
 
 async def test_people_see_that_what_they_wrote_arrived(tmp_path):

@@ -18,7 +18,7 @@ LONGEST_NAME = 1000
 WORDS = re.compile(r"(?P<written>>\s*[\"']?)?(?P<word>[^\s\"'`;|&<>(){}$=,]+)")
 """What may name a file anywhere in a command, also within quotes of its own; `written` where it is written to."""
 PROGRAMS = (".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".lua", ".awk", ".jq")
-HOME = re.compile(r"\$(?:HERMES_HOME\b|\{HERMES_HOME\})")
+FOLDER = re.compile(r"\$(?:(?P<bare>HERMES_HOME|PWD|HOME)\b|\{(?P<braced>HERMES_HOME|PWD|HOME)\})")
 
 
 class Consents:
@@ -71,7 +71,7 @@ def files_of(hook: HookSettings, root: Path) -> list[Path]:
     programs. What it writes to is none of them."""
     if hook.python:
         return [resolved(hook.python, root)]
-    command = HOME.sub(lambda _: str(root), hook.command)
+    command = FOLDER.sub(lambda it: str(Path.home() if "HOME" in (it["bare"], it["braced"]) else root), hook.command)
     words = [each["word"] for each in WORDS.finditer(command) if not each["written"]] + _shell_words(command)
     named = {word: resolved(word, root) for word in words if len(word) < LONGEST_NAME}
     return [path for word, path in named.items() if path.is_file() and ("/" in word or _is_program(path))]

@@ -18,10 +18,10 @@ SERVERS = "hermes_agent.api.serve:Servers"
 
 
 class Beside:
-    """Goes by the settings of a gateway whose system is `runtime`, once that is open."""
+    """Goes by the settings of a gateway whose system is `runtime`."""
 
-    def __init__(self) -> None:
-        self.runtime: Runtime | None = None
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._servers: Servers | None = None
 
     @property
@@ -31,13 +31,12 @@ class Beside:
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
         """Raise `ConfigError` for keys and routes that cannot be."""
-        if is_wanted(settings):
-            late(CHECK)(settings, secret)
+        check(settings, secret)
 
     async def follow(self, settings: Settings) -> None:
         """Listen where the settings say. Raises `ConfigError`."""
         if self._servers is None and is_wanted(settings):
-            self._servers = late(SERVERS)(self.runtime, announce)
+            self._servers = late(SERVERS)(self._runtime, announce)
         if self._servers is not None:
             await self._servers.follow(settings)
 
@@ -45,6 +44,12 @@ class Beside:
         """Listen no more."""
         if self._servers is not None:
             await self._servers.close()
+
+
+def check(settings: Settings, secret: Callable[[str], str]) -> None:
+    """Raise `ConfigError` for keys and routes that cannot be."""
+    if is_wanted(settings):
+        late(CHECK)(settings, secret)
 
 
 def is_wanted(settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from hermes_agent.cli.gateway.beside import Beside
+from hermes_agent.cli.gateway.beside import Beside, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.surface import Surface
 from hermes_agent.cli.taped import tape_of
@@ -119,12 +119,12 @@ async def serve(surface: Surface) -> bool:
         sign.write()
         alive = spawn(sign.supervisor.reassure(), name="signs of life")
         closing.callback(alive.cancel)
-        beside = Beside()
-        beside.check(settings, surface.secrets.get)
+        check(settings, surface.secrets.get)
         tape = tape_of(surface.invocation)
         opening = open_gateway(home, changed=sign.write, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
-        beside.runtime = runtime = sign.gateway.runtime
+        runtime = sign.gateway.runtime
+        beside = Beside(runtime)
         closing.push_async_callback(beside.close)
         sign.gateway.reloading.followers.append(beside)
         await beside.follow(runtime.settings)

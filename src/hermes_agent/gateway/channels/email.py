@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
-from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import (
@@ -45,21 +44,24 @@ BEGINNING = 400_000
 DAYS = 3
 """Days back that unread mail is looked for when the gateway starts."""
 THREADS_KNOWN = 500
+UNCHECKED = "who writes is not checked, anybody can pass for the owner: set options.authserv_id"
 SECURITIES = ("tls", "starttls", "none")
 
 
 class EmailChannel(Bare):
     """A `Channel` to one mailbox."""
 
-    def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, clock: Clock) -> None:
+    def __init__(self, author: Author, incoming: tuple[Address, Login], post: Post, server: str, needs: Needs) -> None:
         self._author = author
         self._incoming = incoming
         self._post = post
         self._server = server
-        self._clock = clock
+        self._clock = needs.clock
+        self._note = needs.note
         self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
 
     async def listen(self, hear: Hear) -> None:
+        self._note("" if self._server else UNCHECKED)
         async with self._mailbox() as box:
             while True:
                 since = datetime.datetime.fromtimestamp(self._clock.now(), datetime.UTC) - datetime.timedelta(days=DAYS)
@@ -239,7 +241,7 @@ def make(needs: Needs) -> Channel:
     login = Login(user=user, password=password, folder=options["folder"])
     post = Post(_server(options, "smtp"), user, password, own)
     author = Author(address=own, name=options["name"])
-    return EmailChannel(author, (_server(options, "imap"), login), post, options["authserv_id"].strip(), needs.clock)
+    return EmailChannel(author, (_server(options, "imap"), login), post, options["authserv_id"].strip(), needs)
 
 
 OPTIONS = {

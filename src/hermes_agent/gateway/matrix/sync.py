@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.gateway.access import harmless
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow
 from hermes_agent.gateway.heard import Hear, Removed, Said
 from hermes_agent.gateway.matrix.client import Client, joined
@@ -253,6 +254,8 @@ class Sync:
             content = inside(event, "content")
             mine = event.get("type") == "m.room.member" and event.get("state_key") == self.reader.own
             if mine and content.get("membership") in ("leave", "ban") and event.get("sender") != self.reader.own:
-                why = f": {content['reason']}" if content.get("reason") else "."
                 where = await self.reader.where(room, "")
-                await hear(Removed(where=where, reason=f"{event.get('sender')} removed the agent from the room{why}"))
+                # Told as theirs: the owner reads it in what the agent writes.
+                words = text(content.get("reason"))
+                why = f', saying "{harmless(words)}"' if words else ""
+                await hear(Removed(where=where, reason=f"{event.get('sender')} removed the agent from the room{why}."))
