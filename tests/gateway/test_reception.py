@@ -119,6 +119,19 @@ async def test_commands_are_for_whom_they_are(tmp_path: Path, line: str, user: s
         assert answer in await here.ask(line, user=user, chat=user)
 
 
+async def test_help_lists_what_whoever_asks_may_use(tmp_path: Path):
+    told = []
+    async with house(tmp_path, [], GROUP) as here:
+        for user in ("7", "8", "9"):
+            await here.ask("/help", user=user, chat=user)
+            await here.rest()
+            told.append("".join(shown.text for shown in here.platform.chats.of(user)))
+
+    assert ["/yolo" in text for text in told] == [True, False, False]
+    assert ["/status" in text for text in told] == [True, True, True]
+    assert ["/skills" in text for text in told] == [True, True, False]
+
+
 async def test_a_command_that_is_told_twice_is_done_once(tmp_path: Path):
     async with house(tmp_path, []) as here:
         await here.ask("/new")

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Collection
 from enum import StrEnum
 
-from hermes_agent.app.service.people import EVERYBODY, standing_of
+from hermes_agent.app.service.people import EVERYBODY, may, standing_of
 from hermes_agent.app.service.settings import ChannelSettings, ChatSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation, Standing
@@ -56,13 +56,7 @@ class Access:
 
     def may(self, standing: Standing, command: str) -> bool:
         """Whether somebody has a slash command."""
-        match standing:
-            case Standing.OWNER:
-                return True
-            case Standing.MEMBER:
-                return command not in self.settings.owner_commands
-            case Standing.GUEST:
-                return command in self.settings.guest_commands
+        return may(self.settings, standing, command)
 
     def conversation(self, where: Conversation, sender: Sender, standing: Standing, topic: str = "") -> Conversation:
         """The conversation that words belong to. A group is each person's own unless it is shared, a thread is shared

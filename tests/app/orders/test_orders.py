@@ -229,3 +229,23 @@ async def test_an_order_whose_next_attempt_an_earlier_process_put_off_is_done_wh
         mail = await store.inbox.find("telegram", "1")
         assert mail is not None
         assert mail.state == "answered"
+
+
+async def test_an_order_that_was_put_off_holds_up_none_that_is_taken_up_meanwhile(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        store, other = here.runtime.store, replace(CHAT, chat="2")
+        await store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)
+        lease = await store.lanes.claim([COMMANDS])
+        assert lease is not None
+        await store.lanes.release(lease, error="The disk is full.", delay=3.0)
+        orders = made(here)
+        orders.take_up()
+        await asyncio.sleep(0.05)
+
+        await store.inbox.accept(replace(line(here, "/title Other", "2"), conversation=other), "command 2", COMMANDS)
+        orders.take_up()
+
+        async with asyncio.timeout(2):
+            while (await store.inbox.find("telegram", "2")).state != "answered":
+                await asyncio.sleep(0.01)
+        await orders.drain()

@@ -27,6 +27,18 @@ def test_the_last_word_counts_but_an_end_is_not_taken_back():
     assert not told.again
 
 
+def test_a_second_interrupt_waits_for_nothing_and_takes_no_restart():
+    hurried: list[int] = []
+    told = Told(over=asyncio.Event(), hurry=lambda: hurried.append(1))
+    told.interrupt()
+    assert told.over.is_set()
+    assert hurried == []
+    told.again = True
+    told.interrupt()
+    assert hurried == [1]
+    assert not told.again
+
+
 def test_a_home_that_cannot_be_written_ends_no_gateway(tmp_path: Path):
     (tmp_path / "run").mkdir()
     home = Home(root=tmp_path, base=tmp_path)

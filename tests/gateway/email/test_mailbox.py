@@ -125,3 +125,13 @@ async def test_a_server_that_does_not_encrypt_gets_no_password(platform, securit
 
 async def test_closing_what_was_never_open_is_harmless(platform):
     await mailbox(platform).close()
+
+
+async def test_mail_that_comes_between_the_look_and_the_waiting_is_not_waited_for(platform, box):
+    assert await box.unread(DAY) == []
+    await platform.say("one")
+
+    async with asyncio.timeout(5):
+        await box.wait()
+
+    assert await box.unread(DAY) == ["1"]

@@ -184,3 +184,12 @@ def test_a_text_of_marks_alone_is_cut_in_proportion_to_its_length(unit: str):
 
     assert process_time() - began < 1.0  # Half a minute where a cut comes after each sign.
     assert all(size(piece) <= 4096 for piece in pieces)
+
+
+@pytest.mark.parametrize("unit", ["`a`\u200d", "[a](b)\u200d", "`a` \u0301", "https://a\u0301"])
+def test_a_long_text_that_may_be_cut_nowhere_takes_no_time(unit: str):
+    text, began = (unit * 20_000)[:50_000], process_time()
+
+    assert len(cut(text, 40_000)) == 2
+
+    assert process_time() - began < 1.5

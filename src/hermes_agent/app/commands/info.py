@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hermes_agent.app.commands import COMMANDS
 from hermes_agent.app.commands.command import Command, Desk, Done
+from hermes_agent.app.service.people import may
+from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.errors import NoModel
 from hermes_agent.host.late import late
 from hermes_agent.providers.route import Route
@@ -12,9 +14,11 @@ WIDEST_USE = 28
 """Columns of the words of commands in /help."""
 
 
-async def show_help(_: Desk, rest: str) -> Done:
-    """List the commands, or show one."""
-    names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else list(COMMANDS)
+async def show_help(desk: Desk, rest: str) -> Done:
+    """List the commands that whoever asks has, or show one."""
+    rules = desk.runtime.settings.gateway.channels.get(desk.inbound.conversation.platform, ChannelSettings())
+    theirs = [name for name in COMMANDS if may(rules, desk.inbound.principal.standing, name)]
+    names = [rest.lstrip("/")] if rest.lstrip("/") in COMMANDS else theirs
     commands: list[Command] = [late(COMMANDS[name]) for name in names]
     uses = [f"/{command.name} {command.arguments}".rstrip() for command in commands]
     width = min(max(map(len, uses)), WIDEST_USE)

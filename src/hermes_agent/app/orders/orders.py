@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
@@ -71,7 +72,7 @@ class Orders:
         self.workspace = workspace
         self._answered = answered
         self._tasks: dict[str | None, asyncio.Task[None]] = {}
-        self._asked: set[str | None] = set()
+        self._asked: dict[str | None, asyncio.Event] = {}
 
     async def take(self, inbound: Inbound) -> None:
         """Take an order in; durable when this returns. The same one twice is done once."""
@@ -114,23 +115,24 @@ class Orders:
             await asyncio.wait(tuple(self._tasks.values()))
 
     def _see_to(self, lane: str | None) -> None:
-        self._asked.add(lane)
         if lane not in self._tasks:
+            self._asked[lane] = asyncio.Event()
             self._tasks[lane] = spawn(self._look(lane), name="orders")
+        self._asked[lane].set()
 
     async def _look(self, lane: str | None) -> None:
         """Do what waits in the lane (None: in any), until nothing does, not even after a pause."""
-        pause = FIRST_PAUSE
+        asked, pause = self._asked[lane], FIRST_PAUSE
         try:
-            while lane in self._asked:
-                self._asked.discard(lane)  # Before the look, so that none comes between it and the end.
+            while asked.is_set():
+                asked.clear()  # Before the look, so that nobody asks between it and the end.
                 wait = await self._done(lane, pause)
                 if wait is not None:
                     pause = min(2 * pause, LONGEST_PAUSE)
-                    self._asked.add(lane)
-                    await self._runtime.clock.sleep(max(wait, FIRST_PAUSE))
+                    await _within(asked, max(wait, FIRST_PAUSE))
+                    asked.set()
         finally:
-            del self._tasks[lane]
+            del self._tasks[lane], self._asked[lane]
 
     async def _done(self, lane: str | None, pause: float) -> float | None:
         """Do what is ready; seconds until more is (`pause` where the store fails), None where nothing waits."""
@@ -208,6 +210,13 @@ class Orders:
             workspace=self.workspace,
             model=self._model_of(inbound.conversation),
         )
+
+
+async def _within(asked: asyncio.Event, seconds: float) -> None:
+    """Return after so many seconds, or when somebody asks."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await asked.wait()
 
 
 def lane_of(conversation: Conversation) -> str:

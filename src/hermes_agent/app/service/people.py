@@ -29,6 +29,17 @@ def standing_of(
     return None
 
 
+def may(settings: ChannelSettings, standing: Standing, command: str) -> bool:
+    """Whether somebody has a slash command on a channel."""
+    match standing:
+        case Standing.OWNER:
+            return True
+        case Standing.MEMBER:
+            return command not in settings.owner_commands
+        case Standing.GUEST:
+            return command in settings.guest_commands
+
+
 class People:
     """The people of these channels. Everything is answered at once, from memory; `meet` reads who was let in."""
 

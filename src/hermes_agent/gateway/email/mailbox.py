@@ -11,7 +11,8 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from io import BufferedReader
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow, TokenRefused
@@ -169,7 +170,7 @@ class Mailbox:
         if "EXISTS" not in client.untagged_responses:  # Otherwise mail came while the last search was answered.
             idle: Any = box.idle
             idle.start()
-            if "EXISTS" not in client.untagged_responses:
+            if "EXISTS" not in client.untagged_responses and not _read_ahead(client):
                 idle.poll(IDLE_SECONDS)
             idle.stop()
         return True
@@ -179,6 +180,18 @@ class Mailbox:
             with suppress(OSError, imaplib.IMAP4.error):
                 self._box.client.shutdown()
             self._box = None
+
+
+def _read_ahead(client: imaplib.IMAP4) -> bool:
+    """Whether the server said more than was read: who polls the socket does not see what stands in its buffer."""
+    patience, buffer = client.sock.gettimeout(), cast(BufferedReader, client.file)
+    client.sock.settimeout(0)
+    try:
+        return bool(buffer.peek(1))
+    except OSError:  # Nothing: an encrypted connection says so in its own way.
+        return False
+    finally:
+        client.sock.settimeout(patience)
 
 
 def _encrypt(box: BaseMailBox, context: ssl.SSLContext | None) -> None:

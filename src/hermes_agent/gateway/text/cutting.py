@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable
 
 from hermes_agent.gateway.channel import Unit
@@ -96,7 +97,8 @@ def _between(text: str, end: int, least: int, spans: list[tuple[int, int]]) -> i
 
 
 def _may_cut(text: str, at: int, spans: list[tuple[int, int]]) -> bool:
-    inside = any(start < at < stop for start, stop in spans)
+    before = bisect_left(spans, (at,)) - 1  # They follow each other.
+    inside = before >= 0 and at < spans[before][1]
     return not inside and _whole_character(text, at) == at and not _just_opened(text, at)
 
 

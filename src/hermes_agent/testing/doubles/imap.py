@@ -59,6 +59,7 @@ class Session:
         self._folder = folder
         self._reader = reader
         self._writer = writer
+        self._told = 0
 
     async def converse(self) -> None:
         await self._say("* OK ready")
@@ -99,6 +100,7 @@ class Session:
         return [b"* CAPABILITY IMAP4rev1" + (b"" if self._folder.without_idle else b" IDLE")]
 
     def _select(self, _: list[str]) -> list[bytes]:
+        self._told = len(self._folder.mails)
         return [f"* {len(self._folder.mails)} EXISTS".encode(), b"* OK [UIDVALIDITY 1] valid"]
 
     def _search(self, words: list[str]) -> list[bytes]:
@@ -133,12 +135,15 @@ class Session:
         return []
 
     async def _idle(self, tag: str) -> None:
-        await self._say("+ idling")
+        # What came since the client was told is told at once, as by any server, and in the same segment.
+        news = f"\r\n* {len(self._folder.mails)} EXISTS" if len(self._folder.mails) > self._told else ""
         self._folder.waiting.add(self._writer)
         try:
+            await self._say(f"+ idling{news}")
             await self._reader.readline()  # DONE
         finally:
             self._folder.waiting.discard(self._writer)
+            self._told = len(self._folder.mails)
         await self._say(f"{tag} OK done")
 
     async def _say(self, line: str) -> None:
