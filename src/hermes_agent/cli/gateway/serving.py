@@ -87,7 +87,7 @@ class Sign:
             words = f"{name}: {state}{f': {ailment}' if ailment else ''}"
             if state != "starting" and self.shown.get(name) != words:
                 self.shown[name] = words
-                announce(words)
+                tell(words)
 
     def reload(self) -> None:
         """Read the settings again."""
@@ -140,14 +140,20 @@ async def serve(surface: Surface) -> bool:
         if runtime.hooks is not None:
             await runtime.hooks.fire("gateway:start", {"url": beside.url})
         names = ", ".join(sorted((*sign.gateway.known, *sign.gateway.unmade))) or f"no channel: {NO_CHANNEL}"
-        announce(f"The gateway runs, with {names}.")
+        tell(f"The gateway runs, with {names}.")
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
         await told.over.wait()
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"
-        announce(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
+        tell(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
     return told.again
+
+
+def tell(text: str) -> None:
+    """A line for whoever looks; where nobody reads it any more, or its disk is full, the gateway goes on."""
+    with suppress(OSError):
+        announce(text)
 
 
 def monotonic_usec() -> int:
