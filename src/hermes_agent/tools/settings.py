@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.schema import section
 from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings, SshSettings
 
 
@@ -37,11 +38,9 @@ class TerminalSettings:
     env_passthrough: tuple[str, ...] = field(
         default=(), metadata={"doc": "Variables that commands see although they look like secrets."}
     )
-    docker: ContainerSettings = field(default_factory=ContainerSettings, metadata={"doc": "Containers."})
-    ssh: SshSettings = field(default_factory=SshSettings, metadata={"doc": "Another machine."})
-    singularity: SingularitySettings = field(
-        default_factory=SingularitySettings, metadata={"doc": "Apptainer or Singularity."}
-    )
+    docker: ContainerSettings = section(ContainerSettings, "Containers.")
+    ssh: SshSettings = section(SshSettings, "Another machine.")
+    singularity: SingularitySettings = section(SingularitySettings, "Apptainer or Singularity.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

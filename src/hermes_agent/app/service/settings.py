@@ -7,7 +7,7 @@ from dataclasses import field
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Busy
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import about, section
 
 OWNERS_COMMANDS = ("yolo", "rollback", "sethome", "restart", "update", "memory", "cost", "usage")
 GUESTS_COMMANDS = ("help", "new", "stop", "steer", "queue", "status", "retry", "undo", "continue", "topic", "deny")
@@ -62,8 +62,8 @@ class ChannelSettings:
         default="",
         metadata={"doc": "The chat where what belongs to no other is sent, `CHAT[:THREAD]`; `/sethome` sets it."},
     )
-    options: Mapping[str, str] = field(default_factory=dict, metadata={"doc": "What this channel alone needs."})
-    chats: Mapping[str, ChatSettings] = field(default_factory=dict, metadata={"doc": "Single chats, by id."})
+    options: Mapping[str, str] = section(dict, "What this channel alone needs.")
+    chats: Mapping[str, ChatSettings] = section(dict, "Single chats, by id.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,7 @@ class PrivacySettings:
 class GatewaySettings:
     """The gateway."""
 
-    channels: Mapping[str, ChannelSettings] = field(
-        default_factory=dict, metadata={"doc": "Channels by name: telegram, ..."}
-    )
+    channels: Mapping[str, ChannelSettings] = section(dict, "Channels by name: telegram, ...")
     workspace: str = field(
         default="", metadata={"doc": "Folder in which sessions work; empty: `workspace` in the home."}
     )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Standing
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import about, section
 
 API_PORT = 8642
 WEBHOOK_PORT = 8644
@@ -41,9 +41,7 @@ class ApiSettings:
     allowed_hosts: tuple[str, ...] = field(
         default=(), metadata={"doc": "Names under which it is reached besides its address, for the Host check."}
     )
-    keys: Mapping[str, ApiKeySettings] = field(
-        default_factory=dict, metadata={"doc": "Keys besides API_SERVER_KEY, which is the owner's."}
-    )
+    keys: Mapping[str, ApiKeySettings] = section(dict, "Keys besides API_SERVER_KEY, which is the owner's.")
     max_body_mb: float = field(
         default=10.0, metadata=about("Largest request, in megabytes; images travel in it.", least=0.001, most=1000)
     )
@@ -73,9 +71,8 @@ class WebhookRoute:
         default="generic", metadata={"doc": "How requests prove where they come from."}
     )
     events: tuple[str, ...] = field(default=(), metadata={"doc": "Events that are let in; empty: all."})
-    filters: Mapping[str, str] = field(
-        default_factory=dict,
-        metadata={"doc": "Field of the payload (`a.b.0.c`) to a pattern that it must match as a whole; all must."},
+    filters: Mapping[str, str] = section(
+        dict, "Field of the payload (`a.b.0.c`) to a pattern that it must match as a whole; all must."
     )
     prompt: str = field(
         default="",
@@ -103,4 +100,4 @@ class WebhookSettings:
     clock_skew: float = field(
         default=300.0, metadata=about("Seconds that a signed time may differ from ours.", least=1, most=3600)
     )
-    routes: Mapping[str, WebhookRoute] = field(default_factory=dict, metadata={"doc": "Routes by name."})
+    routes: Mapping[str, WebhookRoute] = section(dict, "Routes by name.")

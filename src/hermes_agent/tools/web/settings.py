@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import about, section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class SearchSettings:
 class WebSettings:
     """The web (section `web`)."""
 
-    search: SearchSettings = field(default_factory=SearchSettings, metadata={"doc": "Who is asked by `web_search`."})
+    search: SearchSettings = section(SearchSettings, "Who is asked by `web_search`.")
     blocked: tuple[str, ...] = field(
         default=(), metadata={"doc": "Sites that are never read, with all below them: `example.com`, `*.ads.example`."}
     )
