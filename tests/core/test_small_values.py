@@ -10,9 +10,10 @@ from hermes_agent.core.errors import HermesError, ProviderError, RateLimited, To
 from hermes_agent.core.events import Notice, ToolProgress, ToolStarted, is_live
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Image, Message, Origin, Role, Text, ToolCall, ToolResult, said
-from hermes_agent.core.model import TextDelta, ToolSchema
+from hermes_agent.core.model import TextDelta, Through, ToolSchema
 from hermes_agent.core.section import Section, estimate_tokens, freeze, join_sections, tools_text
 from hermes_agent.core.tool import MARK, tool
+from hermes_agent.testing.scripted import ScriptedModel
 
 
 def test_a_session_id_tells_when_it_began() -> None:
@@ -74,6 +75,13 @@ def test_the_words_of_a_result_leave_images_out() -> None:
     result = ToolResult(call_id="1", name="t", parts=(Text(text="a"), Image(data="x")))
 
     assert result.text == "a"
+
+
+def test_what_asks_a_model_goes_by_its_name_and_window() -> None:
+    model = ScriptedModel([])
+    through = Through(model)
+
+    assert (through.name, through.window) == (model.name, model.window)
 
 
 def test_errors_carry_what_routing_needs() -> None:

@@ -202,6 +202,20 @@ async def test_what_runs_at_the_end_finishes_and_is_delivered_before_it(tmp_path
     assert [shown.text for shown in platform.chats.of("1")] == ["Done at last."]
 
 
+async def test_an_end_that_is_hurried_waits_for_no_run(tmp_path: Path):
+    platform = FakePlatform()
+    async with house(tmp_path, [Hang()], platform=platform) as here:
+        here.gateway.hurry()  # Nothing is waited for yet.
+        await platform.say("Take your time")
+        await eventually(lambda: bool(here.model.exchanges))
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            group.create_task(here.gateway.stop())
+            await eventually(lambda: here.gateway._draining is not None)
+            here.gateway.hurry()
+
+    assert not platform.chats.messages
+
+
 async def test_what_could_not_finish_goes_on_with_the_next_gateway(tmp_path: Path):
     platform, replies = FakePlatform(), iter([Hang(), Say("Here I am.")])
     async with serving(openai_model(lambda _: next(replies), keys=())) as model:

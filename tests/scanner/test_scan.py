@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes_agent.scanner.finding import Category, Severity, worst
+from hermes_agent.scanner.finding import Category, Severity
 from hermes_agent.scanner.scan import MOST_FINDINGS, judged, scan, without
 
 ATTACKS = [
@@ -69,14 +69,12 @@ def test_what_is_meant_to_mislead_is_found(text: str, category: Category):
     found = scan(f"Some honest words.\n\n{text}\n\nMore of them.")
 
     assert category in {finding.category for finding in found}
-    assert worst(found) >= Severity.WARN
+    assert max(finding.severity for finding in found) >= Severity.WARN
 
 
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_text_is_left_alone(text: str):
-    worst_found = worst(scan(text))
-
-    assert worst_found is None or worst_found is Severity.NOTE
+    assert {finding.severity for finding in scan(text)} <= {Severity.NOTE}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Effect records: intent, handle, end."""
+"""Effect records: intent and end."""
 
 from dataclasses import replace
 
 import pytest
 
-from hermes_agent.core.effects import Effect, EffectState
+from hermes_agent.core.effects import EffectState
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.database import Store
 from tests.store.made import claimed, intent
@@ -22,33 +22,22 @@ async def test_an_intent_is_open_until_its_result(store: Store):
     assert await store.effects.open("s1") == []
 
 
-async def test_a_running_effect_is_found_again_by_its_handle(store: Store):
-    lease = await claimed(store)
-    await store.write(lambda tx: store.effects.intend(tx, lease, intent(effect=Effect.EXEC)))
-
-    await store.write(lambda tx: store.effects.running(tx, lease, "c1", "exec-7"))
-
-    (record,) = await store.effects.open("s1")
-    assert (record.state, record.handle) == (EffectState.RUNNING, "exec-7")
-
-
 async def test_an_intent_made_again_keeps_its_record(store: Store):
     lease = await claimed(store)
-    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
-    await store.write(lambda tx: store.effects.running(tx, lease, "c1", "exec-7"))
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent(), at=1.0))
 
-    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent(), at=2.0))
 
     (record,) = await store.effects.open("s1")
-    assert record.handle == "exec-7"
+    assert record.at == 1.0
 
 
-async def test_a_finished_effect_does_not_run_again(store: Store):
+async def test_a_finished_effect_is_not_open_again(store: Store):
     lease = await claimed(store)
     await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
     await store.write(lambda tx: store.effects.finish(tx, lease, "c1"))
 
-    await store.write(lambda tx: store.effects.running(tx, lease, "c1", "late"))
+    await store.write(lambda tx: store.effects.intend(tx, lease, intent()))
 
     assert await store.effects.open("s1") == []
 

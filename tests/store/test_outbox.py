@@ -321,3 +321,16 @@ async def test_what_ended_long_ago_is_forgotten(open_another: OpenAnother):
     assert await store.outbox.prune(1000.0) == 0
     assert await store.outbox.prune(1001.0) == 1
     assert await store.outbox.find("b") is not None
+
+
+async def test_a_slot_that_cannot_be_read_keeps_only_its_own_place_waiting(
+    store: Store, caplog: pytest.LogCaptureFixture
+):
+    await put(store, letter("broken", chat="1"), letter("sound", chat="2"))
+    await store.write(lambda tx: tx.run("UPDATE outbox SET body = '{' WHERE key = 'broken'"))
+
+    (slot,) = await store.outbox.claim(CHANNELS)
+
+    assert slot.key == "sound"
+    assert await store.outbox.next_ready(CHANNELS) is None
+    assert "cannot be read" in caplog.text

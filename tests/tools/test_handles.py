@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import tool
-from hermes_agent.tools.handles import Opened, has_handle, in_files, opened
+from hermes_agent.tools.handles import Opened, in_files, opened
 from hermes_agent.tools.schema import collect
 from hermes_agent.tools.settings import SecretUse
 from tests.tools.bench import Context, words
@@ -46,6 +46,12 @@ class Tools:
     async def mcp_code(self, code: str) -> str:
         """Run a program."""
         self.heard.append(code)
+        return "ok"
+
+    @tool(effect=Effect.WRITES)
+    async def mcp_form(self, fields: list[dict[str, list[str]]]) -> str:
+        """Fill in a form."""
+        self.heard += fields[0]["a"]
         return "ok"
 
     def look(self, path: Path) -> None:
@@ -143,13 +149,10 @@ def test_a_handle_stands_in_quotes_of_its_own_unless_it_is_in_some() -> None:
     assert in_files('a "b ${secret:K}"', lambda _: "/f") == "a \"b $(cat '/f')\""
 
 
-def test_a_handle_is_found_at_any_depth() -> None:
-    assert has_handle({"a": [{"b": "x ${secret:K}"}]})
-    assert not has_handle({"a": ["${K}"], "b": 1})
+async def test_a_handle_is_found_at_any_depth(tmp_path: Path) -> None:
+    real, found = tools(tmp_path)
+    await found["mcp_form"].run({"fields": [{"a": ["${K}", "x ${secret:KEY}"]}]}, Context("/"))
+    with pytest.raises(Refused, match="no secret `OTHER`"):
+        await found["mcp_form"].run({"fields": [{"a": ["${secret:OTHER}"]}]}, Context("/"))
 
-
-def test_facts_show_the_name_alone(tmp_path: Path) -> None:
-    _, found = tools(tmp_path)
-
-    assert "${secret:KEY}" in found["mcp_call"].facts({"token": "${secret:KEY}"}, "/").summary
-    assert found["mcp_call"].needs == frozenset()
+    assert real.heard == ["${K}", f"x {VALUE}"]

@@ -35,15 +35,15 @@ class Said:
     text: str
 
 
-def said_in(entries: Iterable[Entry], *, shown: int = LONGEST_SHOWN) -> list[Said]:
-    """What was said and done, in order; what was taken back is left out, tool results are cut at `shown` characters."""
+def said_in(entries: Iterable[Entry]) -> list[Said]:
+    """What was said and done, in order; what was taken back is left out, tool results are cut."""
     spoken: list[tuple[int, Said]] = []
     for entry in entries:
         match entry.event:
             case MessageTaken(message=message) | Replied(message=message):
-                spoken.append((entry.number, _said(message, entry.at, shown)))
+                spoken.append((entry.number, _said(message, entry.at)))
             case ToolEnded(message=message, tool=tool):
-                said = _said(message, entry.at, shown)
+                said = _said(message, entry.at)
                 spoken.append((entry.number, Said(who=f"tool {tool}", at=said.at, text=said.text)))
             case Notice(text=text):
                 spoken.append((entry.number, Said(who="notice", at=entry.at, text=text)))
@@ -86,12 +86,12 @@ def facts(session: Session) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _said(message: Message, at: float, shown: int) -> Said:
+def _said(message: Message, at: float) -> Said:
     who = "user" if message.role is Role.USER else message.role.value
-    return Said(who=who, at=at, text="\n\n".join(text for part in message.parts if (text := _words(part, shown))))
+    return Said(who=who, at=at, text="\n\n".join(text for part in message.parts if (text := _words(part))))
 
 
-def _words(part: Part, shown: int) -> str:
+def _words(part: Part) -> str:
     match part:
         case Text(text=text):
             return text
@@ -104,4 +104,5 @@ def _words(part: Part, shown: int) -> str:
         case ToolCall(name=name, arguments=arguments):
             return f"`{name}` {msgspec.json.encode(dict(arguments)).decode()}"
         case ToolResult():
-            return part.text if len(part.text) <= shown else f"{part.text[:shown]}\n[{len(part.text) - shown:,} more]"
+            over = len(part.text) - LONGEST_SHOWN
+            return part.text if over <= 0 else f"{part.text[:LONGEST_SHOWN]}\n[{over:,} more]"

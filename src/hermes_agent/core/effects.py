@@ -37,8 +37,7 @@ class Capability(StrEnum):
 
 
 class EffectState(StrEnum):
-    """Where an effect record stands: the intent is committed, it runs, it has a result."""
+    """Where an effect record stands: the intent is committed, or it has a result."""
 
     INTENT = "intent"
-    RUNNING = "running"
     DONE = "done"

@@ -174,3 +174,20 @@ class Model(Protocol):
         ...
 
     def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]: ...
+
+
+class Through:
+    """What asks a model has its name and its window."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """As the model's."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """As the model's."""
+        return self._model.window

@@ -66,6 +66,7 @@ class Gateway:
         self._changed = changed
         self._http = Http()
         self._ending = False
+        self._draining: asyncio.Timeout | None = None
         self._delivering: asyncio.Task[None] | None = None
         self._serving: dict[str, asyncio.Task[None]] = {}
         self.unmade: dict[str, str] = {}
@@ -119,16 +120,22 @@ class Gateway:
         for task in self._serving.values():
             task.cancel()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.drain_seconds):
+            async with asyncio.timeout(self.settings.drain_seconds) as self._draining:
                 await self.runtime.hermes.floor.rest()
                 await self.orders.drain()
                 await self.delivery.idle()
+        self._draining = None
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.wait((self._delivering, *self._serving.values()))
         for line in self.known.values():
             await line.channel.close()
         await self._http.close()
+
+    def hurry(self) -> None:
+        """Where what runs is still waited for, wait no longer."""
+        if self._draining is not None:
+            self._draining.reschedule(asyncio.get_running_loop().time())
 
     def _begin(self, kind: Kind) -> None:
         line = self._line(kind)

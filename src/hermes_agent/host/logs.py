@@ -33,9 +33,8 @@ class LogFile(logging.Handler):
         *,
         largest: int = LARGEST,
         kept: int = KEPT,
-        level: int = logging.INFO,
     ) -> None:
-        super().__init__(level)
+        super().__init__(logging.INFO)
         self._path = path
         self._redact = redact
         self._largest = largest
@@ -99,14 +98,14 @@ class LogFile(logging.Handler):
             self._handle = None
 
 
-def open_log(path: Path, redact: Callable[[str], str], *, level: int = logging.INFO) -> LogFile:
+def open_log(path: Path, redact: Callable[[str], str]) -> LogFile:
     """Send everything logged below `hermes_agent` to this file, in place of the one before; costs no disk access."""
     logger = logging.getLogger(ROOT)
     for old in [handler for handler in logger.handlers if isinstance(handler, LogFile)]:
         old.close()
-    handler = LogFile(path, redact, level=level)
+    handler = LogFile(path, redact)
     logger.addHandler(handler)
-    logger.setLevel(level)
+    logger.setLevel(logging.INFO)
     logger.propagate = False
     return handler
 

@@ -87,14 +87,14 @@ class Child:
         if self._popen is not None:
             self._popen.poll()  # collects the zombie
 
-    async def end(self, mark: str, *, grace: float = GRACE) -> bool:
+    async def end(self, mark: str) -> bool:
         """End the process, its group and session, its descendants, and whoever carries `mark` (`NAME=value`) in its
-        environment: SIGTERM, after `grace` seconds SIGKILL. True when nothing is left; takes at most 2 s.
+        environment: SIGTERM, after `GRACE` seconds SIGKILL. True when nothing is left; takes at most 2 s.
 
         Where it has ended already, only who carries the mark is ended: its number may be another's by now.
         """
         family_of = self.identity.pid if self.is_alive else 0
-        return await _end(family_of, mark.encode(), grace)
+        return await _end(family_of, mark.encode())
 
     def ends_within(self, seconds: float) -> bool:
         """Whether it has ended, waiting at most this long for our own child to. Blocks: for use in a thread."""
@@ -338,8 +338,8 @@ def _settle(happened: asyncio.Future[None]) -> None:
         happened.set_result(None)
 
 
-async def _end(leader: int, mark: bytes, grace: float) -> bool:
-    if not await _signal_family(leader, mark, signal.SIGTERM) or await _gone_within(leader, mark, grace):
+async def _end(leader: int, mark: bytes) -> bool:
+    if not await _signal_family(leader, mark, signal.SIGTERM) or await _gone_within(leader, mark, GRACE):
         return True
     loop = asyncio.get_running_loop()
     until = loop.time() + _LAST_RESORT

@@ -21,7 +21,6 @@ from hermes_agent.store.versions import Kind
 BECAUSE = "because"
 SORT = "kind"
 """Arguments that a review gives besides those of the tool: they are taken off before the tool sees the call."""
-SKILL_WRITES = frozenset({"create", "edit", "patch", "delete", "write_file", "remove_file"})
 WORDS = ("content", "new_string", "description")
 """The arguments whose words become part of what is learned."""
 

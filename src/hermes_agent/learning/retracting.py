@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.learning.proposing import Proposing
@@ -15,8 +13,6 @@ from hermes_agent.store.versions import Author, Backing, Kind, Version
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 LIVE = "the conversation that it came from was deleted"
-
-Supported = Callable[[Version], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

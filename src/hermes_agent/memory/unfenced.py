@@ -7,28 +7,19 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from hermes_agent.core.messages import Text
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, TextDelta
+from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, TextDelta, Through
 from hermes_agent.memory.recall import unfenced
 
 OPENING, CLOSING = "<memory-context", "</memory-context>"
 
 
-class Unfenced:
+class Unfenced(Through):
     """The model itself, but for what stands between the marks: neither streamed nor kept. `answered` is told
     the session and the words of each reply that asks for nothing more."""
 
     def __init__(self, model: Model, answered: Callable[[str, str], None]) -> None:
-        self._model, self._answered = model, answered
-
-    @property
-    def name(self) -> str:
-        """As the model's."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """As the model's."""
-        return self._model.window
+        super().__init__(model)
+        self._answered = answered
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """As the model's."""

@@ -36,8 +36,3 @@ class Finding:
     start: int
     end: int
     what: str
-
-
-def worst(findings: tuple[Finding, ...]) -> Severity | None:
-    """The highest severity; None where nothing was found."""
-    return max((finding.severity for finding in findings), default=None)

@@ -60,10 +60,10 @@ PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    def __init__(self, opened: Opened, clock: Clock, timings: Timings, worker_name: str, ids: Ids) -> None:
+    def __init__(self, opened: Opened, clock: Clock, timings: Timings, ids: Ids) -> None:
         engine = self._engine = opened.engine
         self._clock = clock
-        self.workers = Workers(engine, opened.presence, clock, timings, worker_name)
+        self.workers = Workers(engine, opened.presence, clock, timings)
         self._index = opened.index
         self.sessions = Sessions(engine, clock)
         self.prefixes = Prefixes(engine)
@@ -161,7 +161,6 @@ async def open_store(
     url: str | Path,
     *,
     clock: Clock | None = None,
-    worker_name: str = "",
     timings: Timings | None = None,
     ids: Ids | None = None,
 ) -> Store:
@@ -173,7 +172,7 @@ async def open_store(
     dialect, place = _parsed(url)
     clock, timings = clock or SystemClock(), timings or Timings()
     opened = await late(DIALECTS[dialect])(place, clock, timings)
-    return Store(opened, clock, timings, worker_name, ids or RandomIds())
+    return Store(opened, clock, timings, ids or RandomIds())
 
 
 def _parsed(url: str | Path) -> tuple[Dialect, str]:

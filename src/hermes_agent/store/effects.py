@@ -1,4 +1,4 @@
-"""Effect records: the intent of a call before it acts, its handle while it runs, its end."""
+"""Effect records: the intent of a call before it acts, and its end."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ INTEND = (
     "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8) ON CONFLICT (session, call_id) DO NOTHING"
 )
-RUNNING = "UPDATE effect SET state = $3, handle = $4 WHERE session = $1 AND call_id = $2 AND state <> 'done'"
 FINISH = "UPDATE effect SET state = $3 WHERE session = $1 AND call_id = $2"
 OPEN = (
-    "SELECT call_id, tool, effect, key, summary, state, handle, at FROM effect "
+    "SELECT call_id, tool, effect, key, summary, state, at FROM effect "
     "WHERE session = $1 AND state <> 'done' ORDER BY at, call_id"
 )
 
@@ -34,12 +33,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectRecord:
-    """Where one call stands. `handle` is what a running effect is attached to again by; `at` is when it was
-    intended."""
+    """Where one call stands; `at` is when it was intended."""
 
     intent: Intent
     state: EffectState
-    handle: str
     at: float
 
 
@@ -58,11 +55,6 @@ class Effects:
         facts = (intent.call_id, intent.tool, intent.effect.value, intent.key, storable(intent.summary))
         await tx.run(INTEND, lease.lane, *facts, state, now)
 
-    async def running(self, tx: Transaction, lease: Lease, call_id: str, handle: str) -> None:
-        """The effect has begun; `handle` finds it again. Raises `LostLease`."""
-        await fence(tx, lease)
-        await tx.run(RUNNING, lease.lane, call_id, EffectState.RUNNING.value, handle)
-
     async def finish(self, tx: Transaction, lease: Lease, call_id: str) -> None:
         """The result is known (and in the log, in the same transaction). Raises `LostLease`."""
         await fence(tx, lease)
@@ -74,6 +66,6 @@ class Effects:
 
 
 def _record(row: Row) -> EffectRecord:
-    call_id, tool, effect, key, summary, state, handle, at = row
+    call_id, tool, effect, key, summary, state, at = row
     intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary)
-    return EffectRecord(intent=intent, state=EffectState(state), handle=handle, at=at)
+    return EffectRecord(intent=intent, state=EffectState(state), at=at)

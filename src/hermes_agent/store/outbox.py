@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
@@ -13,6 +14,8 @@ from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
 from hermes_agent.store.transaction import Engine, Row, Transaction, Value, marks
 from hermes_agent.store.workers import LET_LETTERS_GO, Workers
+
+log = logging.getLogger(__name__)
 
 FIELDS = (
     "id, key, place, body, session, version, state, pieces, epoch, attempts, repeats, error, at, "
@@ -137,7 +140,7 @@ class Outbox:
             return []
         sql = CLAIM.format(channels=marks(len(channels), 4))
         rows = await self._engine.write(lambda tx: tx.rows(sql, now, self._workers.id, most, *channels), durable=False)
-        return sorted(map(_slot, rows), key=lambda slot: slot.id)
+        return sorted(_readable(rows), key=lambda slot: slot.id)
 
     async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
         """The next piece is about to be sent: whoever finds the slot in this state cannot know whether it was.
@@ -221,6 +224,15 @@ class Outbox:
 def _columns(letter: Letter) -> tuple[str, str, str, str, int, str]:
     place = letter.to.place
     return letter.key, place.platform, place.key, letter.session, letter.inbox, written(letter.content)
+
+
+def _readable(rows: Sequence[Row]) -> Iterator[Slot]:
+    """The slots; one that cannot be read stays held, and keeps nothing but its own place waiting."""
+    for row in rows:
+        try:
+            yield _slot(row)
+        except ValueError:
+            log.exception("slot %s cannot be read", row[0])
 
 
 def _slot(row: Row) -> Slot:

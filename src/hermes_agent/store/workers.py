@@ -16,7 +16,7 @@ from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Engine, Transaction
 
 REGISTER = (
-    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, $3, $4, $5) "
+    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, '', $3, $4) "
     "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
@@ -105,12 +105,11 @@ class Presence(Protocol):
 class Workers:
     """This process among the workers of its database; it registers when it first claims a lane or waits for one."""
 
-    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings, name: str) -> None:
+    def __init__(self, engine: Engine, presence: Presence, clock: Clock, timings: Timings) -> None:
         self._engine = engine
         self._presence = presence
         self._clock = clock
         self._timings = timings
-        self._name = name
         self._key = random.SystemRandom().getrandbits(62)
         self._arriving = asyncio.Lock()
         self._present = False
@@ -264,9 +263,7 @@ class Workers:
 
     async def _enter(self) -> None:
         started, now = self._clock.monotonic(), await self._presence.now()
-        await self._engine.write(
-            lambda tx: tx.run(REGISTER, self.id, self._key, self._name, self._clock.now(), now), durable=False
-        )
+        await self._engine.write(lambda tx: tx.run(REGISTER, self.id, self._key, self._clock.now(), now), durable=False)
         self._beaten, self._void = started, False
 
     async def _bury(self, worker: str, seen: float | None) -> list[str]:

@@ -139,11 +139,6 @@ def _quote_open(text: str) -> str:
     return quote
 
 
-def has_handle(arguments: Mapping[str, Any]) -> bool:
-    """Whether a call names a secret."""
-    return any(HANDLE.search(text) for text in _texts(arguments))
-
-
 def _users(command: str, name: str) -> list[Simple]:
     """The programs of a command that get the secret; all of them where that cannot be told."""
     stand_in = f"secret_handle_{name}"

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,18 @@ def test_the_last_word_counts_but_an_end_is_not_taken_back():
     told.end()
     told.restart()
     assert told.over.is_set()
+    assert not told.again
+
+
+def test_a_second_interrupt_waits_for_nothing_and_takes_no_restart():
+    hurried: list[int] = []
+    told = Told(over=asyncio.Event(), hurry=lambda: hurried.append(1))
+    told.interrupt()
+    assert told.over.is_set()
+    assert hurried == []
+    told.again = True
+    told.interrupt()
+    assert hurried == [1]
     assert not told.again
 
 
@@ -56,6 +69,16 @@ def test_how_a_channel_is_now_is_told_once_and_again_when_it_changed(
 
     told = capsys.readouterr().out.splitlines()
     assert told == ["telegram: listening", "telegram: waiting: No network.", "telegram: listening"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_channel_goes_on_where_nobody_can_be_told_how_it_is(tmp_path: Path):
+    sign = Sign(home=Home(root=tmp_path, base=tmp_path), started=1.0, supervisor=Supervisor({}))
+    with suppress(OSError), Path("/dev/full").open("w") as full, redirect_stdout(full):
+        sign.show({"telegram": ("listening", "")})
+        sign.show({"telegram": ("waiting", "No network.")})
+
+    assert sign.shown == {"telegram": "telegram: waiting: No network."}
 
 
 BEGINS_AGAIN = """

@@ -45,7 +45,6 @@ async def test_a_job_is_claimed_once_the_oldest_first(store: Store, open_another
     assert (first.job.id, second.job.id, third) == ("j1", "j2", None)
     assert first.job.state is JobState.RUNNING
     assert first.job.subjects == {"skills", "memory"}
-    assert not first.is_last
 
 
 async def test_only_the_kinds_asked_for_are_claimed(store: Store):
@@ -78,10 +77,7 @@ async def test_what_a_worker_leaves_is_taken_by_the_next(store: Store, open_anot
     assert (again.job.id, again.job.attempts, again.epoch) == ("j1", 2, lost.epoch + 1)
     with pytest.raises(LostLease):
         await store.learning.check(lost)
-    with pytest.raises(LostLease):
-        await store.write(lambda tx: store.learning.fence(tx, lost))
     await store.learning.check(again)
-    await store.write(lambda tx: store.learning.fence(tx, again))
 
 
 async def test_a_job_that_was_let_go_is_in_line_again(store: Store):
@@ -103,7 +99,6 @@ async def test_a_job_that_keeps_failing_is_given_up(store: Store):
         claim = await store.learning.claim()
         assert claim is not None
         await store.learning.release(claim, "no", counts=True)
-    assert claim.is_last
 
     assert await store.learning.claim() is None
     found = await store.learning.get("j1")

@@ -13,7 +13,7 @@ from hermes_agent.app.decks.deck import Deck
 from hermes_agent.app.ledger import Book, StoredLedger
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.model import Delta, Model, ModelRequest, Reply
+from hermes_agent.core.model import Delta, Model, ModelRequest, Reply, Through
 from hermes_agent.providers.broker import Ledger
 from hermes_agent.store.sessions import Session
 
@@ -62,24 +62,14 @@ class Auxiliaries:
         return await self.brokers(main, ledger, first, alone=alone)
 
 
-class Assigned:
+class Assigned(Through):
     """A model at work for one purpose, within the time that the settings give it: implements `core.model.Model`."""
 
     def __init__(self, model: Model, purpose: Purpose, settings: AuxiliaryModel, clock: Clock) -> None:
-        self._model = model
+        super().__init__(model)
         self._purpose = purpose
         self._seconds = settings.seconds
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """Its tokens of context."""
-        return self._model.window
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`."""

@@ -19,7 +19,7 @@ from hermes_agent.app.auxiliary.asking import Small, asked
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.core.errors import HermesError, StoreError
 from hermes_agent.core.messages import Image, Message, Origin, Part, Role, Text, ToolResult
-from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply
+from hermes_agent.core.model import Delta, Model, ModelRequest, Remark, Reply, Through
 from hermes_agent.host.files import read_small, write_private
 
 log = logging.getLogger(__name__)
@@ -72,14 +72,14 @@ def _written(path: Path, words: str) -> None:
     write_private(path, words.encode(), durable=False)
 
 
-class Assisted:
+class Assisted(Through):
     """A model that sees no pictures and is told what is in them: implements `core.model.Model`.
 
     `make` gives the one that describes them, when there is the first one.
     """
 
     def __init__(self, model: Model, make: Callable[[], Awaitable[Model]], described: Described) -> None:
-        self._model = model
+        super().__init__(model)
         self._make = make
         self._described = described
         self._eyes: Model | None = None
@@ -88,16 +88,6 @@ class Assisted:
         self._remarks: list[Remark] = []
         self._said: set[str] = set()
         self._numbers = count(1)
-
-    @property
-    def name(self) -> str:
-        """The name of the model that answers."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """Its tokens of context."""
-        return self._model.window
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`."""

@@ -12,7 +12,7 @@ from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.hooks import Hook, Proposed
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.agent.tail import TailSource
-from hermes_agent.app.decks.deck import Live, Look, Own, Schemas
+from hermes_agent.app.decks.deck import Live, Look, Own, Playing, Schemas
 from hermes_agent.app.ledger import RunLedger
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
@@ -137,42 +137,18 @@ class ReplayingDeck:
         return Judge(calls=self._player.track(session), own=own, cassette=self._player.cassette, ledger=book)
 
 
-class LiveDeck:
+class LiveDeck(Playing):
     """A `Deck` of now whose models answer from a cassette up to a step; `runs_tools` says whether tools run then."""
 
     def __init__(self, player: Player, redact: Redact, clock: Clock, ids: Ids) -> None:
-        self.clock = clock
-        self.ids = ids
+        super().__init__(clock, ids)
         self._player = player
         self._redact = redact
         self._models: dict[str, Model] = {}
 
-    def own(self, session: str, purpose: str = "") -> Own:  # noqa: ARG002  the Protocol's shape
-        """The machine's clock, the process's ids."""
-        return Own(clock=self.clock, ids=self.ids)
-
     def made(self, session: Session) -> None:
         """A session was made: it stands for the next one of the recording."""
         self._player.made(session.id)
-
-    def arrival(self) -> float:
-        """Now."""
-        return self.clock.now()
-
-    def arrived(self, session: str, inbound: Inbound, at: float) -> None:
-        """Nothing is kept."""
-
-    async def changed(self, session: str, store: Store, since: int | None = None) -> None:
-        """Nothing is kept."""
-
-    async def begin(self, session: Session, store: Store) -> None:
-        """Nothing is needed."""
-
-    def refused(self, session: str, error: HermesError) -> None:
-        """Nothing is kept."""
-
-    async def ended(self, session: str, outcome: Outcome, number: int, *, released: bool) -> None:
-        """Nothing is needed."""
 
     async def model(self, session: str, purpose: str, ledger: Ledger, live: Live) -> Model:
         """The recording's steps, then the real model; for a session it is the same one in every run."""
@@ -183,18 +159,6 @@ class LiveDeck:
             made.go_on_from(before)
         self._models[key] = made
         return made
-
-    async def look(self, session: str, look: Look) -> Surroundings:  # noqa: ARG002  the Protocol's shape
-        """What is found now."""
-        return await look()
-
-    def offered(self, session: str, tools: Schemas) -> Schemas:  # noqa: ARG002  the Protocol's shape
-        """The process's own tools."""
-        return tools
-
-    def tail(self, session: str, sources: Sequence[TailSource]) -> Sequence[TailSource]:  # noqa: ARG002  the Protocol's shape
-        """The sources themselves."""
-        return sources
 
     def outfit(self, session: str, agent: Agent) -> Agent:
         """The agent; its calls get recorded results as long as its model's answers are recorded ones."""

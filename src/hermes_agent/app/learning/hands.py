@@ -25,14 +25,12 @@ LARGEST = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeHands:
-    """The `Hands` of one conversation. `is_owner_key` knows the principals whose home this is; `author` is who
-    writes."""
+    """The `Hands` of one conversation. `is_owner_key` knows the principals whose home this is."""
 
     record: Session
     skills: Skills
     notes: Notes
     is_owner_key: Callable[[str], bool]
-    author: Author = Author.BACKGROUND
 
     @property
     def is_owner(self) -> bool:
@@ -41,9 +39,9 @@ class HomeHands:
 
     def tools(self, backing: Backing) -> Mapping[str, Tool]:
         """The tools of skills and memory, by name."""
-        skills = self.skills.tools_by(By(author=self.author, backing=backing))
+        skills = self.skills.tools_by(By(author=Author.BACKGROUND, backing=backing))
         memory = MemoryTools(
-            open_notes=lambda: self.notes, is_owner=self.is_owner_key, author=self.author, backing=backing
+            open_notes=lambda: self.notes, is_owner=self.is_owner_key, author=Author.BACKGROUND, backing=backing
         )
         return {tool.schema.name: tool for tool in collect([skills, memory])[0]}
 

@@ -26,7 +26,6 @@ from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import is_shared
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
-from hermes_agent.store.versions import Author
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -251,11 +250,9 @@ class Learner:
     def _is_owner(self, principal: str) -> bool:
         return self.standing(principal) is Standing.OWNER
 
-    def hands(self, record: SessionRecord, author: Author = Author.BACKGROUND) -> HomeHands:
+    def hands(self, record: SessionRecord) -> HomeHands:
         """The tools of a review of this conversation."""
-        made: HomeHands = late(HANDS)(
-            record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner, author=author
-        )
+        made: HomeHands = late(HANDS)(record=record, skills=self.skills, notes=self.notes, is_owner_key=self._is_owner)
         return made
 
     async def _model(self, record: SessionRecord) -> Model:

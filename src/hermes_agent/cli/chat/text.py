@@ -12,7 +12,6 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a
 SGR = re.compile("\x1b\\[[0-9;]*m")
 COLUMN = re.compile("^ *[-•] | {2,}")
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
-TAB = 4
 
 
 def clean(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -35,15 +35,22 @@ NO_CHANNEL = "`hermes gateway setup` says how one is switched on"
 
 @dataclass(slots=True, kw_only=True)
 class Told:
-    """What somebody asked of this process: to end, or to begin `again`."""
+    """What somebody asked of this process: to end, or to begin `again`; `hurry` waits no longer for what runs."""
 
     over: asyncio.Event
     again: bool = False
+    hurry: Callable[[], None] = lambda: None
 
     def end(self) -> None:
         """End, when what runs has finished."""
         self.again = False
         self.over.set()
+
+    def interrupt(self) -> None:
+        """End; said once more, without waiting for what runs."""
+        if self.over.is_set():
+            self.hurry()
+        self.end()
 
     def restart(self) -> None:
         """The same, and begin again."""
@@ -80,7 +87,7 @@ class Sign:
             words = f"{name}: {state}{f': {ailment}' if ailment else ''}"
             if state != "starting" and self.shown.get(name) != words:
                 self.shown[name] = words
-                announce(words)
+                tell(words)
 
     def reload(self) -> None:
         """Read the settings again."""
@@ -113,7 +120,9 @@ async def serve(surface: Surface) -> bool:
     told = Told(over=asyncio.Event())
     async with AsyncExitStack() as closing:
         closing.enter_context(
-            heeding({signal.SIGINT: told.end, signal.SIGTERM: told.end, RESTART: told.restart, RELOAD: sign.reload})
+            heeding(
+                {signal.SIGINT: told.interrupt, signal.SIGTERM: told.end, RESTART: told.restart, RELOAD: sign.reload}
+            )
         )
         closing.callback(lambda: None if told.again else forget_state(home))  # Who waits for it sees it go on.
         sign.write()
@@ -123,7 +132,7 @@ async def serve(surface: Surface) -> bool:
         tape = tape_of(surface.invocation)
         opening = open_gateway(home, changed=sign.write, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
-        runtime = sign.gateway.runtime
+        runtime, told.hurry = sign.gateway.runtime, sign.gateway.hurry
         beside = Beside(runtime)
         closing.push_async_callback(beside.close)
         sign.gateway.reloading.followers.append(beside)
@@ -131,13 +140,20 @@ async def serve(surface: Surface) -> bool:
         if runtime.hooks is not None:
             await runtime.hooks.fire("gateway:start", {"url": beside.url})
         names = ", ".join(sorted((*sign.gateway.known, *sign.gateway.unmade))) or f"no channel: {NO_CHANNEL}"
-        announce(f"The gateway runs, with {names}.")
+        tell(f"The gateway runs, with {names}.")
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
         await told.over.wait()
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
-        announce(f"{'Beginning again' if told.again else 'Ending'}: runs have {drain:g} s to finish.")
+        how = "Beginning again" if told.again else "Ending"
+        tell(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
     return told.again
+
+
+def tell(text: str) -> None:
+    """A line for whoever looks; where nobody reads it any more, or its disk is full, the gateway goes on."""
+    with suppress(OSError):
+        announce(text)
 
 
 def monotonic_usec() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 WRITTEN = """
 alpha=α beta=β gamma=γ delta=δ epsilon=ε varepsilon=ε zeta=ζ eta=η theta=θ kappa=κ lambda=λ mu=μ nu=ν xi=ξ pi=π
@@ -39,6 +40,8 @@ GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 WORDS = r"\\(?:text|mathrm|mathbf|mathit|mathcal|mathsf|boldsymbol|bm|operatorname|boxed)\*?"
 SPECIAL = re.compile(r"[\\&^_]")
 FRAMES = re.compile(r"\\(?:begin|end)\{\w+\*?\}(?:\{[lcr|]+\})?")
+DEEPEST = 4
+"""Fractions and roots within each other."""
 
 
 def plain_formula(formula: str) -> str:
@@ -50,14 +53,12 @@ def plain_formula(formula: str) -> str:
     text = re.sub(r"\s*\\\\(?:\[[^\[\]]*\])?\s*", "; ", text)
     text = re.sub(r"(?<!; )(?:; )+\Z", "", text)  # Rows at the end that hold nothing.
     text = re.sub(r"\s*(?<!\\)&\s*", " ", text)
-    for _ in range(4):  # Fractions and roots within each other.
-        text = re.sub(rf"\\[dt]?frac{GROUP}{GROUP}", r"(\1)/(\2)", text)
-        text = re.sub(rf"\\[dt]?binom{GROUP}{GROUP}", r"binom(\1, \2)", text)
-        text = re.sub(rf"\\sqrt\[([^\[\]]+)\]{GROUP}", r"root(\1, \2)", text)
-        text = re.sub(rf"\\sqrt{GROUP}", r"√(\1)", text)
-        text = re.sub(rf"{WORDS}{GROUP}", r"\1", text)
-        text = re.sub(rf"\\(?:mathbb|mathds){GROUP}", lambda found: _doubled(found[1]), text)
-        text = re.sub(rf"\\({'|'.join(ACCENTS)}){GROUP}", lambda found: f"{found[2]}{ACCENTS[found[1]]}", text)
+    for _ in range(DEEPEST):
+        before = text
+        for pattern, written in WITHIN:
+            text = pattern.sub(written, text)
+        if text == before:
+            break
     text = re.sub(r"\\([A-Za-z]+)", _sign, text)
     text = re.sub(rf"\^(?:{GROUP}|(\w))", lambda found: _raised(found[1] or found[2] or "", ABOVE, "^"), text)
     text = re.sub(rf"_(?:{GROUP}|(\w))", lambda found: _raised(found[1] or found[2] or "", BELOW, "_"), text)
@@ -77,3 +78,15 @@ def _raised(text: str, signs: dict[str, str], mark: str) -> str:
     if all(sign in signs for sign in text):
         return "".join(signs[sign] for sign in text)
     return f"{mark}{text}" if len(text) == 1 else f"{mark}({text})"
+
+
+WITHIN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(rf"\\[dt]?frac{GROUP}{GROUP}"), r"(\1)/(\2)"),
+    (re.compile(rf"\\[dt]?binom{GROUP}{GROUP}"), r"binom(\1, \2)"),
+    (re.compile(rf"\\sqrt\[([^\[\]]+)\]{GROUP}"), r"root(\1, \2)"),
+    (re.compile(rf"\\sqrt{GROUP}"), r"√(\1)"),
+    (re.compile(rf"{WORDS}{GROUP}"), r"\1"),
+    (re.compile(rf"\\(?:mathbb|mathds){GROUP}"), lambda found: _doubled(found[1])),
+    (re.compile(rf"\\({'|'.join(ACCENTS)}){GROUP}"), lambda found: f"{found[2]}{ACCENTS[found[1]]}"),
+)
+"""What takes its words in braces, and how it is written without them."""

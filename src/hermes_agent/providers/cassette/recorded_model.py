@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.messages import Message
-from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply
+from hermes_agent.core.model import Delta, Model, ModelRequest, Prefix, Reply, Through
 from hermes_agent.core.spending import Grant
 from hermes_agent.providers.broker import CallOpened, CallSettled, Ledger
 from hermes_agent.providers.budget import Sizes
@@ -134,23 +134,13 @@ class RecordedLedger:
         await self._ledger.settle(call)
 
 
-class RecordedModel:
+class RecordedModel(Through):
     """A `Model` that answers as another one and writes it down; `stops` are those of the run that it works for."""
 
     def __init__(self, model: Model, sheet: Sheet, stops: RecordedStops) -> None:
-        self._model = model
+        super().__init__(model)
         self._sheet = sheet
         self._stops = stops
-
-    @property
-    def name(self) -> str:
-        """The name of the model that is asked."""
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """Its tokens of context."""
-        return self._model.window
 
     async def ask(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `core.model.Model`."""

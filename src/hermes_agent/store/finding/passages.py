@@ -40,16 +40,6 @@ class Passage:
     terms: tuple[str, ...]
     places: tuple[tuple[int, int], ...]
 
-    @property
-    def is_full(self) -> bool:
-        """Whether nothing is added any more."""
-        return is_full(self.messages, self.characters)
-
-
-def is_full(messages: int, characters: int) -> bool:
-    """Whether a passage of so many messages and characters is closed."""
-    return messages >= FULL_MESSAGES or characters >= FULL_CHARACTERS
-
 
 def cut(session: str, lines: Iterable[Line]) -> Iterator[Passage]:
     """The passages of these messages in their order; the last one may not be full yet."""
@@ -58,7 +48,7 @@ def cut(session: str, lines: Iterable[Line]) -> Iterator[Passage]:
     for line in lines:
         run.append(line)
         characters += len(line.text)
-        if is_full(len(run), characters):
+        if len(run) >= FULL_MESSAGES or characters >= FULL_CHARACTERS:
             yield _passage(session, run, characters)
             run, characters = [], 0
     if run:

@@ -31,11 +31,11 @@ def snippet(text: str, wanted: Collection[Phrase]) -> tuple[str, tuple[Spot, ...
     return line + BLANK.sub(" ", text[position:last]).rstrip() + tail, tuple(marks)
 
 
-def marked(line: str, marks: Iterable[Spot], before: str = "**", after: str = "**") -> str:
-    """A snippet with its found words between two marks."""
+def marked(line: str, marks: Iterable[Spot]) -> str:
+    """A snippet with its found words in Markdown's bold."""
     parts, reached = [], 0
     for start, end in marks:
-        parts += [line[reached:start], before, line[start:end], after]
+        parts += [line[reached:start], "**", line[start:end], "**"]
         reached = end
     return "".join(parts) + line[reached:]
 

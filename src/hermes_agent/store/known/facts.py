@@ -32,7 +32,7 @@ HOLD = f"UPDATE known_fact SET space = space WHERE id = $1 AND (CAST($2 AS TEXT)
 SET = "UPDATE known_fact SET trust = $2, checked = $3, retracted = $4 WHERE id = $1"
 LIST = (
     f"SELECT {FIELDS} FROM known_fact WHERE (CAST($1 AS TEXT) = '' OR space = $1) AND retracted IS NULL "
-    "AND id < $2 ORDER BY id DESC LIMIT $3"
+    "ORDER BY id DESC LIMIT $2"
 )
 COUNT = "SELECT count(*) FROM known_fact WHERE space = $1 AND retracted IS NULL"
 CHANGE_FIELDS = "fact, at, action, before, after, author, principal, session, first, last, key, undoes"
@@ -197,9 +197,9 @@ class KnownFacts:
         assert row is not None
         return int(row[0])
 
-    async def in_force(self, space: str = "", *, limit: int = 100, before: int = LAST_ID) -> list[Fact]:
+    async def in_force(self, space: str = "", *, limit: int = 100) -> list[Fact]:
         """The facts in force, of all spaces where none is given, the newest first."""
-        return [_fact(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, space, before, limit))]
+        return [_fact(row) for row in await self._engine.read(lambda tx: tx.rows(LIST, space, limit))]
 
     async def log(self, space: str = "", *, limit: int = 100) -> list[FactChange]:
         """The changes, the newest first."""

@@ -30,7 +30,7 @@ CLAIM = (
     f"(SELECT id FROM learning_job WHERE {FREE} AND kind IN ({{kinds}}) ORDER BY created, id LIMIT 1 "
     f"FOR NO KEY UPDATE SKIP LOCKED) RETURNING epoch, {FIELDS}"
 )
-HELD = "SELECT 1 FROM learning_job WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL FOR NO KEY UPDATE"
+HELD = "SELECT 1 FROM learning_job WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
 LET_GO = (
     "UPDATE learning_job SET owner = NULL, state = 'queued', note = $4, attempts = attempts - $5 "
     "WHERE id = $1 AND owner = $2 AND epoch = $3 AND ended IS NULL"
@@ -132,11 +132,6 @@ class Claim:
     worker: str
     epoch: int
 
-    @property
-    def is_last(self) -> bool:
-        """Whether it is not begun again after this."""
-        return self.job.attempts >= MOST_ATTEMPTS
-
 
 class Learning:
     """Jobs. The `pace` is told what a review, or an upkeep, that ends brought."""
@@ -168,22 +163,11 @@ class Learning:
             await self.end(claim, JobState.FAILED, Account(cost=None, note="Given up: the program died in it again."))
         return None
 
-    async def fence(self, tx: Transaction, claim: Claim) -> None:
-        """Raise `LostLease` unless the job is still this claim's; it stays so until the transaction ends."""
-        if not await tx.holds(HELD, claim.job.id, claim.worker, claim.epoch):
-            raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
-
     async def check(self, claim: Claim) -> None:
         """Tell the others that this worker lives, and raise `LostLease` where the job is not its any more."""
         await self._workers.freshen()
-
-        if (
-            await self._engine.read(
-                lambda tx: tx.row(HELD.removesuffix(" FOR NO KEY UPDATE"), claim.job.id, claim.worker, claim.epoch),
-                brief=True,
-            )
-            is None
-        ):
+        held = (claim.job.id, claim.worker, claim.epoch)
+        if await self._engine.read(lambda tx: tx.row(HELD, *held), brief=True) is None:
             raise LostLease(f"Another worker does the job {claim.job.id}, or it is over; this one writes nothing more.")
 
     async def release(self, claim: Claim, note: str = "", *, counts: bool = False) -> None:

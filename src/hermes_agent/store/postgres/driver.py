@@ -46,12 +46,12 @@ def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
         ) from error
 
 
-async def link(url: str, *, seconds: float = 10.0) -> Link:
+async def link(url: str) -> Link:
     """A new connection. Raises `OSError` or what asyncpg raises."""
     connect: Callable[..., Awaitable[Link]] = _asyncpg().connect
     # A transaction whose client is gone without a word must not hold its locks for longer than anybody waits.
     settings = {"idle_in_transaction_session_timeout": "15s", "client_connection_check_interval": "500ms"}
-    return await connect(url, timeout=seconds, command_timeout=60.0, server_settings=settings)
+    return await connect(url, timeout=10.0, command_timeout=60.0, server_settings=settings)
 
 
 async def unlink(connection: Link) -> None:
