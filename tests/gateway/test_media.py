@@ -47,7 +47,7 @@ def test_a_picture_is_known_by_how_it_begins(content: bytes, kind: str):
 
 
 async def test_no_file_takes_the_place_of_another_one_whatever_their_senders_call_them(tmp_path: Path):
-    async def content() -> bytes:
+    async def content(_: int) -> bytes:
         return b"x"
 
     files = [Media(name="\N{MATHEMATICAL BOLD CAPITAL A}" * 80, media_type="text/plain", size=1, fetch=content)] * 2

@@ -253,10 +253,10 @@ async def test_a_chat_has_settings_of_its_own(tmp_path: Path):
 
 
 async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
-    async def picture() -> bytes:
+    async def picture(_: int) -> bytes:
         return b"\x89PNG"
 
-    async def lost() -> bytes:
+    async def lost(_: int) -> bytes:
         raise NotNow("It broke.")
 
     media = (
@@ -279,7 +279,7 @@ async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
     assert text.count("was not taken in") == 2
 
 
-async def large() -> bytes:
+async def large(_: int) -> bytes:
     return b"x" * 2000
 
 

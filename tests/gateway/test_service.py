@@ -15,7 +15,7 @@ async def http():
     await made.close()
 
 
-async def asked(http: Http, response: Response | Cut, *, reads: bool = False) -> Answer:
+async def asked(http: Http, response: Response | Cut, *, reads: bool = False, most: int = 10**6) -> Answer:
     async def handle(request: Request) -> Response:
         if isinstance(response, Cut):
             raise response
@@ -23,11 +23,15 @@ async def asked(http: Http, response: Response | Cut, *, reads: bool = False) ->
 
     async with serve(handle) as server:
         service = Service(title="It", http=http, headers={"Authorization": "x"})
-        return await service.call("POST", f"{server.url}/a", content={"a": 1}, reads=reads)
+        return await service.call("POST", f"{server.url}/a", content={"a": 1}, reads=reads, most=most)
 
 
 async def test_an_answer_is_read(http):
     assert (await asked(http, Response(body=b'{"a": 1}'))).values() == {"a": 1}
+
+
+async def test_of_a_body_that_is_too_large_no_more_is_read_than_shows_it(http):
+    assert 1000 < len((await asked(http, Response(body=b"x" * 5_000_000), most=1000)).body) < 10**6
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[1]"])

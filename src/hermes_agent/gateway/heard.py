@@ -23,13 +23,14 @@ class Sender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """A file that came with a message. `fetch` gets its bytes, and raises `ChannelError`; nothing is fetched for people
-    who may not speak. `voice` marks spoken words."""
+    """A file that came with a message. `fetch` gets its bytes, of more than the given number no more than show that
+    there are more, and raises `ChannelError`; nothing is fetched for people who may not speak. `voice` marks spoken
+    words."""
 
     name: str
     media_type: str
     size: int
-    fetch: Callable[[], Awaitable[bytes]]
+    fetch: Callable[[int], Awaitable[bytes]]
     voice: bool = False
 
 

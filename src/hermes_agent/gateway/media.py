@@ -46,13 +46,14 @@ async def taken_in(
 
 async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin: Origin) -> Text | Image:
     name = safe_name(media.name)
-    if media.size > largest_mb * MB:
+    most = int(largest_mb * MB)
+    if media.size > most:
         return _note(f"The file {name} was not taken in: it is larger than {largest_mb:g} MB.")
     try:
-        content = await media.fetch()
+        content = await media.fetch(most)
     except ChannelError as error:
         return _note(f"The file {name} could not be fetched: {error}")
-    if len(content) > largest_mb * MB:
+    if len(content) > most:
         return _note(f"The file {name} was not taken in: it is larger than {largest_mb:g} MB.")
     picture = picture_in(content) if media.media_type.startswith("image/") else ""
     if picture and len(content) <= LARGEST_PICTURE:

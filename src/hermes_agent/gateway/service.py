@@ -6,12 +6,17 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.host.http import Http
 
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_ANSWER = 64_000_000
+"""Bytes of an answer that is no file."""
 ANSWER_SECONDS = 55.0
 """The longest that a platform may take for an answer; the gateway gives up on a call a little later."""
 
@@ -52,20 +57,24 @@ class Service:
         content: Mapping[str, Any] | bytes | None = None,
         media_type: str = "application/json; charset=utf-8",
         reads: bool = False,
+        most: int = MOST_ANSWER,
     ) -> Answer:
-        """Ask. Raises `NotNow`, `OutcomeUnknown`, `TokenRefused`."""
+        """Ask; of a body of more than `most` bytes comes what shows that. Raises `NotNow`, `OutcomeUnknown`,
+        `TokenRefused`."""
         body = json.dumps(content).encode() if isinstance(content, Mapping) else content
         headers = {**self.headers, **({"Content-Type": media_type} if body is not None else {})}
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                got = await self.http.client(url).request(method, url, content=body, headers=headers)
+                asked = self.http.client(url).stream(method, url, content=body, headers=headers)
+                async with asked as got:
+                    found = await body_of(got, most)
         except self.http.unsent as error:
             raise NotNow(f"{self.title} cannot be reached: {error}") from error
         except self._lost as error:
             if reads:
                 raise NotNow(f"{self.title} did not answer: {error}") from error
             raise OutcomeUnknown(f"{self.title} did not answer: {error}") from error
-        return self._judged(Answer(status=got.status_code, headers=got.headers, body=got.content))
+        return self._judged(Answer(status=got.status_code, headers=got.headers, body=found))
 
     @property
     def _lost(self) -> tuple[type[Exception], ...]:
@@ -79,6 +88,16 @@ class Service:
         if answer.status == 401:
             raise TokenRefused(f"{self.title} does not know the token any more.")
         return answer
+
+
+async def body_of(response: httpx2.Response, most: int) -> bytes:
+    """The body of an answer; where it is longer than `most`, its beginning, which is longer too."""
+    found = bytearray()
+    async for piece in response.aiter_bytes():
+        found += piece
+        if len(found) > most:
+            break
+    return bytes(found)
 
 
 def seconds(answer: Answer) -> float:

@@ -112,7 +112,7 @@ async def test_of_a_mail_that_is_too_large_the_beginning_is_read(platform, tmp_p
     assert len(said.text) < 400_000
     assert said.media[0].size > 31_000_000
     with pytest.raises(NeverHere, match="larger than 30 MB"):
-        await said.media[0].fetch()
+        await said.media[0].fetch(10**9)
 
 
 async def test_a_file_is_fetched(platform, tmp_path):
@@ -120,7 +120,7 @@ async def test_a_file_is_fetched(platform, tmp_path):
 
     (said,) = await heard(channel(platform, tmp_path), platform)
 
-    assert await said.media[0].fetch() == b"content"
+    assert await said.media[0].fetch(10**9) == b"content"
 
 
 async def test_a_thread_that_nobody_remembers_is_still_answered_in_it(platform, tmp_path):

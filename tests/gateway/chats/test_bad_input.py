@@ -123,7 +123,7 @@ async def test_an_archive_is_kept_as_it_is_and_never_unpacked(tmp_path: Path):
         archive.writestr("../../zeros", b"\0" * 50_000_000)
     content = packed.getvalue()
 
-    async def fetch() -> bytes:
+    async def fetch(_: int) -> bytes:
         return content
 
     bomb = Media(name="bomb.zip", media_type="application/zip", size=len(content), fetch=fetch)

@@ -10,7 +10,7 @@ async def parent(channel: str) -> str:
     return "9" if channel == "4" else ""
 
 
-async def fetch(url: str) -> bytes:
+async def fetch(url: str, _: int) -> bytes:
     return url.encode()
 
 
@@ -84,7 +84,7 @@ async def test_files_come_with_where_they_are_and_an_odd_time_is_now():
         ("a.ogg", "audio/ogg", True),
         ("file", "application/octet-stream", True),
     ]
-    assert await found.media[0].fetch() == b"u"
+    assert await found.media[0].fetch(10**9) == b"u"
     assert found.at == 5.0
 
 

@@ -35,7 +35,7 @@ async def test_a_file_is_asked_for_only_by_an_address_of_matrix(tmp_path, addres
     async with hearing(tmp_path) as at:
         client = Client(Service(title="x", http=at.needs.http), at.platform.url)
         with pytest.raises(NeverHere, match="no address"):
-            await client.download(address)
+            await client.download(address, 10**9)
 
 
 async def test_a_file_that_is_not_given_out_is_said_to_be(tmp_path):
@@ -43,7 +43,7 @@ async def test_a_file_that_is_not_given_out_is_said_to_be(tmp_path):
         headers = {"Authorization": "Bearer x"}
         client = Client(Service(title="x", http=at.needs.http, headers=headers), at.platform.url)
         with pytest.raises(NeverHere, match="404"):
-            await client.download("mxc://hermes.test/nothing")
+            await client.download("mxc://hermes.test/nothing", 10**9)
 
 
 async def test_an_older_homeserver_gives_files_out_in_the_older_way(tmp_path):
@@ -52,4 +52,4 @@ async def test_an_older_homeserver_gives_files_out_in_the_older_way(tmp_path):
         headers = {"Authorization": "Bearer x"}
         client = Client(Service(title="x", http=at.needs.http, headers=headers), at.platform.url)
 
-        assert await client.download("mxc://hermes.test/f1") == b"content"
+        assert await client.download("mxc://hermes.test/f1", 10**9) == b"content"

@@ -10,7 +10,7 @@ async def name(user: str) -> str:
     return f"name of {user}"
 
 
-async def fetch(url: str) -> bytes:
+async def fetch(url: str, _: int) -> bytes:
     return url.encode()
 
 
@@ -107,7 +107,7 @@ async def test_files_come_with_where_they_are():
 
     assert isinstance(said, Said)
     assert [(media.name, media.size, media.voice) for media in said.media] == [("a.m4a", 7, True), ("F2", 0, False)]
-    assert await said.media[0].fetch() == b"u"
+    assert await said.media[0].fetch(10**9) == b"u"
 
 
 @pytest.mark.parametrize(

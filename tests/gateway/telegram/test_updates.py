@@ -12,7 +12,7 @@ PRIVATE = {"id": 7, "type": "private"}
 GROUP = {"id": -9, "type": "supergroup"}
 
 
-async def fetch(file_id: str) -> bytes:
+async def fetch(file_id: str, _: int) -> bytes:
     return file_id.encode()
 
 
@@ -91,7 +91,7 @@ async def test_files_come_with_their_facts_and_are_fetched_when_asked_for():
         ("a.pdf", "application/pdf", False),
         ("voice.ogg", "audio/ogg", True),
     ]
-    assert await found.media[0].fetch() == b"large"
+    assert await found.media[0].fetch(10**9) == b"large"
 
 
 def test_an_edit_is_told_under_the_same_identity():

@@ -133,9 +133,9 @@ class DiscordChannel(Bare):
                 self._parents.popitem(last=False)
         return self._parents[channel]
 
-    async def _fetch(self, url: str) -> bytes:
+    async def _fetch(self, url: str, most: int) -> bytes:
         """A file. Its address is signed: it needs no token, and gets none."""
-        answer = await self._files.call("GET", url, reads=True)
+        answer = await self._files.call("GET", url, reads=True, most=most)
         if answer.status != 200:
             raise NeverHere(f"Discord does not give the file out ({answer.status}).")
         return answer.body

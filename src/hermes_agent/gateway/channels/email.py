@@ -198,14 +198,14 @@ def _line(mail: Mail) -> tuple[str, ...]:
 
 
 def _media(file: Enclosed) -> Media:
-    async def fetch() -> bytes:
+    async def fetch(_: int) -> bytes:
         return file.content
 
     return Media(name=file.name, media_type=file.media_type, size=len(file.content), fetch=fetch)
 
 
 def _too_large(size: int) -> Media:
-    async def fetch() -> bytes:
+    async def fetch(_: int) -> bytes:
         raise NeverHere(f"The mail is larger than {LARGEST_MAIL // 1_000_000} MB; only its beginning was read.")
 
     return Media(name="the rest of this mail", media_type="message/rfc822", size=size, fetch=fetch)

@@ -173,12 +173,14 @@ class MatrixChannel(Bare):
         address = await self._client.upload(sent.name, sent.media_type, content)
         return file(part, sent, len(content), {"url": address})
 
-    async def _fetch(self, content: Event) -> bytes:
-        """The bytes of a file that came."""
+    async def _fetch(self, content: Event, most: int) -> bytes:
+        """The bytes of a file that came, as `Media` says."""
         keys = table(content.get("file"))
         if not keys:
-            return await self._client.download(text(content.get("url")))
-        locked = await self._client.download(text(keys.get("url")))
+            return await self._client.download(text(content.get("url")), most)
+        locked = await self._client.download(text(keys.get("url")), most)
+        if len(locked) > most:
+            return locked
         return await asyncio.to_thread(self._crypto.unlock, locked, keys)
 
     async def _say(self, room: str, kind: str, content: Event) -> None:

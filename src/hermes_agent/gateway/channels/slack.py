@@ -207,14 +207,14 @@ class SlackChannel(Bare):
                 self._names.popitem(last=False)
         return self._names.get(user, "")
 
-    async def _fetch(self, url: str) -> bytes:
+    async def _fetch(self, url: str, most: int) -> bytes:
         """A file, from Slack alone: the token goes nowhere else."""
         parts = urlsplit(url)
         if parts.netloc != self._host and not (
             parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
         ):
             raise NeverHere("The file is not kept by Slack.")
-        return await self._bot.download(url)
+        return await self._bot.download(url, most)
 
 
 def _service(needs: Needs, secret: str) -> Service:

@@ -18,7 +18,7 @@ SPOKEN = frozenset({0, 19})
 COMPONENT = 3
 VOICE = 1 << 13
 
-Fetch = Callable[[str], Awaitable[bytes]]
+Fetch = Callable[[str, int], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Reader:
             name=str(file.get("filename") or "file"),
             media_type=kind,
             size=int(file.get("size") or 0),
-            fetch=lambda: self.fetch(url),
+            fetch=lambda most: self.fetch(url, most),
             voice=bool(int(data.get("flags") or 0) & VOICE),
         )
 

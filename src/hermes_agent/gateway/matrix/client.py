@@ -51,16 +51,17 @@ class Client:
         answer = await self._service.call("POST", url, content=content, media_type=media_type, reads=True)
         return str(_good(answer).values()["content_uri"])
 
-    async def download(self, address: str) -> bytes:
-        """The bytes of an `mxc:` address. A server that has not heard of asking with the token is asked without."""
+    async def download(self, address: str, most: int) -> bytes:
+        """The bytes of an `mxc:` address, as `Media` says. A server that has not heard of asking with the token is
+        asked without."""
         scheme, _, rest = address.partition("://")
         server, _, id_ = rest.partition("/")
         if scheme != "mxc" or not server or not id_ or "/" in id_:
             raise NeverHere("The file has no address of Matrix.")
         place = joined(server, id_)
-        answer = await self._service.call("GET", f"{self._base}/{GIVEN_OUT}/{place}", reads=True)
+        answer = await self._service.call("GET", f"{self._base}/{GIVEN_OUT}/{place}", reads=True, most=most)
         if answer.status == 404 and _said(answer)[0] == "M_UNRECOGNIZED":
-            answer = await self._service.call("GET", f"{self._base}/{MEDIA}/download/{place}", reads=True)
+            answer = await self._service.call("GET", f"{self._base}/{MEDIA}/download/{place}", reads=True, most=most)
         if answer.status != 200:
             raise NeverHere(f"The homeserver does not give the file out ({answer.status}).")
         return answer.body

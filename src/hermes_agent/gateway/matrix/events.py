@@ -22,7 +22,7 @@ QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
 PLAIN_SIGNS = tuple(sign.replace("\ufe0f", "") for sign in SIGNS)
 VOICE = ("m.voice", "org.matrix.msc3245.voice")
 
-Fetch = Callable[[Event], Awaitable[bytes]]
+Fetch = Callable[[Event, int], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class Reader:
             name=text(content.get("filename")) or text(content.get("body")) or "file",
             media_type=(text(info.get("mimetype")) or "application/octet-stream").split(";")[0],
             size=count(info.get("size")),
-            fetch=lambda: self.fetch(content),
+            fetch=lambda most: self.fetch(content, most),
             voice=any(mark in content for mark in VOICE),
         )
 

@@ -27,11 +27,11 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`name` finds the name of a user, `fetch` the bytes of a file; `now` is the time."""
+    """`name` finds the name of a user, `fetch` the bytes of a file, as `Media` says; `now` is the time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]
-    fetch: Callable[[str], Awaitable[bytes]]
+    fetch: Callable[[str, int], Awaitable[bytes]]
     now: Callable[[], float]
 
     async def heard(self, kind: str, payload: Mapping[str, Any]) -> Heard | None:
@@ -103,7 +103,7 @@ class Reader:
             name=str(file.get("name") or file.get("id") or "file"),
             media_type=kind,
             size=int(file.get("size") or 0),
-            fetch=lambda: self.fetch(url),
+            fetch=lambda most: self.fetch(url, most),
             voice=file.get("subtype") == "slack_audio",
         )
 

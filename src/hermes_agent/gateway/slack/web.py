@@ -56,9 +56,9 @@ class Web:
         if answer.status >= 300:
             raise NotNow(f"Slack does not take the file ({answer.status}).")
 
-    async def download(self, url: str) -> bytes:
-        """A file's bytes."""
-        answer = await self._service.call("GET", url, reads=True)
+    async def download(self, url: str, most: int) -> bytes:
+        """A file's bytes, as `Media` says."""
+        answer = await self._service.call("GET", url, reads=True, most=most)
         if answer.status != 200 or (answer.headers.get("content-type") or "").startswith("text/html"):
             raise NeverHere("Slack does not give the file out: the app needs the scope files:read.")
         return answer.body

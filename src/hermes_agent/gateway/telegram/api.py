@@ -9,6 +9,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
+from hermes_agent.gateway.service import body_of
 from hermes_agent.host.http import Http
 
 Plain = Any  # what JSON gives; parsed into values in this folder
@@ -79,19 +80,20 @@ class BotApi:
             raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
         return _result(response.status_code, response.content)
 
-    async def fetch(self, file_id: str) -> bytes:
-        """The bytes of a file that somebody sent. Raises `ChannelError`."""
+    async def fetch(self, file_id: str, most: int) -> bytes:
+        """The bytes of a file that somebody sent, as `Media` says. Raises `ChannelError`."""
         found = await self.call("getFile", {"file_id": file_id})
         if not found.get("file_path"):
             raise NeverHere("Telegram does not give the file out.")
         address = f"{self.url}/file/bot{self.token}/{found['file_path']}"
         try:
-            response = await self.http.client(address).get(address, timeout=10 * PATIENCE)
+            asked = self.http.client(address).stream("GET", address, timeout=10 * PATIENCE)
+            async with asked as response:
+                content = await body_of(response, most)
         except self.http.failures as error:
             raise NotNow(f"The file could not be fetched: {type(error).__name__}.") from error
         if response.status_code >= 400:
             raise NotNow(f"The file could not be fetched ({response.status_code}).")
-        content: bytes = response.content
         return content
 
 

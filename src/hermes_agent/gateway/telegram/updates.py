@@ -11,7 +11,7 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender
 
 Plain = Mapping[str, Any]  # one object of the Bot API
-Fetch = Callable[[str], Awaitable[bytes]]
+Fetch = Callable[[str, int], Awaitable[bytes]]
 LISTENED = ("message", "edited_message", "callback_query", "my_chat_member")
 FORWARDED = ("forward_origin", "forward_date")
 """Fields of a message that another one was forwarded in; the second one is that of older servers."""
