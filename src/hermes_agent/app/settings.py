@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import fields
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
@@ -13,7 +13,7 @@ from hermes_agent.app.service.settings import GatewaySettings, PrivacySettings
 from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
-from hermes_agent.host.schema import about, section
+from hermes_agent.host.schema import section, setting
 from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.mixture.settings import MixtureSettings
@@ -36,11 +36,8 @@ from hermes_agent.tools.web.settings import WebSettings
 class StoreSettings:
     """Where conversations are kept."""
 
-    url: str = field(
-        default="",
-        metadata={
-            "doc": "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
-        },
+    url: str = setting(
+        "", "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
     )
 
 
@@ -48,8 +45,8 @@ class StoreSettings:
 class LimitSettings:
     """The most that may be used within one scope."""
 
-    money: float | None = field(default=None, metadata=about("US dollars; empty means no limit.", least=0))
-    tokens: int | None = field(default=None, metadata=about("Tokens, in and out; empty means no limit.", least=0))
+    money: float | None = setting(None, "US dollars; empty means no limit.", least=0)
+    tokens: int | None = setting(None, "Tokens, in and out; empty means no limit.", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +58,9 @@ class BudgetSettings:
     job: LimitSettings = section(LimitSettings, "All runs of one job.")
     principal: LimitSettings = section(LimitSettings, "One person, each calendar day of this machine's time zone.")
     day: LimitSettings = section(LimitSettings, "Everybody together, each such day.")
-    unknown_price: UnknownPrice = field(
-        default=UnknownPrice.REFUSE,
-        metadata={
-            "doc": "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted."
-        },
+    unknown_price: UnknownPrice = setting(
+        UnknownPrice.REFUSE,
+        "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted.",
     )
 
     @property

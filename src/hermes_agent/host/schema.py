@@ -108,6 +108,11 @@ def about(doc: str, *, least: float | None = None, most: float | None = None) ->
     return {"doc": doc, "least": least, "most": most}
 
 
+def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None) -> T:
+    """The field of a setting: what it is where nothing is said, what it means, and the bounds of a number."""
+    return field(default=default, metadata=about(doc, least=least, most=most))
+
+
 def section(made: Callable[[], T], doc: str) -> T:
     """The field of settings for a part that has settings of its own, or for named ones."""
     return field(default_factory=made, metadata={"doc": doc})

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Scope, limit_of
-from hermes_agent.host.schema import about, section
+from hermes_agent.host.schema import about, section, setting
 
 MODEL = "The model that is asked: vendor/model. Empty: the one that answers."
 SECONDS = about("Seconds that one answer may take; empty means no limit of its own.", least=1)
@@ -41,9 +41,8 @@ class AuxiliaryModel:
 class TitleModel(AuxiliaryModel):
     """The model that writes titles."""
 
-    enabled: bool = field(
-        default=True,
-        metadata={"doc": "Whether a chat gets a title, by one call after its first reply; `hermes -z` makes none."},
+    enabled: bool = setting(
+        True, "Whether a chat gets a title, by one call after its first reply; `hermes -z` makes none."
     )
 
 
