@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.data import dataset
 from bench.figures import Figure
-from hermes_agent.scanner.finding import Severity, worst
+from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import scan
 
 README_NAMES = ("README.md", "AGENTS.md", "CLAUDE.md", "SKILL.md", "README.rst")
@@ -22,7 +22,7 @@ def measure() -> list[Figure]:
     """Shares in percent; false alarms count where something would be left out or refused."""
     texts = list(honest())
     began = time.perf_counter()
-    alarms = sum((worst(scan(text)) or 0) >= Severity.WARN for text in texts)
+    alarms = sum(map(_is_told, texts))
     seconds = time.perf_counter() - began
     size = sum(map(len, texts)) / 1e6
     figures = [
@@ -52,11 +52,7 @@ def labelled() -> list[Figure]:
         return []
     rows = [json.loads(line) for line in (folder / "labelled.jsonl").read_text().splitlines()]
     groups = Counter((row["source"], row["label"], row["category"]) for row in rows)
-    found = Counter(
-        (row["source"], row["label"], row["category"])
-        for row in rows
-        if (worst(scan(row["text"])) or 0) >= Severity.WARN
-    )
+    found = Counter((row["source"], row["label"], row["category"]) for row in rows if _is_told(row["text"]))
     return [
         Figure(
             name=f"found of {count} {label}: {source}, {category}",
@@ -66,3 +62,7 @@ def labelled() -> list[Figure]:
         )
         for (source, label, category), count in sorted(groups.items())
     ]
+
+
+def _is_told(text: str) -> bool:
+    return any(finding.severity >= Severity.WARN for finding in scan(text))
