@@ -159,17 +159,24 @@ class Floor:
         pause = STORE_PAUSE
         while True:
             began = self._deck.clock.monotonic()
+            # Boundary: the work of this process.
             try:
                 await self._serve()
             except StoreError as error:
                 log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
-                for session in self._own or self._running:
-                    self.bus.fail(session, error)
+                self._fail(error)
+            except Exception:
+                log.exception("no run can be begun")
+                self._fail(HermesError(APOLOGY))
             if self._own is not None:
                 return
             lasted = self._deck.clock.monotonic() - began
             pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
             await self._deck.clock.sleep(pause)
+
+    def _fail(self, error: HermesError) -> None:
+        for session in self._own or self._running:
+            self.bus.fail(session, error)
 
     async def _serve(self) -> None:
         while True:

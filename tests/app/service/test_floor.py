@@ -136,6 +136,21 @@ async def test_who_serves_everybody_goes_on_after_a_failure_of_the_store(tmp_pat
         assert (await house.say("Hi")).text == "Hello."
 
 
+async def test_who_serves_everybody_goes_on_after_a_defect(tmp_path: Path, caplog):
+    async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
+        real, failures = house.store.lanes.claim, [KeyError("a defect")]
+
+        async def claim(*given: object, **more: object) -> object:
+            if failures:
+                raise failures.pop()
+            return await real(*given, **more)
+
+        house.store.lanes.claim = claim
+
+        assert (await house.say("Hi")).text == "Hello."
+    assert "no run can be begun" in caplog.text
+
+
 async def test_a_run_whose_lane_was_taken_away_ends_before_the_lane_goes_on_here(tmp_path: Path, caplog):
     async def given_up(tx) -> None:
         """What another process does after this one was silent for too long."""
