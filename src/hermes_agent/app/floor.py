@@ -159,7 +159,7 @@ class Floor:
         pause = STORE_PAUSE
         while True:
             began = self._deck.clock.monotonic()
-            # Boundary: the work of this process.
+            # Boundary: one job.
             try:
                 await self._serve()
             except StoreError as error:

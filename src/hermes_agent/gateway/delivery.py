@@ -75,7 +75,7 @@ class Delivery:
 
     async def _pass(self) -> None:
         self._wanted.clear()
-        # Boundary: one round.
+        # Boundary: one job.
         try:
             pause = await self._round()
         except Exception:
