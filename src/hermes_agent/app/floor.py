@@ -162,21 +162,17 @@ class Floor:
             # Boundary: one job.
             try:
                 await self._serve()
-            except StoreError as error:
-                log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
-                self._fail(error)
-            except Exception:
-                log.exception("no run can be begun")
-                self._fail(HermesError(APOLOGY))
+            except Exception as error:
+                is_plain = isinstance(error, StoreError) and type(error) is not StoreError
+                log.exception("no run can begin: %s", error, exc_info=not is_plain)
+                failed = error if isinstance(error, StoreError) else HermesError(APOLOGY)
+                for session in self._own or self._running:
+                    self.bus.fail(session, failed)
             if self._own is not None:
                 return
             lasted = self._deck.clock.monotonic() - began
             pause = STORE_PAUSE if lasted > LONGEST_STORE_PAUSE else min(2 * pause, LONGEST_STORE_PAUSE)
             await self._deck.clock.sleep(pause)
-
-    def _fail(self, error: HermesError) -> None:
-        for session in self._own or self._running:
-            self.bus.fail(session, error)
 
     async def _serve(self) -> None:
         while True:
