@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import fields
 
 from hermes_agent.agent.compaction.settings import CompactionSettings
 from hermes_agent.agent.settings import AgentSettings
@@ -13,7 +13,7 @@ from hermes_agent.app.service.settings import GatewaySettings, PrivacySettings
 from hermes_agent.app.serving.settings import ApiSettings, WebhookSettings
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Rules, Scope, UnknownPrice, limit_of
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import section, setting
 from hermes_agent.learning.settings import CuratorSettings, LearningSettings
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.providers.mixture.settings import MixtureSettings
@@ -36,11 +36,8 @@ from hermes_agent.tools.web.settings import WebSettings
 class StoreSettings:
     """Where conversations are kept."""
 
-    url: str = field(
-        default="",
-        metadata={
-            "doc": "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
-        },
+    url: str = setting(
+        "", "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
     )
 
 
@@ -48,26 +45,22 @@ class StoreSettings:
 class LimitSettings:
     """The most that may be used within one scope."""
 
-    money: float | None = field(default=None, metadata=about("US dollars; empty means no limit.", least=0))
-    tokens: int | None = field(default=None, metadata=about("Tokens, in and out; empty means no limit.", least=0))
+    money: float | None = setting(None, "US dollars; empty means no limit.", least=0)
+    tokens: int | None = setting(None, "Tokens, in and out; empty means no limit.", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSettings:
     """What models may cost."""
 
-    call: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "One model call."})
-    run: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "One run, from a message to its reply."})
-    job: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "All runs of one job."})
-    principal: LimitSettings = field(
-        default_factory=LimitSettings, metadata={"doc": "One person, each calendar day of this machine's time zone."}
-    )
-    day: LimitSettings = field(default_factory=LimitSettings, metadata={"doc": "Everybody together, each such day."})
-    unknown_price: UnknownPrice = field(
-        default=UnknownPrice.REFUSE,
-        metadata={
-            "doc": "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted."
-        },
+    call: LimitSettings = section(LimitSettings, "One model call.")
+    run: LimitSettings = section(LimitSettings, "One run, from a message to its reply.")
+    job: LimitSettings = section(LimitSettings, "All runs of one job.")
+    principal: LimitSettings = section(LimitSettings, "One person, each calendar day of this machine's time zone.")
+    day: LimitSettings = section(LimitSettings, "Everybody together, each such day.")
+    unknown_price: UnknownPrice = setting(
+        UnknownPrice.REFUSE,
+        "A model of unknown price where money is limited: refuse asks it nothing, allow leaves it uncounted.",
     )
 
     @property
@@ -82,68 +75,39 @@ class BudgetSettings:
 class Settings:
     """The whole of `config.yaml`."""
 
-    model: ModelSettings = field(default_factory=ModelSettings, metadata={"doc": "Which model is asked, and how."})
-    credentials: dict[str, CredentialSettings] = field(
-        default_factory=dict, metadata={"doc": "Several keys for one vendor, by the vendor's name."}
+    model: ModelSettings = section(ModelSettings, "Which model is asked, and how.")
+    credentials: dict[str, CredentialSettings] = section(dict, "Several keys for one vendor, by the vendor's name.")
+    models: dict[str, ModelOverride] = section(
+        dict, "What you know better than the catalogue, by model: `vendor/model`, with the same fields."
     )
-    models: dict[str, ModelOverride] = field(
-        default_factory=dict,
-        metadata={"doc": "What you know better than the catalogue, by model: `vendor/model`, with the same fields."},
+    moa: dict[str, MixtureSettings] = section(
+        dict, "Mixtures, asked as `moa/NAME`: several models are asked, and one answers."
     )
-    moa: dict[str, MixtureSettings] = field(
-        default_factory=dict,
-        metadata={"doc": "Mixtures, asked as `moa/NAME`: several models are asked, and one answers."},
+    auxiliary: AuxiliarySettings = section(
+        AuxiliarySettings, "Models beside the one that answers; `model` empty in one of these: the one that answers."
     )
-    auxiliary: AuxiliarySettings = field(
-        default_factory=AuxiliarySettings,
-        metadata={"doc": "Models beside the one that answers; `model` empty in one of these: the one that answers."},
-    )
-    agent: AgentSettings = field(default_factory=AgentSettings, metadata={"doc": "Turns, time and habits of a run."})
-    compaction: CompactionSettings = field(
-        default_factory=CompactionSettings, metadata={"doc": "How a long conversation is kept within the window."}
-    )
-    budget: BudgetSettings = field(default_factory=BudgetSettings, metadata={"doc": "Limits of money and tokens."})
-    terminal: TerminalSettings = field(default_factory=TerminalSettings, metadata={"doc": "Commands."})
-    code: CodeSettings = field(default_factory=CodeSettings, metadata={"doc": "Programs that call tools."})
-    checkpoints: CheckpointSettings = field(
-        default_factory=CheckpointSettings, metadata={"doc": "How files were before the agent changed them."}
-    )
-    web: WebSettings = field(default_factory=WebSettings, metadata={"doc": "The web."})
-    tool_output: ToolOutputSettings = field(
-        default_factory=ToolOutputSettings, metadata={"doc": "Size of tool results."}
-    )
-    approvals: ApprovalSettings = field(
-        default_factory=ApprovalSettings, metadata={"doc": "What needs a person's yes."}
-    )
-    memory: MemorySettings = field(
-        default_factory=MemorySettings, metadata={"doc": "What is remembered from one conversation to the next."}
-    )
-    store: StoreSettings = field(default_factory=StoreSettings, metadata={"doc": "Where conversations are kept."})
-    guardrails: GuardrailSettings = field(
-        default_factory=GuardrailSettings, metadata={"doc": "When a run goes round in circles."}
-    )
-    skills: SkillSettings = field(default_factory=SkillSettings, metadata={"doc": "Skills."})
-    learning: LearningSettings = field(
-        default_factory=LearningSettings, metadata={"doc": "What is learned from conversations."}
-    )
-    curator: CuratorSettings = field(
-        default_factory=CuratorSettings, metadata={"doc": "The upkeep of skills that the agent made."}
-    )
-    tools: Mapping[str, SurfaceTools] = field(
-        default_factory=dict, metadata={"doc": "Toolsets by surface: cli, library, webhook, guest, ..."}
-    )
-    gateway: GatewaySettings = field(default_factory=GatewaySettings, metadata={"doc": "Chat platforms."})
-    privacy: PrivacySettings = field(
-        default_factory=PrivacySettings, metadata={"doc": "What the model and the logs are not told."}
-    )
-    hooks: Mapping[str, HookSettings] = field(
-        default_factory=dict, metadata={"doc": "Programs of yours that are told of what happens, by name."}
-    )
-    api: ApiSettings = field(default_factory=ApiSettings, metadata={"doc": "The API server."})
-    webhooks: WebhookSettings = field(default_factory=WebhookSettings, metadata={"doc": "Webhook routes."})
-    secrets: Mapping[str, SecretUse] = field(
-        default_factory=dict, metadata={"doc": "Secrets that tools may name, and where each may go."}
-    )
+    agent: AgentSettings = section(AgentSettings, "Turns, time and habits of a run.")
+    compaction: CompactionSettings = section(CompactionSettings, "How a long conversation is kept within the window.")
+    budget: BudgetSettings = section(BudgetSettings, "Limits of money and tokens.")
+    terminal: TerminalSettings = section(TerminalSettings, "Commands.")
+    code: CodeSettings = section(CodeSettings, "Programs that call tools.")
+    checkpoints: CheckpointSettings = section(CheckpointSettings, "How files were before the agent changed them.")
+    web: WebSettings = section(WebSettings, "The web.")
+    tool_output: ToolOutputSettings = section(ToolOutputSettings, "Size of tool results.")
+    approvals: ApprovalSettings = section(ApprovalSettings, "What needs a person's yes.")
+    memory: MemorySettings = section(MemorySettings, "What is remembered from one conversation to the next.")
+    store: StoreSettings = section(StoreSettings, "Where conversations are kept.")
+    guardrails: GuardrailSettings = section(GuardrailSettings, "When a run goes round in circles.")
+    skills: SkillSettings = section(SkillSettings, "Skills.")
+    learning: LearningSettings = section(LearningSettings, "What is learned from conversations.")
+    curator: CuratorSettings = section(CuratorSettings, "The upkeep of skills that the agent made.")
+    tools: Mapping[str, SurfaceTools] = section(dict, "Toolsets by surface: cli, library, webhook, guest, ...")
+    gateway: GatewaySettings = section(GatewaySettings, "Chat platforms.")
+    privacy: PrivacySettings = section(PrivacySettings, "What the model and the logs are not told.")
+    hooks: Mapping[str, HookSettings] = section(dict, "Programs of yours that are told of what happens, by name.")
+    api: ApiSettings = section(ApiSettings, "The API server.")
+    webhooks: WebhookSettings = section(WebhookSettings, "Webhook routes.")
+    secrets: Mapping[str, SecretUse] = section(dict, "Secrets that tools may name, and where each may go.")
 
     @property
     def rules(self) -> Rules:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from enum import StrEnum
 from functools import lru_cache
 from hashlib import sha256
@@ -16,6 +16,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.version import VERSION
 
 S = TypeVar("S")
+T = TypeVar("T")
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
 LISTS: Mapping[Any, Callable[[list[Any]], Any]] = {(list, (str,)): list, (tuple, (str, ...)): tuple}
 PlainMap: TypeAlias = "dict[str, Plain]"
@@ -105,6 +106,16 @@ class Setting:
 def about(doc: str, *, least: float | None = None, most: float | None = None) -> Mapping[str, object]:
     """The metadata of a settings field: what it means, and the bounds of a number, both included."""
     return {"doc": doc, "least": least, "most": most}
+
+
+def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None) -> T:
+    """The field of a setting: what it is where nothing is said, what it means, and the bounds of a number."""
+    return field(default=default, metadata=about(doc, least=least, most=most))
+
+
+def section(made: Callable[[], T], doc: str) -> T:
+    """The field of settings for a part that has settings of its own, or for named ones."""
+    return field(default_factory=made, metadata={"doc": doc})
 
 
 def describe(schema: type[object]) -> Mapping[str, Setting]:

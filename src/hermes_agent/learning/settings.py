@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import about, setting
 
 Mode = Literal["auto", "propose", "off"]
 
@@ -29,18 +29,11 @@ class LearningSettings:
             "quarantined."
         },
     )
-    max_turns: int = field(default=16, metadata=about("Model calls of one pass of a review.", least=1, most=64))
-    max_tokens: int | None = field(
-        default=2_000_000, metadata=about("Tokens of one review, in and out; empty means no limit.", least=1000)
-    )
-    max_money: float | None = field(
-        default=None, metadata=about("US dollars of one review; empty means no limit.", least=0)
-    )
-    max_seconds: float = field(default=600.0, metadata=about("Seconds of one review.", least=1))
-    constraint_days: int = field(
-        default=90,
-        metadata=about("Days that a lesson of what does not work may hold at most.", least=1, most=3650),
-    )
+    max_turns: int = setting(16, "Model calls of one pass of a review.", least=1, most=64)
+    max_tokens: int | None = setting(2_000_000, "Tokens of one review, in and out; empty means no limit.", least=1000)
+    max_money: float | None = setting(None, "US dollars of one review; empty means no limit.", least=0)
+    max_seconds: float = setting(600.0, "Seconds of one review.", least=1)
+    constraint_days: int = setting(90, "Days that a lesson of what does not work may hold at most.", least=1, most=3650)
     max_constraints: int = field(
         default=20,
         metadata=about(
@@ -50,39 +43,24 @@ class LearningSettings:
             most=1000,
         ),
     )
-    probe_hours: float = field(
-        default=24.0, metadata=about("Hours after which what does not work is checked again.", least=0, most=8760)
-    )
-    waits_days: int = field(
-        default=30, metadata=about("Days after which what waits, or is in quarantine, expires.", least=1, most=3650)
-    )
+    probe_hours: float = setting(24.0, "Hours after which what does not work is checked again.", least=0, most=8760)
+    waits_days: int = setting(30, "Days after which what waits, or is in quarantine, expires.", least=1, most=3650)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CuratorSettings:
     """The upkeep of skills that the agent made (section `curator`)."""
 
-    enabled: bool = field(
-        default=True, metadata={"doc": "Whether the skills that the agent made are looked through now and then."}
+    enabled: bool = setting(True, "Whether the skills that the agent made are looked through now and then.")
+    interval_hours: float = setting(168.0, "Hours from one pass to the next.", least=1)
+    min_idle_hours: float = setting(2.0, "Hours without any conversation after which a pass may begin.", least=0)
+    stale_after_days: int = setting(30, "Days unused after which a skill is stale.", least=1)
+    archive_after_days: int = setting(90, "Days unused after which a skill is put aside.", least=1)
+    consolidate: bool = setting(
+        True, "Whether a model grades and mends skills, and joins those that overlap; no: only age counts."
     )
-    interval_hours: float = field(default=168.0, metadata=about("Hours from one pass to the next.", least=1))
-    min_idle_hours: float = field(
-        default=2.0, metadata=about("Hours without any conversation after which a pass may begin.", least=0)
-    )
-    stale_after_days: int = field(default=30, metadata=about("Days unused after which a skill is stale.", least=1))
-    archive_after_days: int = field(
-        default=90, metadata=about("Days unused after which a skill is put aside.", least=1)
-    )
-    consolidate: bool = field(
-        default=True,
-        metadata={"doc": "Whether a model grades and mends skills, and joins those that overlap; no: only age counts."},
-    )
-    keep: int = field(default=5, metadata=about("Snapshots of passes that are kept for `rollback`.", least=1, most=100))
-    max_turns: int = field(default=40, metadata=about("Model calls of one pass.", least=1, most=200))
-    max_tokens: int | None = field(
-        default=2_000_000, metadata=about("Tokens of one pass, in and out; empty means no limit.", least=1000)
-    )
-    max_money: float | None = field(
-        default=None, metadata=about("US dollars of one pass; empty means no limit.", least=0)
-    )
-    max_seconds: float = field(default=1200.0, metadata=about("Seconds of the model's part of a pass.", least=1))
+    keep: int = setting(5, "Snapshots of passes that are kept for `rollback`.", least=1, most=100)
+    max_turns: int = setting(40, "Model calls of one pass.", least=1, most=200)
+    max_tokens: int | None = setting(2_000_000, "Tokens of one pass, in and out; empty means no limit.", least=1000)
+    max_money: float | None = setting(None, "US dollars of one pass; empty means no limit.", least=0)
+    max_seconds: float = setting(1200.0, "Seconds of the model's part of a pass.", least=1)

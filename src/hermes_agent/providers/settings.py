@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import setting
 from hermes_agent.providers.vendor import Level
 
 
@@ -14,47 +14,27 @@ from hermes_agent.providers.vendor import Level
 class ModelSettings:
     """What a person may set about models. An empty text or None means "not set"."""
 
-    default: str = field(
-        default="",
-        metadata={
-            "doc": "The model to ask: vendor/model, e.g. anthropic/claude-opus-5-5. Empty: the first vendor with a key."
-        },
+    default: str = setting(
+        "", "The model to ask: vendor/model, e.g. anthropic/claude-opus-5-5. Empty: the first vendor with a key."
     )
-    provider: str = field(
-        default="", metadata={"doc": "The vendor of a model name that does not begin with one. Empty: openrouter."}
+    provider: str = setting("", "The vendor of a model name that does not begin with one. Empty: openrouter.")
+    base_url: str = setting("", "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own.")
+    fallbacks: tuple[str, ...] = setting(
+        (), "Models that answer, in this order, while the one before cannot: vendor/model."
     )
-    base_url: str = field(
-        default="", metadata={"doc": "Address of the server, e.g. http://127.0.0.1:8000/v1. Empty: the vendor's own."}
+    cool_down: float = setting(60.0, "Seconds after which a model that failed is asked again instead of its fallbacks.")
+    cache_ttl: Literal["5m", "1h"] = setting(
+        "5m", "How long a vendor that is told keeps a prompt: 1h costs more to write, for long pauses."
     )
-    fallbacks: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Models that answer, in this order, while the one before cannot: vendor/model."}
+    region: str = setting(
+        "", "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."
     )
-    cool_down: float = field(
-        default=60.0,
-        metadata={"doc": "Seconds after which a model that failed is asked again instead of its fallbacks."},
+    max_retries: int = setting(3, "How often one failed model request is tried again.")
+    stall_seconds: float = setting(
+        120.0, "A stream that brings no content for so long is given up; longer for high reasoning effort."
     )
-    cache_ttl: Literal["5m", "1h"] = field(
-        default="5m",
-        metadata={"doc": "How long a vendor that is told keeps a prompt: 1h costs more to write, for long pauses."},
-    )
-    region: str = field(
-        default="",
-        metadata={
-            "doc": "Where the vendor answers, for those that have several places. Empty: the vendor's usual one."
-        },
-    )
-    max_retries: int = field(default=3, metadata={"doc": "How often one failed model request is tried again."})
-    stall_seconds: float = field(
-        default=120.0,
-        metadata={"doc": "A stream that brings no content for so long is given up; longer for high reasoning effort."},
-    )
-    reasoning_effort: Level = field(
-        default="medium",
-        metadata={"doc": "How much a model reasons; the nearest level that it has is used."},
-    )
-    max_output: int | None = field(
-        default=None, metadata={"doc": "Longest reply in tokens. Not set: the model's own limit."}
-    )
+    reasoning_effort: Level = setting("medium", "How much a model reasons; the nearest level that it has is used.")
+    max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.")
     chain_responses: bool = field(
         default=False,
         metadata={
@@ -62,15 +42,14 @@ class ModelSettings:
             "only what is new. Where it has lost it, everything is sent again."
         },
     )
-    window: int | None = field(
-        default=None,
-        metadata={"doc": "Context window in tokens, where the catalogue is wrong or does not know the model."},
+    window: int | None = setting(
+        None, "Context window in tokens, where the catalogue is wrong or does not know the model."
     )
-    price_input: float | None = field(
-        default=None, metadata={"doc": "US dollars per million input tokens, where the catalogue does not know them."}
+    price_input: float | None = setting(
+        None, "US dollars per million input tokens, where the catalogue does not know them."
     )
-    price_output: float | None = field(
-        default=None, metadata={"doc": "US dollars per million output tokens, where the catalogue does not know them."}
+    price_output: float | None = setting(
+        None, "US dollars per million output tokens, where the catalogue does not know them."
     )
 
 
@@ -78,13 +57,11 @@ class ModelSettings:
 class CredentialSettings:
     """The keys of one vendor, by name: the values are in `.env` or the environment."""
 
-    names: tuple[str, ...] = field(
-        default=(),
-        metadata={"doc": "Names of the keys, in order. Not set: the vendor's own name, then NAME_2, NAME_3, ..."},
+    names: tuple[str, ...] = setting(
+        (), "Names of the keys, in order. Not set: the vendor's own name, then NAME_2, NAME_3, ..."
     )
-    strategy: Literal["fill_first", "round_robin", "least_used"] = field(
-        default="fill_first",
-        metadata={"doc": "The first key that may be used; the one unused for longest; or the least used in a day."},
+    strategy: Literal["fill_first", "round_robin", "least_used"] = setting(
+        "fill_first", "The first key that may be used; the one unused for longest; or the least used in a day."
     )
 
 
@@ -92,50 +69,42 @@ class CredentialSettings:
 class TierOverride:
     """US dollars per million tokens of a long request."""
 
-    input: float = field(default=0.0, metadata=about("US dollars per million input tokens.", least=0))
-    output: float = field(default=0.0, metadata=about("US dollars per million output tokens.", least=0))
-    cached: float | None = field(default=None, metadata=about("Those read from a cache. Not set: as input.", least=0))
-    cache_write: float | None = field(
-        default=None, metadata=about("Those written to a cache. Not set: as input.", least=0)
-    )
+    input: float = setting(0.0, "US dollars per million input tokens.", least=0)
+    output: float = setting(0.0, "US dollars per million output tokens.", least=0)
+    cached: float | None = setting(None, "Those read from a cache. Not set: as input.", least=0)
+    cache_write: float | None = setting(None, "Those written to a cache. Not set: as input.", least=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceOverride:
     """What a model costs, where a person knows better than the catalogue."""
 
-    input: float | None = field(default=None, metadata=about("US dollars per million input tokens.", least=0))
-    output: float | None = field(default=None, metadata=about("US dollars per million output tokens.", least=0))
-    cached: float | None = field(default=None, metadata=about("Those read from a cache. Not set: as input.", least=0))
-    cache_write: float | None = field(
-        default=None, metadata=about("Those written to a cache. Not set: as input.", least=0)
-    )
-    long_from: int = field(
-        default=0, metadata=about("A request with more input tokens than this has the price `long`.", least=0)
-    )
-    long: TierOverride | None = field(default=None, metadata={"doc": "The price of such a request."})
+    input: float | None = setting(None, "US dollars per million input tokens.", least=0)
+    output: float | None = setting(None, "US dollars per million output tokens.", least=0)
+    cached: float | None = setting(None, "Those read from a cache. Not set: as input.", least=0)
+    cache_write: float | None = setting(None, "Those written to a cache. Not set: as input.", least=0)
+    long_from: int = setting(0, "A request with more input tokens than this has the price `long`.", least=0)
+    long: TierOverride | None = setting(None, "The price of such a request.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOverride:
     """What a person knows better than the catalogue of one model, which is named `vendor/model`."""
 
-    window: int | None = field(default=None, metadata=about("Context window in tokens, input and output.", least=256))
-    output: int | None = field(default=None, metadata=about("Longest reply in tokens.", least=16))
-    price: PriceOverride | None = field(default=None, metadata={"doc": "What it costs."})
-    thinking: Literal["", "effort", "switch", "adaptive", "budget"] | None = field(
-        default=None, metadata={"doc": "How its reasoning is steered; empty: not at all."}
+    window: int | None = setting(None, "Context window in tokens, input and output.", least=256)
+    output: int | None = setting(None, "Longest reply in tokens.", least=16)
+    price: PriceOverride | None = setting(None, "What it costs.")
+    thinking: Literal["", "effort", "switch", "adaptive", "budget"] | None = setting(
+        None, "How its reasoning is steered; empty: not at all."
     )
-    reasoning_effort: Level | None = field(
-        default=None, metadata={"doc": "The level that is asked of it instead of `model.reasoning_effort`."}
+    reasoning_effort: Level | None = setting(None, "The level that is asked of it instead of `model.reasoning_effort`.")
+    efforts: tuple[str, ...] | None = setting(
+        None, "Its levels of reasoning, of none, minimal, low, medium, high, xhigh, max."
     )
-    efforts: tuple[str, ...] | None = field(
-        default=None, metadata={"doc": "Its levels of reasoning, of none, minimal, low, medium, high, xhigh, max."}
+    tool_efforts: tuple[str, ...] | None = setting(
+        None, "Those that it takes in a request with tools, where they are fewer."
     )
-    tool_efforts: tuple[str, ...] | None = field(
-        default=None, metadata={"doc": "Those that it takes in a request with tools, where they are fewer."}
-    )
-    images: bool | None = field(default=None, metadata={"doc": "Whether it sees pictures."})
-    files: bool | None = field(default=None, metadata={"doc": "Whether it reads documents such as PDF."})
-    tools: bool | None = field(default=None, metadata={"doc": "Whether it calls tools."})
-    parallel: bool | None = field(default=None, metadata={"doc": "Whether it asks for several tools at a time."})
+    images: bool | None = setting(None, "Whether it sees pictures.")
+    files: bool | None = setting(None, "Whether it reads documents such as PDF.")
+    tools: bool | None = setting(None, "Whether it calls tools.")
+    parallel: bool | None = setting(None, "Whether it asks for several tools at a time.")

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.schema import section, setting
 from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings, SshSettings
 
 
@@ -13,8 +14,8 @@ from hermes_agent.sandbox.settings import ContainerSettings, SingularitySettings
 class TerminalSettings:
     """Commands (section `terminal`)."""
 
-    place: Literal["local", "docker", "ssh", "singularity"] = field(
-        default="local", metadata={"doc": "Where commands run: this machine, a container, or another machine."}
+    place: Literal["local", "docker", "ssh", "singularity"] = setting(
+        "local", "Where commands run: this machine, a container, or another machine."
     )
     jail: Literal["none", "any", "bubblewrap", "landlock"] = field(
         default="none",
@@ -23,42 +24,32 @@ class TerminalSettings:
             " network. any: by bubblewrap, else by Landlock."
         },
     )
-    network: bool = field(
-        default=False, metadata={"doc": "Whether commands in a jail or a container reach the network."}
-    )
-    writable: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Folders beside the workspace that commands in a jail may write to."}
-    )
-    timeout: int = field(default=180, metadata={"doc": "Seconds that a command may take where it does not say."})
-    max_timeout: int = field(default=600, metadata={"doc": "Seconds that a command in the foreground may ask for."})
-    max_output_mb: int = field(
-        default=1000, metadata={"doc": "Megabytes that one command may write before it is ended."}
-    )
-    env_passthrough: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Variables that commands see although they look like secrets."}
-    )
-    docker: ContainerSettings = field(default_factory=ContainerSettings, metadata={"doc": "Containers."})
-    ssh: SshSettings = field(default_factory=SshSettings, metadata={"doc": "Another machine."})
-    singularity: SingularitySettings = field(
-        default_factory=SingularitySettings, metadata={"doc": "Apptainer or Singularity."}
-    )
+    network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
+    writable: tuple[str, ...] = setting((), "Folders beside the workspace that commands in a jail may write to.")
+    timeout: int = setting(180, "Seconds that a command may take where it does not say.")
+    max_timeout: int = setting(600, "Seconds that a command in the foreground may ask for.")
+    max_output_mb: int = setting(1000, "Megabytes that one command may write before it is ended.")
+    env_passthrough: tuple[str, ...] = setting((), "Variables that commands see although they look like secrets.")
+    docker: ContainerSettings = section(ContainerSettings, "Containers.")
+    ssh: SshSettings = section(SshSettings, "Another machine.")
+    singularity: SingularitySettings = section(SingularitySettings, "Apptainer or Singularity.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeSettings:
     """Programs of `execute_code` (section `code`)."""
 
-    timeout: int = field(default=300, metadata={"doc": "Seconds that one program may take."})
-    max_calls: int = field(default=50, metadata={"doc": "Tools that one program may call."})
-    max_output: int = field(default=50_000, metadata={"doc": "Bytes that one program may print before it is ended."})
+    timeout: int = setting(300, "Seconds that one program may take.")
+    max_calls: int = setting(50, "Tools that one program may call.")
+    max_output: int = setting(50_000, "Bytes that one program may print before it is ended.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutputSettings:
     """Size of tool results (section `tool_output`); what is larger is kept on disk and shown as head and tail."""
 
-    max_bytes: int = field(default=50_000, metadata={"doc": "Bytes of one tool result that the model is shown."})
-    max_lines: int = field(default=2000, metadata={"doc": "Lines of one tool result that the model is shown."})
+    max_bytes: int = setting(50_000, "Bytes of one tool result that the model is shown.")
+    max_lines: int = setting(2000, "Lines of one tool result that the model is shown.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +63,12 @@ class ApprovalSettings:
             " off: only the hard block and the deny list hold."
         },
     )
-    deny: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`."}
-    )
+    deny: tuple[str, ...] = setting((), "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretUse:
     """Where one secret may go (section `secrets.NAME`); its value is in `.env`."""
 
-    hosts: tuple[str, ...] = field(default=(), metadata={"doc": "Hosts that it may be sent to, as globs."})
-    commands: tuple[str, ...] = field(default=(), metadata={"doc": "Commands or tools that may have it, as globs."})
+    hosts: tuple[str, ...] = setting((), "Hosts that it may be sent to, as globs.")
+    commands: tuple[str, ...] = setting((), "Commands or tools that may have it, as globs.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import TypeAlias
 
 from hermes_agent.core.dataclass import dataclass
@@ -11,6 +10,7 @@ from hermes_agent.core.effects import Capability
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.host.nearest import nearest_key
+from hermes_agent.host.schema import setting
 
 StandingOf: TypeAlias = Callable[[str], Standing]
 """What the principal of that key (`platform:user`) is to this agent; asked before each call: quick, from memory."""
@@ -45,8 +45,8 @@ BEHIND: Mapping[str, frozenset[Capability]] = {
 class SurfaceTools:
     """What one surface has (section `tools.SURFACE`)."""
 
-    enabled: tuple[str, ...] = field(default=(), metadata={"doc": "Toolsets that are on beside the surface's own."})
-    disabled: tuple[str, ...] = field(default=(), metadata={"doc": "Toolsets that are off."})
+    enabled: tuple[str, ...] = setting((), "Toolsets that are on beside the surface's own.")
+    disabled: tuple[str, ...] = setting((), "Toolsets that are off.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

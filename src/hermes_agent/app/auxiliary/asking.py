@@ -24,7 +24,6 @@ class Small:
     message: Message
     whose: tuple[str, str, int]
     deadline: float | None = None
-    longest: int = LONGEST
 
 
 async def asked(model: Model, small: Small) -> str:
@@ -39,7 +38,7 @@ async def asked(model: Model, small: Small) -> str:
         prefix=freeze((Section(name=small.purpose, text=small.system),), ()),
         messages=(small.message,),
         deadline=small.deadline,
-        max_output=small.longest,
+        max_output=LONGEST,
         effort="low",
     )
     async with aclosing(model.ask(request)) as stream:

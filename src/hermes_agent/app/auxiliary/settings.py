@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Scope, limit_of
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import about, section, setting
 
 MODEL = "The model that is asked: vendor/model. Empty: the one that answers."
 SECONDS = about("Seconds that one answer may take; empty means no limit of its own.", least=1)
@@ -41,9 +41,8 @@ class AuxiliaryModel:
 class TitleModel(AuxiliaryModel):
     """The model that writes titles."""
 
-    enabled: bool = field(
-        default=True,
-        metadata={"doc": "Whether a chat gets a title, by one call after its first reply; `hermes -z` makes none."},
+    enabled: bool = setting(
+        True, "Whether a chat gets a title, by one call after its first reply; `hermes -z` makes none."
     )
 
 
@@ -56,19 +55,14 @@ def within(seconds: float) -> AuxiliaryModel:
 class AuxiliarySettings:
     """One section for each `Purpose`, under its name."""
 
-    compression: AuxiliaryModel = field(
-        default_factory=AuxiliaryModel,
-        metadata={"doc": "Summaries of long conversations; where it fails, the model that answers writes them."},
+    compression: AuxiliaryModel = section(
+        AuxiliaryModel, "Summaries of long conversations; where it fails, the model that answers writes them."
     )
     title: TitleModel = field(
         default_factory=lambda: TitleModel(seconds=30.0), metadata={"doc": "Titles of conversations."}
     )
-    review: AuxiliaryModel = field(
-        default_factory=AuxiliaryModel, metadata={"doc": "Whether anything in a conversation is worth keeping."}
-    )
-    curator: AuxiliaryModel = field(
-        default_factory=AuxiliaryModel, metadata={"doc": "The upkeep of skills that the agent wrote."}
-    )
+    review: AuxiliaryModel = section(AuxiliaryModel, "Whether anything in a conversation is worth keeping.")
+    curator: AuxiliaryModel = section(AuxiliaryModel, "The upkeep of skills that the agent wrote.")
     vision: AuxiliaryModel = field(
         default_factory=lambda: within(60.0),
         metadata={"doc": "Describes pictures to a model that sees none. Empty: it is told that there is one."},

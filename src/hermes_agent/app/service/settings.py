@@ -7,7 +7,7 @@ from dataclasses import field
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Busy
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import section, setting
 
 OWNERS_COMMANDS = ("yolo", "rollback", "sethome", "restart", "update", "memory", "cost", "usage")
 GUESTS_COMMANDS = ("help", "new", "stop", "steer", "queue", "status", "retry", "undo", "continue", "topic", "deny")
@@ -17,53 +17,42 @@ GUESTS_COMMANDS = ("help", "new", "stop", "steer", "queue", "status", "retry", "
 class ChatSettings:
     """One chat of a channel (section `gateway.channels.NAME.chats.ID`); what is empty is as for the channel."""
 
-    model: str = field(default="", metadata={"doc": "Model of new sessions in this chat."})
-    busy: Busy | None = field(default=None, metadata={"doc": "What a message does that arrives during a run."})
-    mention: bool | None = field(default=None, metadata={"doc": "Whether a group must name the agent to be heard."})
-    shared: bool | None = field(default=None, metadata={"doc": "Whether a group has one session for all."})
-    toolsets: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Toolsets that this chat is narrowed to; empty: all that its people have."}
-    )
-    hint: str = field(default="", metadata={"doc": "Words that stand before each message of this chat."})
+    model: str = setting("", "Model of new sessions in this chat.")
+    busy: Busy | None = setting(None, "What a message does that arrives during a run.")
+    mention: bool | None = setting(None, "Whether a group must name the agent to be heard.")
+    shared: bool | None = setting(None, "Whether a group has one session for all.")
+    toolsets: tuple[str, ...] = setting((), "Toolsets that this chat is narrowed to; empty: all that its people have.")
+    hint: str = setting("", "Words that stand before each message of this chat.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSettings:
     """One channel (section `gateway.channels.NAME`). People are named by the platform's ids, `*` is everybody."""
 
-    enabled: bool = field(default=False, metadata={"doc": "Whether the gateway listens there."})
-    owners: tuple[str, ...] = field(default=(), metadata={"doc": "Ids of whoever owns this agent."})
-    members: tuple[str, ...] = field(default=(), metadata={"doc": "Ids of people it works for, and of their groups."})
-    guests: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Ids of people who may speak to it with the toolsets of guests; `*` is everybody."}
+    enabled: bool = setting(False, "Whether the gateway listens there.")
+    owners: tuple[str, ...] = setting((), "Ids of whoever owns this agent.")
+    members: tuple[str, ...] = setting((), "Ids of people it works for, and of their groups.")
+    guests: tuple[str, ...] = setting(
+        (), "Ids of people who may speak to it with the toolsets of guests; `*` is everybody."
     )
-    groups: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Ids of group chats in which it answers those who may speak; `*` is every one."}
+    groups: tuple[str, ...] = setting(
+        (), "Ids of group chats in which it answers those who may speak; `*` is every one."
     )
-    pairing: bool = field(default=True, metadata={"doc": "Whether a stranger who writes to it alone is given a code."})
-    bots: bool = field(default=False, metadata={"doc": "Whether other programs are heard."})
-    mention: bool = field(default=True, metadata={"doc": "Whether a group must name the agent to be heard."})
-    shared: bool = field(
-        default=False, metadata={"doc": "Whether a group has one session for all; otherwise each person has their own."}
+    pairing: bool = setting(True, "Whether a stranger who writes to it alone is given a code.")
+    bots: bool = setting(False, "Whether other programs are heard.")
+    mention: bool = setting(True, "Whether a group must name the agent to be heard.")
+    shared: bool = setting(False, "Whether a group has one session for all; otherwise each person has their own.")
+    busy: Busy = setting(Busy.STEER, "What a message does that arrives during a run.")
+    stream: bool = setting(True, "Whether replies are shown while they are written.")
+    model: str = setting("", "Model of new sessions; empty: the configured one.")
+    toolsets: tuple[str, ...] = setting(
+        (), "Toolsets that this channel is narrowed to; empty: all that its people have."
     )
-    busy: Busy = field(default=Busy.STEER, metadata={"doc": "What a message does that arrives during a run."})
-    stream: bool = field(default=True, metadata={"doc": "Whether replies are shown while they are written."})
-    model: str = field(default="", metadata={"doc": "Model of new sessions; empty: the configured one."})
-    toolsets: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Toolsets that this channel is narrowed to; empty: all that its people have."}
-    )
-    owner_commands: tuple[str, ...] = field(
-        default=OWNERS_COMMANDS, metadata={"doc": "Slash commands that are the owner's alone."}
-    )
-    guest_commands: tuple[str, ...] = field(
-        default=GUESTS_COMMANDS, metadata={"doc": "Slash commands that guests have."}
-    )
-    home: str = field(
-        default="",
-        metadata={"doc": "The chat where what belongs to no other is sent, `CHAT[:THREAD]`; `/sethome` sets it."},
-    )
-    options: Mapping[str, str] = field(default_factory=dict, metadata={"doc": "What this channel alone needs."})
-    chats: Mapping[str, ChatSettings] = field(default_factory=dict, metadata={"doc": "Single chats, by id."})
+    owner_commands: tuple[str, ...] = setting(OWNERS_COMMANDS, "Slash commands that are the owner's alone.")
+    guest_commands: tuple[str, ...] = setting(GUESTS_COMMANDS, "Slash commands that guests have.")
+    home: str = setting("", "The chat where what belongs to no other is sent, `CHAT[:THREAD]`; `/sethome` sets it.")
+    options: Mapping[str, str] = section(dict, "What this channel alone needs.")
+    chats: Mapping[str, ChatSettings] = section(dict, "Single chats, by id.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,24 +72,10 @@ class PrivacySettings:
 class GatewaySettings:
     """The gateway."""
 
-    channels: Mapping[str, ChannelSettings] = field(
-        default_factory=dict, metadata={"doc": "Channels by name: telegram, ..."}
-    )
-    workspace: str = field(
-        default="", metadata={"doc": "Folder in which sessions work; empty: `workspace` in the home."}
-    )
-    max_runs: int = field(
-        default=200, metadata=about("Runs at a time; one that waits for a person does not count.", least=1)
-    )
-    drain_seconds: float = field(
-        default=20.0, metadata=about("How long a stop waits for runs under way; the rest goes on later.", least=0)
-    )
-    largest_file_mb: float = field(
-        default=20.0, metadata=about("Largest file that is taken in, in megabytes.", least=0.001, most=1000)
-    )
-    longest_message: int = field(
-        default=100_000, metadata=about("Characters of a message; more is refused with a word.", least=100)
-    )
-    messages_per_minute: int = field(
-        default=60, metadata=about("Messages of one person in a minute; more are refused with a word.", least=1)
-    )
+    channels: Mapping[str, ChannelSettings] = section(dict, "Channels by name: telegram, ...")
+    workspace: str = setting("", "Folder in which sessions work; empty: `workspace` in the home.")
+    max_runs: int = setting(200, "Runs at a time; one that waits for a person does not count.", least=1)
+    drain_seconds: float = setting(20.0, "How long a stop waits for runs under way; the rest goes on later.", least=0)
+    largest_file_mb: float = setting(20.0, "Largest file that is taken in, in megabytes.", least=0.001, most=1000)
+    longest_message: int = setting(100_000, "Characters of a message; more is refused with a word.", least=100)
+    messages_per_minute: int = setting(60, "Messages of one person in a minute; more are refused with a word.", least=1)

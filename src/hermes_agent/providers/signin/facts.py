@@ -14,9 +14,9 @@ class SignIn:
     `issuer` has no slash at its end; `issuer_env` is the name under which another one is. `client_id` is the public
     name of the program that signs in; empty: the vendor gives one to each program or organisation, and a person puts
     theirs under `client_id_env`. `way` is `device` (a code is typed at `page`) or `code` (the page shows a code that is
-    pasted here). `asks` is the form of token requests. `headers` go with every model request; `{account}` in them is
-    the account's id, which `account_claim` names in the token (`claim/inner`). `scope` is asked for. `allowed` says, as
-    a sentence, where the vendor's terms allow it.
+    pasted here). `asks` is the form of the request for the first tokens. `headers` go with every model request;
+    `{account}` in them is the account's id, which `account_claim` names in the token (`claim/inner`). `scope` is asked
+    for. `allowed` says, as a sentence, where the vendor's terms allow it.
     """
 
     vendor: str
@@ -29,7 +29,6 @@ class SignIn:
     client_id: str = ""
     client_id_env: str = ""
     asks: Literal["json", "form"] = "form"
-    renews: Literal["json", "form"] = "json"
     redirect: str = ""
     scope: str = ""
     account_claim: str = ""

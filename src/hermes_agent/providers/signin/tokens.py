@@ -71,7 +71,7 @@ class Issuer:
     async def renewed(self, refresh: str) -> Tokens:
         """The next tokens; where the answer brings no new refresh token, the old one goes on. Raises as `ask` does."""
         said = {"grant_type": "refresh_token", "client_id": self.client_id, "refresh_token": refresh}
-        given = self._tokens(await self.ask(self.facts.token_path, said, form=self.facts.renews))
+        given = self._tokens(await self.ask(self.facts.token_path, said))
         return given if given.refresh else replace(given, refresh=refresh)
 
     async def ask(self, path: str, said: Mapping[str, str], *, form: Literal["json", "form"] = "json") -> bytes:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSettings:
     """How files were before the agent changed them (section `checkpoints`)."""
 
-    enabled: bool = field(default=True, metadata={"doc": "Keep a checkpoint before the first change of each turn."})
-    keep: int = field(default=50, metadata=about("Checkpoints kept of one folder.", least=1, most=10_000))
-    max_file_mb: int = field(default=10, metadata=about("Megabytes beyond which a file is left out.", least=1))
-    max_files: int = field(
-        default=20_000,
-        metadata=about("Files beyond which only those about to be changed are kept of a folder.", least=1),
-    )
-    max_mb: int = field(default=500, metadata=about("Megabytes that the checkpoints of one folder may take.", least=10))
+    enabled: bool = setting(True, "Keep a checkpoint before the first change of each turn.")
+    keep: int = setting(50, "Checkpoints kept of one folder.", least=1, most=10_000)
+    max_file_mb: int = setting(10, "Megabytes beyond which a file is left out.", least=1)
+    max_files: int = setting(20_000, "Files beyond which only those about to be changed are kept of a folder.", least=1)
+    max_mb: int = setting(500, "Megabytes that the checkpoints of one folder may take.", least=10)

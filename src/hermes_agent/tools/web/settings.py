@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.schema import about
+from hermes_agent.host.schema import section, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,19 +20,16 @@ class SearchSettings:
             " otherwise ddgs."
         },
     )
-    url: str = field(
-        default="",
-        metadata={"doc": "Address of the server, e.g. http://127.0.0.1:8080 for searxng. Empty: the service's own."},
-    )
+    url: str = setting("", "Address of the server, e.g. http://127.0.0.1:8080 for searxng. Empty: the service's own.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSettings:
     """The web (section `web`)."""
 
-    search: SearchSettings = field(default_factory=SearchSettings, metadata={"doc": "Who is asked by `web_search`."})
-    blocked: tuple[str, ...] = field(
-        default=(), metadata={"doc": "Sites that are never read, with all below them: `example.com`, `*.ads.example`."}
+    search: SearchSettings = section(SearchSettings, "Who is asked by `web_search`.")
+    blocked: tuple[str, ...] = setting(
+        (), "Sites that are never read, with all below them: `example.com`, `*.ads.example`."
     )
     private_hosts: tuple[str, ...] = field(
         default=(),
@@ -41,5 +38,5 @@ class WebSettings:
             " `127.0.0.1:8080`."
         },
     )
-    timeout: int = field(default=30, metadata=about("Seconds that one page or search may take.", least=1, most=600))
-    max_mb: int = field(default=10, metadata=about("Megabytes that one page may have.", least=1, most=200))
+    timeout: int = setting(30, "Seconds that one page or search may take.", least=1, most=600)
+    max_mb: int = setting(10, "Megabytes that one page may have.", least=1, most=200)
