@@ -162,10 +162,8 @@ class Floor:
             # Boundary: one job.
             try:
                 await self._serve()
-            except Exception as error:
-                is_plain = isinstance(error, StoreError) and type(error) is not StoreError
-                log.exception("no run can begin: %s", error, exc_info=not is_plain)
-                failed = error if isinstance(error, StoreError) else HermesError(APOLOGY)
+            except Exception as error:  # noqa: BLE001  `noted` logs it.
+                failed = noted(error)
                 for session in self._own or self._running:
                     self.bus.fail(session, failed)
             if self._own is not None:
@@ -302,6 +300,15 @@ class Floor:
             running.switch = StopSwitch(self._deck.own(view.id).when)
             journal.mailbox.next_run()
         keep(self._views, view)
+
+
+def noted(error: Exception) -> HermesError:
+    """What is told of an error for which no run can begin; the log has it whole, unless its words say all."""
+    if isinstance(error, StoreError):
+        log.error("no run can begin: %s", error, exc_info=error if type(error) is StoreError else None)
+        return error
+    log.error("no run can begin", exc_info=error)
+    return HermesError(APOLOGY)
 
 
 def keep(views: OrderedDict[str, Session], view: Session) -> None:
