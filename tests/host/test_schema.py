@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
-from hermes_agent.host.schema import about, describe, find, fingerprint, sections, walk
+from hermes_agent.host.schema import describe, find, fingerprint, sections, setting, walk
 from tests.host.settings_for_tests import AgentSettings, Settings
 
 
@@ -73,5 +74,7 @@ def test_a_class_that_no_file_can_hold_is_a_defect(schema: type) -> None:
         describe(schema)
 
 
-def test_metadata_holds_what_a_manual_page_needs() -> None:
-    assert about("Words.", least=1) == {"doc": "Words.", "least": 1, "most": None}
+def test_a_setting_holds_what_a_manual_page_needs() -> None:
+    made: Any = setting(3, "Words.", least=1)
+
+    assert (made.default, made.metadata) == (3, {"doc": "Words.", "least": 1, "most": None})

@@ -103,14 +103,9 @@ class Setting:
         return words + (" (or nothing)" if self.optional else "")
 
 
-def about(doc: str, *, least: float | None = None, most: float | None = None) -> Mapping[str, object]:
-    """The metadata of a settings field: what it means, and the bounds of a number, both included."""
-    return {"doc": doc, "least": least, "most": most}
-
-
 def setting(default: T, doc: str, *, least: float | None = None, most: float | None = None) -> T:
-    """The field of a setting: what it is where nothing is said, what it means, and the bounds of a number."""
-    return field(default=default, metadata=about(doc, least=least, most=most))
+    """The field of a setting: what it is where nothing is said, what it means, and a number's bounds, both included."""
+    return field(default=default, metadata={"doc": doc, "least": least, "most": most})
 
 
 def section(made: Callable[[], T], doc: str) -> T:

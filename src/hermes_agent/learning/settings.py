@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.schema import about, setting
+from hermes_agent.host.schema import setting
 
 Mode = Literal["auto", "propose", "off"]
 
@@ -15,33 +14,25 @@ Mode = Literal["auto", "propose", "off"]
 class LearningSettings:
     """What is learned from conversations (section `learning`)."""
 
-    mode: Mode = field(
-        default="auto",
-        metadata={
-            "doc": "auto keeps what a review learns, versioned and undoable; propose waits for your yes; off reviews "
-            "nothing."
-        },
+    mode: Mode = setting(
+        "auto",
+        "auto keeps what a review learns, versioned and undoable; propose waits for your yes; off reviews nothing.",
     )
-    raw_pass: bool = field(
-        default=True,
-        metadata={
-            "doc": "Whether a review may also look at what web pages, files and tools said; what comes of that is "
-            "quarantined."
-        },
+    raw_pass: bool = setting(
+        True,
+        "Whether a review may also look at what web pages, files and tools said; what comes of that is quarantined.",
     )
     max_turns: int = setting(16, "Model calls of one pass of a review.", least=1, most=64)
     max_tokens: int | None = setting(2_000_000, "Tokens of one review, in and out; empty means no limit.", least=1000)
     max_money: float | None = setting(None, "US dollars of one review; empty means no limit.", least=0)
     max_seconds: float = setting(600.0, "Seconds of one review.", least=1)
     constraint_days: int = setting(90, "Days that a lesson of what does not work may hold at most.", least=1, most=3650)
-    max_constraints: int = field(
-        default=20,
-        metadata=about(
-            "Lessons of what does not work, and rules of what not to do, that hold at once at most: each of both, "
-            "for each person.",
-            least=1,
-            most=1000,
-        ),
+    max_constraints: int = setting(
+        20,
+        "Lessons of what does not work, and rules of what not to do, that hold at once at most: each of both, "
+        "for each person.",
+        least=1,
+        most=1000,
     )
     probe_hours: float = setting(24.0, "Hours after which what does not work is checked again.", least=0, most=8760)
     waits_days: int = setting(30, "Days after which what waits, or is in quarantine, expires.", least=1, most=3650)

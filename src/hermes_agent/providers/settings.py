@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
@@ -35,12 +34,10 @@ class ModelSettings:
     )
     reasoning_effort: Level = setting("medium", "How much a model reasons; the nearest level that it has is used.")
     max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.")
-    chain_responses: bool = field(
-        default=False,
-        metadata={
-            "doc": "With models asked by the Responses API: let the provider keep the conversation (`store`) and send "
-            "only what is new. Where it has lost it, everything is sent again."
-        },
+    chain_responses: bool = setting(
+        False,
+        "With models asked by the Responses API: let the provider keep the conversation (`store`) and send "
+        "only what is new. Where it has lost it, everything is sent again.",
     )
     window: int | None = setting(
         None, "Context window in tokens, where the catalogue is wrong or does not know the model."

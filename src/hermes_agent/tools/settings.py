@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
@@ -17,12 +16,10 @@ class TerminalSettings:
     place: Literal["local", "docker", "ssh", "singularity"] = setting(
         "local", "Where commands run: this machine, a container, or another machine."
     )
-    jail: Literal["none", "any", "bubblewrap", "landlock"] = field(
-        default="none",
-        metadata={
-            "doc": "Not none: commands see a read-only system, write to the workspace alone and have no"
-            " network. any: by bubblewrap, else by Landlock."
-        },
+    jail: Literal["none", "any", "bubblewrap", "landlock"] = setting(
+        "none",
+        "Not none: commands see a read-only system, write to the workspace alone and have no"
+        " network. any: by bubblewrap, else by Landlock.",
     )
     network: bool = setting(False, "Whether commands in a jail or a container reach the network.")
     writable: tuple[str, ...] = setting((), "Folders beside the workspace that commands in a jail may write to.")
@@ -56,12 +53,10 @@ class ToolOutputSettings:
 class ApprovalSettings:
     """What needs a person's yes (section `approvals`)."""
 
-    mode: Literal["ask", "smart", "off"] = field(
-        default="ask",
-        metadata={
-            "doc": "ask: dangerous calls wait for a yes; smart: the auxiliary model may allow or refuse them first;"
-            " off: only the hard block and the deny list hold."
-        },
+    mode: Literal["ask", "smart", "off"] = setting(
+        "ask",
+        "ask: dangerous calls wait for a yes; smart: the auxiliary model may allow or refuse them first;"
+        " off: only the hard block and the deny list hold.",
     )
     deny: tuple[str, ...] = setting((), "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`.")
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.spending import Limit, Scope, limit_of
-from hermes_agent.host.schema import about, section, setting
-
-MODEL = "The model that is asked: vendor/model. Empty: the one that answers."
-SECONDS = about("Seconds that one answer may take; empty means no limit of its own.", least=1)
-MONEY = about("US dollars a day for this purpose; empty means no limit of its own.", least=0)
-TOKENS = about("Tokens a day for this purpose, in and out; empty means no limit of its own.", least=0)
+from hermes_agent.host.schema import section, setting
 
 
 class Purpose(StrEnum):
@@ -31,10 +25,12 @@ class Purpose(StrEnum):
 class AuxiliaryModel:
     """The model for one purpose, and its limits; None: none of its own."""
 
-    model: str = field(default="", metadata={"doc": MODEL})
-    seconds: float | None = field(default=None, metadata=SECONDS)
-    money: float | None = field(default=None, metadata=MONEY)
-    tokens: int | None = field(default=None, metadata=TOKENS)
+    model: str = setting("", "The model that is asked: vendor/model. Empty: the one that answers.")
+    seconds: float | None = setting(None, "Seconds that one answer may take; empty means no limit of its own.", least=1)
+    money: float | None = setting(None, "US dollars a day for this purpose; empty means no limit of its own.", least=0)
+    tokens: int | None = setting(
+        None, "Tokens a day for this purpose, in and out; empty means no limit of its own.", least=0
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +54,16 @@ class AuxiliarySettings:
     compression: AuxiliaryModel = section(
         AuxiliaryModel, "Summaries of long conversations; where it fails, the model that answers writes them."
     )
-    title: TitleModel = field(
-        default_factory=lambda: TitleModel(seconds=30.0), metadata={"doc": "Titles of conversations."}
-    )
+    title: TitleModel = section(lambda: TitleModel(seconds=30.0), "Titles of conversations.")
     review: AuxiliaryModel = section(AuxiliaryModel, "Whether anything in a conversation is worth keeping.")
     curator: AuxiliaryModel = section(AuxiliaryModel, "The upkeep of skills that the agent wrote.")
-    vision: AuxiliaryModel = field(
-        default_factory=lambda: within(60.0),
-        metadata={"doc": "Describes pictures to a model that sees none. Empty: it is told that there is one."},
+    vision: AuxiliaryModel = section(
+        lambda: within(60.0), "Describes pictures to a model that sees none. Empty: it is told that there is one."
     )
-    judge: AuxiliaryModel = field(
-        default_factory=lambda: within(30.0),
-        metadata={"doc": "Judges commands before a person is asked (`approvals.mode: smart`)."},
+    judge: AuxiliaryModel = section(
+        lambda: within(30.0), "Judges commands before a person is asked (`approvals.mode: smart`)."
     )
-    web: AuxiliaryModel = field(
-        default_factory=lambda: within(60.0), metadata={"doc": "What is to be found out about long web pages."}
-    )
+    web: AuxiliaryModel = section(lambda: within(60.0), "What is to be found out about long web pages.")
 
     def of(self, purpose: Purpose) -> AuxiliaryModel:
         """The settings of one purpose."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Busy
@@ -59,12 +58,10 @@ class ChannelSettings:
 class PrivacySettings:
     """What the model and the logs are not told."""
 
-    hash_ids: bool | None = field(
-        default=None,
-        metadata={
-            "doc": "Whether ids of people and chats are hashed before the model or the logs see them; empty: where "
-            "they are phone numbers or addresses."
-        },
+    hash_ids: bool | None = setting(
+        None,
+        "Whether ids of people and chats are hashed before the model or the logs see them; empty: where "
+        "they are phone numbers or addresses.",
     )
 
 
