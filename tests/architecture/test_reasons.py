@@ -18,6 +18,7 @@ BOUNDARIES: dict[str, set[str]] = {
     "one job": {
         "src/hermes_agent/app/orders/orders.py",
         "src/hermes_agent/gateway/delivery.py",
+        "src/hermes_agent/app/floor.py",
         "src/hermes_agent/app/reloading.py",
         "src/hermes_agent/gateway/server.py",
         "src/hermes_agent/learning/jobs.py",

@@ -210,9 +210,10 @@ async def test_a_defect_leaves_the_outcome_open(tmp_path: Path):
         await eventually(unsure)
 
 
-async def test_delivery_goes_on_after_a_failure_of_the_store(tmp_path: Path):
+@pytest.mark.parametrize("failure", [DatabaseUnreachable("away"), KeyError("a defect")])
+async def test_delivery_goes_on_after_a_failure(tmp_path: Path, failure: Exception):
     async with house(tmp_path, []) as here:
-        real, failures = here.store.outbox.claim, [DatabaseUnreachable("away")]
+        real, failures = here.store.outbox.claim, [failure]
 
         async def claim(*given: object) -> object:
             if failures:

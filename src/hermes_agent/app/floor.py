@@ -159,12 +159,13 @@ class Floor:
         pause = STORE_PAUSE
         while True:
             began = self._deck.clock.monotonic()
+            # Boundary: one job.
             try:
                 await self._serve()
-            except StoreError as error:
-                log.exception("the store failed: %s", error, exc_info=type(error) is StoreError)
+            except Exception as error:  # noqa: BLE001  `noted` logs it.
+                failed = noted(error)
                 for session in self._own or self._running:
-                    self.bus.fail(session, error)
+                    self.bus.fail(session, failed)
             if self._own is not None:
                 return
             lasted = self._deck.clock.monotonic() - began
@@ -299,6 +300,15 @@ class Floor:
             running.switch = StopSwitch(self._deck.own(view.id).when)
             journal.mailbox.next_run()
         keep(self._views, view)
+
+
+def noted(error: Exception) -> HermesError:
+    """What is told of an error for which no run can begin; the log has it whole, unless its words say all."""
+    if isinstance(error, StoreError):
+        log.error("no run can begin: %s", error, exc_info=error if type(error) is StoreError else None)
+        return error
+    log.error("no run can begin", exc_info=error)
+    return HermesError(APOLOGY)
 
 
 def keep(views: OrderedDict[str, Session], view: Session) -> None:

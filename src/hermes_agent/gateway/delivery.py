@@ -75,10 +75,11 @@ class Delivery:
 
     async def _pass(self) -> None:
         self._wanted.clear()
+        # Boundary: one job.
         try:
             pause = await self._round()
-        except StoreError:
-            log.exception("the outbox cannot be read")
+        except Exception:
+            log.exception("nothing could be taken out of the outbox")
             pause, self._astray = STORE_PAUSE, True
         with suppress(TimeoutError):
             async with asyncio.timeout(pause):

@@ -130,10 +130,25 @@ async def test_who_serves_everybody_goes_on_after_a_failure_of_the_store(tmp_pat
         await asyncio.sleep(0.05)
         engine._closed = True
         house.hermes.floor.look()
-        await eventually(lambda: "the store failed" in caplog.text)
+        await eventually(lambda: "no run can begin" in caplog.text)
         engine._closed = False
 
         assert (await house.say("Hi")).text == "Hello."
+
+
+async def test_who_serves_everybody_goes_on_after_a_defect(tmp_path: Path, caplog):
+    async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
+        real, failures = house.store.lanes.claim, [KeyError("a defect")]
+
+        async def claim(*given: object, **more: object) -> object:
+            if failures:
+                raise failures.pop()
+            return await real(*given, **more)
+
+        house.store.lanes.claim = claim
+
+        assert (await house.say("Hi")).text == "Hello."
+    assert "no run can begin" in caplog.text
 
 
 async def test_a_run_whose_lane_was_taken_away_ends_before_the_lane_goes_on_here(tmp_path: Path, caplog):
