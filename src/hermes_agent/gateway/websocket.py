@@ -63,8 +63,8 @@ class Socket:
 
 @asynccontextmanager
 async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
-    """A connection until the block ends, with the code `leaves`. Raises `NotNow` where none comes about; what the block raises comes out as it
-    is, though the library works in a task group."""
+    """A connection until the block ends, which is left with the code `leaves`. Raises `NotNow` where none comes about;
+    what the block raises comes out as it is, though the library works in a task group."""
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
