@@ -13,7 +13,7 @@ from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.outbound import Attachment
 from hermes_agent.gateway.access import harmless
 from hermes_agent.gateway.channel import ChannelError, NeverHere
-from hermes_agent.gateway.heard import Media, Quoted
+from hermes_agent.gateway.heard import Media, Said
 from hermes_agent.host.files import write_private
 
 PICTURES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
@@ -47,12 +47,16 @@ async def taken_in(
     return [await _one(each, folder, f"{begins}-{number}", largest_mb, origin) for number, each in enumerate(media, 1)]
 
 
-async def quoted_in(quoted: Quoted, folder: Path, mark: str, largest_mb: float) -> list[Text | Image]:
-    """The parts that tell what a message replies to, each line behind a sign, so that none passes for the sender's."""
-    files = await taken_in(quoted.media, folder, f"{mark}:quoted", largest_mb, Origin.GUEST)
+async def brought(said: Said, folder: Path, mark: str, largest_mb: float, origin: Origin) -> list[Text | Image]:
+    """The parts of a message beside its words: what it replies to, each line of that behind a sign, so that none passes
+    for the sender's, and its files."""
+    files = await taken_in(said.media, folder, mark, largest_mb, origin)
+    if (quoted := said.quoted) is None:
+        return files
+    shown = await taken_in(quoted.media, folder, f"{mark}:quoted", largest_mb, Origin.GUEST)
     lines = "\n".join(f"> {line}" for line in quoted.text[:LONGEST_QUOTE].splitlines())
     words = [Text(text=f"{lines}\n", origin=Origin.GUEST)] if lines else []
-    return [Text(text=f"{QUOTED}\n", origin=Origin.RUNTIME), *words, *files]
+    return [Text(text=f"{QUOTED}\n", origin=Origin.RUNTIME), *words, *shown, *files]
 
 
 async def _one(media: Media, folder: Path, mark: str, largest_mb: float, origin: Origin) -> Text | Image:

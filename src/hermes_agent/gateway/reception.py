@@ -20,7 +20,7 @@ from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts, Known
 from hermes_agent.gateway.heard import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.line import Line
-from hermes_agent.gateway.media import quoted_in, taken_in
+from hermes_agent.gateway.media import brought
 
 log = logging.getLogger(__name__)
 
@@ -184,13 +184,11 @@ class Reception:
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder, mark = self.workspace / "received", f"{inbound.source}:{inbound.source_id}"
-        largest = self.settings.largest_file_mb
-        files = await taken_in(said.media, folder, mark, largest, origin)
-        quoted = await quoted_in(said.quoted, folder, mark, largest) if said.quoted else []
+        files = await brought(said, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
-        return (*notes, *quoted, *files, *words)
+        return (*notes, *files, *words)
 
     async def _withdrawn(self, line: Line, access: Access, deleted: Withdrawn) -> None:
         """A message was deleted where it was written: it is not answered any more."""
