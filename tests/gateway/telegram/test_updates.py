@@ -64,7 +64,10 @@ def test_a_group_names_the_bot(fields: dict[str, Any], text: str, addressed: boo
         ),
         ({"contact": {"first_name": "Bo", "phone_number": "+1 2"}}, "(A contact: Bo, +1 2)"),
         ({"sticker": {"file_id": "s", "emoji": "👍"}}, "👍"),
-        ({"poll": {"question": "When?", "options": [{"text": "Now"}, {"text": "Later"}]}}, "(A poll: When? Now, Later)"),
+        (
+            {"poll": {"question": "When?", "options": [{"text": "Now"}, {"text": "Later"}]}},
+            "(A poll: When? Now, Later)",
+        ),
         ({"dice": {"emoji": "🎲", "value": 5}}, "🎲 5"),
     ],
 )

@@ -30,7 +30,14 @@ CALLS = {
 }
 """Methods and the names under which troubles are ordered for them."""
 FORM_ONLY = frozenset(
-    {"users.info", "files.info", "conversations.history", "conversations.replies", "files.getUploadURLExternal", "auth.revoke"}
+    {
+        "users.info",
+        "files.info",
+        "conversations.history",
+        "conversations.replies",
+        "files.getUploadURLExternal",
+        "auth.revoke",
+    }
 )
 """Methods that take no JSON."""
 STRUCTURED = frozenset({"blocks", "metadata", "files"})
