@@ -7,7 +7,8 @@ import pytest
 
 from hermes_agent.agent.in_hand import InHand
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.events import Answered, Asked, ToolEnded
+from hermes_agent.core.events import Answered, Asked, MessageTaken, Outcome, ToolEnded, Undone
+from hermes_agent.core.model import Through
 from hermes_agent.core.tool import Question
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.scripted import ScriptedModel
@@ -165,6 +166,47 @@ async def test_a_run_that_was_stopped_while_it_asked_leaves_nothing_of_it(tmp_pa
         await house.hermes.stop(house.session)
 
         assert not await told(house)
+
+
+class Thinking(Through):
+    """A model that never answers."""
+
+    def __init__(self) -> None:
+        super().__init__(ScriptedModel([]))
+        self.asked = asyncio.Event()
+
+    async def ask(self, _):
+        self.asked.set()
+        await asyncio.Event().wait()
+        yield
+
+
+async def test_a_model_that_is_asked_after_a_question_was_taken_back_is_to_blame(tmp_path: Path):
+    house = House(tmp_path, calling(Call("ask")), (ASK,))
+    house.doors.clear()
+    async with house.open():
+        await house.tell("Go")
+        await house.tell("And look")
+        house.doors.set()
+        await waits(house)
+    house.model = thinking = Thinking()
+    async with house.open():
+        async with house.hermes.holding(house.session) as journal:
+            await journal.commit(Undone(to=(await house.until(MessageTaken)).number))
+        await house.hermes.resume(house.session)
+        await thinking.asked.wait()
+
+        assert await deaths(house) == 1
+
+
+async def test_two_calls_of_one_reply_may_have_one_id(tmp_path: Path):
+    async def look(*_) -> str:
+        await asyncio.sleep(0)
+        return "Seen."
+
+    model = calling(Call("look", id="a"), Call("look", id="a"))
+    async with House(tmp_path, model, (Piece("look", look),)).open() as house:
+        assert (await house.say("Go")).outcome is Outcome.ANSWERED
 
 
 @pytest.mark.parametrize(

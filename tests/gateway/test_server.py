@@ -205,13 +205,24 @@ async def test_what_runs_at_the_end_finishes_and_is_delivered_before_it(tmp_path
 async def test_an_end_that_is_hurried_waits_for_no_run(tmp_path: Path):
     platform = FakePlatform()
     async with house(tmp_path, [Hang()], platform=platform) as here:
-        here.gateway.hurry()  # Nothing is waited for yet.
         await platform.say("Take your time")
         await eventually(lambda: bool(here.model.exchanges))
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
             group.create_task(here.gateway.stop())
             await eventually(lambda: here.gateway._draining is not None)
             here.gateway.hurry()
+
+    assert not platform.chats.messages
+
+
+async def test_an_end_that_is_hurried_before_it_came_to_the_runs_waits_for_none(tmp_path: Path):
+    platform = FakePlatform()
+    async with house(tmp_path, [Hang()], platform=platform) as here:
+        await platform.say("Take your time")
+        await eventually(lambda: bool(here.model.exchanges))
+        here.gateway.hurry()
+        async with asyncio.timeout(10):
+            await here.gateway.stop()
 
     assert not platform.chats.messages
 

@@ -1,8 +1,11 @@
 """The owner is told, at the home of a channel, what nobody else can be told any more."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.gateway.heard import Removed
+import pytest
+
+from hermes_agent.gateway.heard import Removed, Said, Sender
 from hermes_agent.providers.demo.script import Say
 from hermes_agent.testing.doubles.platform import Trouble
 from tests.gateway.house import eventually, house
@@ -54,6 +57,21 @@ async def test_a_person_who_talked_with_the_agent_and_blocks_it_is_told_of(tmp_p
         (told,) = await here.shown(chat="7")
 
         assert "Blocked." in told.text
+
+
+@pytest.mark.parametrize("kind", ["dm", "group"])
+async def test_it_is_told_also_where_nobody_says_any_more_who_that_person_was(tmp_path: Path, kind: str):
+    async with house(tmp_path, [Say("Hello.")], f"{HOME}members: ['8']\n") as here:
+        where = here.platform.where("room")
+        said = Said(
+            source_id="1", where=replace(where, participant="8"), sender=Sender(user="8", name="Ann"), text="Hi", at=1.0
+        )
+        await here.platform.tell(said)
+        await here.shown(chat="room")
+        await here.platform.tell(Removed(where=replace(where, chat_kind=kind), reason="Kicked."))
+        (told,) = await here.shown(chat="7")
+
+        assert "Kicked." in told.text
 
 
 async def test_what_cannot_be_told_at_home_is_told_nowhere_else(tmp_path: Path):

@@ -331,3 +331,13 @@ async def test_who_holds_a_lane_for_something_else_changes_nothing_of_its_back_o
     waits = await store.lanes.next_ready(QUEUES)
     assert waits is not None
     assert waits > 50
+
+
+async def test_a_back_off_is_kept_to_the_fraction_of_a_second(open_another: OpenAnother):
+    store = await open_another(clock=FakeClock())
+    lease = await claimed(store)
+
+    await store.lanes.release(lease, error="broken", delay=0.5)
+
+    assert await store.lanes.claim(QUEUES) is None
+    assert await store.lanes.next_ready(QUEUES) == pytest.approx(0.5)

@@ -36,6 +36,27 @@ async def test_a_conversation_has_one_current_session(store: Store):
     assert await store.sessions.current("telegram:dm:2") is None
 
 
+@pytest.mark.parametrize(
+    ("conversation", "found"),
+    [
+        ("matrix:dm:7", True),
+        ("matrix:dm:7::ann", True),
+        ("matrix:dm:7:5", True),
+        ("matrix:dm:7#work", True),
+        ("matrix:dm:77", False),
+        ("matrix:group:7", False),
+    ],
+)
+async def test_a_place_has_the_sessions_of_all_conversations_in_it(store: Store, conversation: str, *, found: bool):
+    await add(store, session("s1"))
+    await store.write(lambda tx: store.sessions.set_current(tx, conversation, "s1"))
+
+    assert await store.sessions.spoken_in("matrix:dm:7") is found
+
+    await store.sessions.delete("s1")
+    assert not await store.sessions.spoken_in("matrix:dm:7")
+
+
 async def test_the_list_goes_from_the_last_used_on_in_pages(store: Store):
     for number in range(5):
         await add(store, session(f"s{number}", updated=float(number // 2)))

@@ -121,7 +121,7 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
         if (proposed := _proposed(item, context)) is not None:
             result = await _answered(item, _looked_over(agent, proposed, result))
     finally:
-        del journal.in_hand.begun[item.call.id]
+        journal.in_hand.begun.pop(item.call.id, None)  # Two calls of one reply may have one id.
     message = Message(
         role=Role.TOOL,
         parts=(

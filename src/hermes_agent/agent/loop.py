@@ -71,6 +71,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
 
 async def begin(agent: Agent, session: Session, journal: Journal) -> None:
     """Open the run in the log, or take up the one that a crash left open."""
+    await journal.tell_waiting()  # What it waited for when it was left may have been taken back.
     if session.running:
         agent.budget.turns = session.turn
         await journal.commit(Notice(text="The run was interrupted and goes on from its last committed step."))

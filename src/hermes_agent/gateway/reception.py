@@ -296,6 +296,7 @@ class Reception:
 
 async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> bool:
     """Whether anybody misses the agent there: strangers take it into chats of theirs, and put it out again."""
-    if where.chat_kind == "dm":
-        return await runtime.store.sessions.current(where.key) is not None
-    return access.answers_in(where)
+    if where.chat_kind != "dm" and access.answers_in(where):
+        return True
+    # Matrix may not tell any more that it was a chat with one person, and not who that was.
+    return await runtime.store.sessions.spoken_in(replace(where.place, chat_kind="dm", thread="").key)

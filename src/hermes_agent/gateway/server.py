@@ -66,6 +66,7 @@ class Gateway:
         self._changed = changed
         self._http = Http()
         self._ending = False
+        self._hurried = False
         self._draining: asyncio.Timeout | None = None
         self._delivering: asyncio.Task[None] | None = None
         self._serving: dict[str, asyncio.Task[None]] = {}
@@ -120,7 +121,7 @@ class Gateway:
         for task in self._serving.values():
             task.cancel()
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.drain_seconds) as self._draining:
+            async with asyncio.timeout(0 if self._hurried else self.settings.drain_seconds) as self._draining:
                 await self.runtime.hermes.floor.rest()
                 await self.orders.drain()
                 await self.delivery.idle()
@@ -133,9 +134,10 @@ class Gateway:
         await self._http.close()
 
     def hurry(self) -> None:
-        """Where what runs is still waited for, wait no longer."""
-        if self._draining is not None:
+        """At the end wait for nothing that runs, or, where it is waited for, no longer."""
+        if self._draining is not None and not self._hurried:
             self._draining.reschedule(asyncio.get_running_loop().time())
+        self._hurried = True
 
     def _begin(self, kind: Kind) -> None:
         line = self._line(kind)

@@ -41,6 +41,10 @@ class Socket:
         except late(f"{LIBRARY}:HTTPXWSException") as error:
             raise NotNow("The connection broke.") from error
 
+    async def leave(self, code: int) -> None:
+        """End the connection with a code; one that is ended already stays so."""
+        await self._session.close(code)
+
     async def receive(self) -> dict[str, Any]:
         """The next message, an empty one where it was no JSON object. Raises `Closed`."""
         try:
@@ -58,15 +62,19 @@ class Socket:
 
 
 @asynccontextmanager
-async def websocket(http: Http, url: str) -> AsyncIterator[Socket]:
-    """A connection until the block ends. Raises `NotNow` where none comes about; what the block raises comes out as it
-    is, though the library works in a task group."""
+async def websocket(http: Http, url: str, *, leaves: int = 1000) -> AsyncIterator[Socket]:
+    """A connection until the block ends, which is left with the code `leaves`. Raises `NotNow` where none comes about;
+    what the block raises comes out as it is, though the library works in a task group."""
     plain = url.replace("ws", "http", 1)
     try:
         async with http.client(plain).websocket(
             plain, max_message_size_bytes=LARGEST_MESSAGE, keepalive_ping_interval_seconds=20.0
         ) as session:
-            yield Socket(session)
+            socket = Socket(session)
+            try:
+                yield socket
+            finally:
+                await socket.leave(leaves)
     except BaseExceptionGroup as group:
         raise _only(group) from group
     except late(f"{LIBRARY}:WebSocketUpgradeError") as error:

@@ -146,7 +146,7 @@ class Store:
         return await self._engine.write(change, durable=durable)
 
     async def read(self, query: Change[T]) -> T:
-        """Run a query on one state of the database, beside the writers."""
+        """Run a query (see `Engine`), beside the writers."""
         return await self._engine.read(query)
 
     async def close(self) -> None:

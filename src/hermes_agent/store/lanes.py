@@ -36,7 +36,7 @@ MAIL = "SELECT id, state FROM inbox WHERE lane = $1 AND ended IS NULL ORDER BY i
 # Who held a lane for something else changes nothing of its back-off.
 RELEASE = (
     "UPDATE lane SET owner = NULL, attempts = attempts + $3, "
-    "ready_at = CASE WHEN $2 > 0 OR $3 = 1 THEN $2 ELSE ready_at END, "
+    "ready_at = CASE WHEN CAST($2 AS DOUBLE PRECISION) > 0 OR $3 = 1 THEN $2 ELSE ready_at END, "
     "error = CASE WHEN $3 = 1 THEN $4 ELSE error END WHERE id = $1 RETURNING attempts"
 )
 INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"

@@ -21,6 +21,10 @@ CURRENT = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL "
     "AND id = (SELECT session FROM current_session WHERE conversation = $1)"
 )
+SPOKEN = (
+    "SELECT 1 FROM current_session JOIN session ON session.id = current_session.session WHERE session.deleted IS NULL "
+    "AND substr(current_session.conversation, 1, $1) IN ($2, $3, $4) LIMIT 1"
+)
 SET_CURRENT = (
     "INSERT INTO current_session (conversation, session) VALUES ($1, $2) "
     "ON CONFLICT (conversation) DO UPDATE SET session = excluded.session"
@@ -138,6 +142,11 @@ class Sessions:
     async def current(self, conversation: str) -> Session | None:
         """The session that the next message of this conversation belongs to."""
         return await self._one(CURRENT, conversation)
+
+    async def spoken_in(self, place: str) -> bool:
+        """Whether the conversation of that key, or one within it, has a session."""
+        keys = (place, f"{place}:", f"{place}#")
+        return await self._engine.read(lambda tx: tx.row(SPOKEN, len(place) + 1, *keys)) is not None
 
     async def set_current(self, tx: Transaction, conversation: str, session: str, *, only: bool = False) -> bool:
         """The next message of this conversation belongs to `session`; False where that is to be its `only` one and it

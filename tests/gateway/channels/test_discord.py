@@ -64,6 +64,14 @@ async def test_a_revoked_token_is_a_sentence(platform, channel):
         await channel.check()
 
 
+async def test_what_may_not_answer_a_message_is_sent_all_the_same(platform, channel):
+    platform.unread.add("1")
+
+    await channel.send(ANN, Part(text="Yes.", answers="55"), "k")
+
+    assert [(shown.text, shown.answers) for shown in platform.chats.of("1")] == [("Yes.", "")]
+
+
 @pytest.mark.parametrize(("word", "kind"), [("noted", 4), ("", 6)])
 async def test_who_pressed_is_told_alone(platform, channel, word, kind):
     receipt = await channel.send(ANN, Part(text="May I?", buttons=(Button(label="Yes", value="y"),) * 7, slot=1), "k")

@@ -91,10 +91,29 @@ async def test_a_session_that_discord_forgot_begins_anew(platform, http, tmp_pat
     await followed(stream, platform, taker, lambda: taker.words == ["one"])
     platform.gateway.forgetful = True
 
-    await stream.follow(platform.gateway.url, taker)
+    with pytest.raises(NotNow, match="session"):  # After a pause: a day has a thousand sessions.
+        await stream.follow(platform.gateway.url, taker)
     await followed(stream, platform, taker, lambda: taker.names.count("READY") == 2)
 
     assert platform.gateway.identified == 2
+
+
+async def test_a_session_goes_on_elsewhere_where_its_host_is_gone(platform, http, tmp_path):
+    stream, taker, url = Stream(http, "t", tmp_path / "session.json"), Taker(), platform.gateway.url
+    platform.gateway.url = "ws://127.0.0.1:9/gateway"  # What READY names: nobody listens there any more.
+    first = asyncio.create_task(stream.follow(url, taker))
+    await until(lambda: "READY" in taker.names)
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    await platform.say("one")
+
+    with pytest.raises(NotNow, match="reached"):
+        await stream.follow(url, taker)
+    platform.gateway.url = url
+    await followed(stream, platform, taker, lambda: taker.words == ["one"])
+
+    assert (platform.gateway.identified, platform.gateway.resumed) == (1, 1)
 
 
 async def test_discord_may_ask_for_another_connection(platform, http, tmp_path):

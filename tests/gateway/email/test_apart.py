@@ -62,3 +62,8 @@ async def test_a_mail_that_takes_all_time_or_memory_ends_alone(html: str):
 async def test_where_no_process_can_be_started_a_mail_waits():
     with pytest.raises(NotNow):
         await read_apart(HEAD, "x" * 4_000_000)
+
+
+async def test_where_the_process_fails_whatever_the_mail_is_a_mail_waits():
+    with pytest.raises(NotNow, match="No mail can be read now"):
+        await read_apart(HEAD, OWN, by="hermes_agent.gateway.email.nowhere:told")

@@ -34,6 +34,11 @@ def test_an_address_that_nobody_reads_is_not_a_persons(sender):
     assert said("Subject: x", sender.lower())
 
 
+def test_what_a_provider_notes_for_itself_in_peoples_mail_makes_it_no_machines():
+    """Fastmail and Zoho put it into every mail that somebody sends."""
+    assert said("Feedback-ID: i56a14606:Fastmail") == ""
+
+
 def test_a_persons_mail_is_one():
     assert said("Auto-Submitted: no\nPrecedence: normal\nReturn-Path: <ann@people.test>") == ""
 

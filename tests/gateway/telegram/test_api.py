@@ -75,6 +75,20 @@ async def test_a_poll_that_breaks_is_made_again(double: TelegramDouble, http: Ht
         await bot(double, http).listen(hear)
 
 
+@pytest.mark.parametrize("file", [False, True])
+async def test_an_answer_to_a_deleted_message_is_sent_all_the_same(
+    double: TelegramDouble, http: Http, tmp_path: Path, file: bool
+):
+    double.forgotten.add("5")
+    topic = Conversation(platform="telegram", chat_kind="group", chat="-9", thread="4")
+    (tmp_path / "a.txt").write_text("x")
+    sent = Attachment(path=str(tmp_path / "a.txt"), name="a.txt", media_type="text/plain") if file else None
+
+    await bot(double, http).send(topic, Part(text="Yes.", answers="-9:5", file=sent), "k")
+
+    assert [(shown.text, shown.answers, shown.thread) for shown in double.chats.of("-9")] == [("Yes.", "", "4")]
+
+
 async def test_a_format_that_is_not_understood_is_sent_plain(double: TelegramDouble, http: Http):
     channel = bot(double, http)
     real = channel._api.call

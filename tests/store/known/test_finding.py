@@ -1,5 +1,6 @@
 """Facts by their words, on both databases."""
 
+from asyncio import get_running_loop, run_coroutine_threadsafe
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from hermes_agent.core.errors import DatabaseDamaged
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.known.facts import NewFact, Source
-from hermes_agent.store.known.finding import FactFinding, wanted
+from hermes_agent.store.known.finding import IN_FORCE, FactFinding, wanted
+from hermes_agent.store.transaction import Change, Dialect, Row, Transaction
 from hermes_agent.store.versions import Author
 from tests.store.known.refusing import Refusing
 
@@ -53,6 +55,44 @@ async def test_no_question_is_a_failure(store: Store, question: str):
     await add(store, "Tea is at four.")
 
     assert await found(store, question) == set()
+
+
+class Late:
+    """An `Engine` in whose queries a fact comes after the first question."""
+
+    dialect = Dialect.SQLITE
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def read(self, query: Change[object], *, brief: bool = False) -> object:
+        async def late(tx: Transaction) -> object:
+            rows = tx.rows
+            answers = iter((await rows(IN_FORCE, "ann"), None))
+            adding = run_coroutine_threadsafe(add(self._store, "Tea is at four."), loop)
+            adding.result()
+
+            class Seen:
+                dialect = tx.dialect
+
+                async def rows(self, sql: str, *params: object) -> list[Row]:
+                    return next(answers) or await rows(sql, *params)
+
+            return await query(Seen())
+
+        loop = get_running_loop()
+        return await self._store.read(late)
+
+
+async def test_a_fact_that_comes_while_one_asks_is_found_the_next_time(tmp_path: Path):
+    store = await open_store(tmp_path / "hermes.db")
+    await add(store, "Tea is green.")
+
+    asked = await FactFinding(Late(store)).ask("ann", wanted("tea"))
+
+    assert frozenset().union(*asked.holding.values()) == {each.id for each in asked.standing}
+    assert len(asked.standing) == 1
+    await store.close()
 
 
 async def test_what_facts_say_is_read_by_their_numbers_many_at_once_of_their_space_alone(store: Store):

@@ -26,7 +26,7 @@ from hermes_agent.gateway.channel import (
     Unit,
 )
 from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Reader, singly
-from hermes_agent.gateway.discord.rest import Rest
+from hermes_agent.gateway.discord.rest import Rest, Unanswerable
 from hermes_agent.gateway.discord.stream import Stream
 from hermes_agent.gateway.heard import Hear, Pressed
 from hermes_agent.gateway.media import bytes_of
@@ -96,7 +96,11 @@ class DiscordChannel(Bare):
             content["message_reference"] = {"message_id": part.answers, "fail_if_not_exists": False}
         path = f"channels/{to.thread or to.chat}/messages"
         try:
-            sent = await self._sent(path, content, part)
+            try:
+                sent = await self._sent(path, content, part)
+            except Unanswerable:
+                content.pop("message_reference", None)
+                sent = await self._sent(path, content, part)
         except MessageGone as error:
             raise NeverHere(str(error)) from error
         return str(sent["id"])

@@ -27,7 +27,7 @@ from hermes_agent.gateway.channel import (
 from hermes_agent.gateway.heard import Hear
 from hermes_agent.gateway.media import bytes_of
 from hermes_agent.gateway.moves import Moves
-from hermes_agent.gateway.telegram.api import BotApi, Moved, Unchanged, Unfit, Unparsed
+from hermes_agent.gateway.telegram.api import BotApi, Moved, Unanswerable, Unchanged, Unfit, Unparsed
 from hermes_agent.gateway.telegram.files import Way, ways_of
 from hermes_agent.gateway.telegram.listening import POLL_SECONDS, Listening
 from hermes_agent.gateway.telegram.markdown import formatted, unmeant
@@ -60,7 +60,10 @@ class Telegram(Bare):
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:  # noqa: ARG002  the Bot API has no keys
         async def there(chat: str) -> str:
-            sent = await self._sent(place(to, chat) | reply_to(part, chat), part)
+            try:
+                sent = await self._sent(place(to, chat) | reply_to(part, chat), part)
+            except Unanswerable:  # In a topic the Bot API minds, whatever it was allowed.
+                sent = await self._sent(place(to, chat), part)
             return receipt_of(to, chat, sent)
 
         return await self._there(to, there)

@@ -16,7 +16,14 @@ UNKNOWN_CHANNEL, UNKNOWN_MESSAGE = 10003, 10008
 GONE = frozenset({UNKNOWN_MESSAGE, 50005, 50021})
 """The message is not there, is somebody else's, or cannot be changed."""
 
+UNANSWERABLE = frozenset({160002, 160009, 160010})
+"""Nothing may answer a message there: the history of the channel may not be read, or the message not be shown."""
+
 KIND = re.compile(r"[\w.+-]+/[\w.+-]+")
+
+
+class Unanswerable(NeverHere):
+    """The message that was to be answered may not be: the same words can be sent without that."""
 
 
 class Rest:
@@ -65,6 +72,8 @@ def meaning(answer: Answer) -> ChannelError:
         code, words = int(found.get("code", 0)), str(found.get("message", ""))
     except (ValueError, AttributeError, TypeError):
         code, words = 0, ""
+    if code in UNANSWERABLE:
+        return Unanswerable(f"Discord lets nothing answer that message: {words} ({code}).")
     if code in GONE:
         return MessageGone(f"The message is gone or stays as it is ({words}).")
     return NeverHere(f"Discord refuses it: {answer.status} {words} ({code}).")

@@ -32,6 +32,8 @@ REFUSED = {
     "(https://discord.com/developers/applications).",
 }
 OPENING_SECONDS = 30.0
+RESUMABLE = 4000
+"""How a connection is left: after 1000 and 1001 Discord forgets the session, and what comes until the next is lost."""
 
 Take = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
 """Takes in an event by its name; durable when it returns. Whether it was anything to us."""
@@ -66,8 +68,10 @@ class Stream:
             self._place = await asyncio.to_thread(_read, self._file)
         place = self._place
         base = (place.url if place.session else "") or url
+        opened = False
         try:
-            async with websocket(self._http, f"{base.rstrip('/')}/?v=10&encoding=json") as socket:
+            async with websocket(self._http, f"{base.rstrip('/')}/?v=10&encoding=json", leaves=RESUMABLE) as socket:
+                opened = True
                 await self._converse(socket, place, take)
         except Closed as closed:
             if closed.code in REFUSED:
@@ -75,6 +79,9 @@ class Stream:
             if closed.code in FORGOTTEN:
                 place.forget()
             raise
+        finally:
+            if not opened:
+                place.url = ""  # That host may be gone for good: a session can be resumed by every other.
 
     async def _converse(self, socket: Socket, place: Place, take: Take) -> None:
         hello = await _heard(socket, OPENING_SECONDS)
@@ -102,7 +109,7 @@ class Stream:
             case n if n == INVALID:
                 if not message.get("d"):
                     place.forget()
-                return False
+                raise NotNow("Discord ended the session.")  # It wants a pause before the next one.
         return True
 
     async def _event(self, message: Mapping[str, Any], place: Place, take: Take) -> None:

@@ -11,19 +11,29 @@ from hermes_agent.host.process import WORK_SECONDS, Ended, apart
 TOLD = "hermes_agent.gateway.email.apart:told"
 
 
-async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS) -> Mail:
+async def read_apart(raw: bytes, own: str, server: str = "", *, work: int = WORK_SECONDS, by: str = TOLD) -> Mail:
     """What `reading.read` gives, within `work` seconds of work (the largest mail takes two or three). Raises
-    `Unreadable`; `NotNow` where no process can be started."""
+    `Unreadable`; `NotNow` where no mail can be read: no process can be started, or the program is just being changed
+    on the disk. `by` names what reads."""
     try:
-        out = await apart(TOLD, raw, own, server, work=work)
+        out = await apart(by, raw, own, server, work=work)
     except OSError as error:
         raise NotNow(f"Mail cannot be read now: {error.strerror}") from error
     except Ended as error:
+        await _still_reads(by)
         raise Unreadable(f"Reading the mail was ended: {error}") from error
     found = msgspec.msgpack.decode(out, type=Mail | str)
     if isinstance(found, str):
         raise Unreadable(found)
     return found
+
+
+async def _still_reads(by: str) -> None:
+    """Raise `NotNow` where even an empty mail cannot be read: then it is not the mail that is wrong."""
+    try:
+        await apart(by, b"", "", "")
+    except (Ended, OSError) as error:
+        raise NotNow(f"No mail can be read now: {error}") from error
 
 
 def told(raw: bytes, own: str, server: str) -> bytes:

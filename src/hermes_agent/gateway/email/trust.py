@@ -7,7 +7,7 @@ from email.message import Message
 
 BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
 LISTS = ("List-Id", "List-Post", "List-Help", "List-Subscribe", "List-Unsubscribe")
-ANSWERING = ("X-Autoreply", "X-Autorespond", "X-Auto-Response-Suppress", "X-Loop", "Feedback-ID")
+ANSWERING = ("X-Autoreply", "X-Autorespond", "X-Auto-Response-Suppress", "X-Loop")
 """Headers that programs set in what they send by themselves, beside those of RFC 3834 and RFC 2919."""
 MACHINES = frozenset({"mailer-daemon", "postmaster", "noreply", "no-reply", "donotreply", "do-not-reply", "bounce"})
 TOLD = re.compile(r"(?P<quoted>\"(?:[^\"\\]|\\.)*\")|\\.|(?P<sign>[()\"])", re.DOTALL)

@@ -35,12 +35,17 @@ class Moved(ChannelError):
         self.to = to
 
 
+class Unanswerable(ChannelError):
+    """Nothing can answer that message: it was deleted. The same words can be sent without an answer."""
+
+
 class Unchanged(ChannelError):
     """The message has this content already."""
 
 
 REFUSALS: Mapping[type[ChannelError], tuple[str, ...]] = {
     Unchanged: ("message is not modified",),
+    Unanswerable: ("message to be replied not found", "replied message not found", "reply message not found"),
     Unparsed: ("can't parse entities",),
     Unfit: ("photo_", "image_process_failed", "video_", "audio_", "animation_", "voice_", "wrong file type"),
     MessageGone: ("message to edit not found", "message can't be edited", "message to delete not found"),

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.heard import Hear, Pressed
+from hermes_agent.gateway.heard import Hear, Heard, Pressed, Said
 from hermes_agent.gateway.moves import Moves
+from hermes_agent.gateway.telegram.albums import album_of, of_albums, together
 from hermes_agent.gateway.telegram.api import BotApi
 from hermes_agent.gateway.telegram.updates import LISTENED, Me, heard_in, moved_in
 from hermes_agent.gateway.telegram.webhook import LARGEST_UPDATE, Entrance, Webhook, told
@@ -21,6 +22,8 @@ from hermes_agent.host.serve import serve
 
 Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 POLL_SECONDS = 50
+ALBUM_SECONDS = 0.5
+"""How long after a picture of an album the next one is awaited."""
 LONGEST_WORD = 200
 WEBHOOK_SET = "webhook is active"
 
@@ -47,16 +50,30 @@ class Listening:
         while True:
             wanted = {"offset": offset, "timeout": self.poll_seconds, "allowed_updates": LISTENED}
             try:
-                updates = await self.api.call("getUpdates", wanted, waits=self.poll_seconds)
+                updates = await self._whole(wanted)
             except NotNow as error:
                 if WEBHOOK_SET not in str(error):
                     raise
                 await self.api.call("deleteWebhook", {"drop_pending_updates": False})
                 continue
-            except (OutcomeUnknown, NeverHere) as error:
-                raise NotNow(str(error)) from error
             await self._hand_on(updates, me, hear)
             offset = max((int(update["update_id"]) + 1 for update in updates), default=offset)
+
+    async def _whole(self, wanted: Plain) -> list[Plain]:
+        """What is new, with what of an album was still on its way: nothing is confirmed, so that all of it is told once
+        more."""
+        seen, updates = 0, await self._asked(wanted)
+        while (pictures := of_albums(updates)) > seen:
+            await asyncio.sleep(ALBUM_SECONDS)
+            seen, updates = pictures, await self._asked({**wanted, "timeout": 0})
+        return updates
+
+    async def _asked(self, wanted: Plain) -> list[Plain]:
+        try:
+            found: list[Plain] = await self.api.call("getUpdates", wanted, waits=float(wanted["timeout"]))
+        except (OutcomeUnknown, NeverHere) as error:
+            raise NotNow(str(error)) from error
+        return found
 
     async def _receive(self, webhook: Webhook, me: Me, hear: Hear) -> None:
         """Have updates brought. One is confirmed when it was taken in; a webhook that is left is kept for the next
@@ -91,7 +108,7 @@ class Listening:
             heard = heard_in(update, me, self.api.fetch)
             if heard is not None:
                 where = replace(heard.where, chat=await self.moves.first(heard.where.chat))
-                chats[where.chat].append((update, replace(heard, where=where)))
+                _put(chats[where.chat], update, replace(heard, where=where))
 
         async def one(told: list[tuple[Plain, Any]]) -> None:
             for update, heard in told:
@@ -110,3 +127,12 @@ class Listening:
         query = update["callback_query"]["id"]
         with suppress(ChannelError):
             await self.api.call("answerCallbackQuery", {"callback_query_id": query, "text": word[:LONGEST_WORD]})
+
+
+def _put(told: list[tuple[Plain, Any]], update: Plain, heard: Heard) -> None:
+    """Put what was heard behind the rest of its chat, a picture of an album to those before it."""
+    for index, (before, first) in enumerate(told):
+        if isinstance(heard, Said) and album_of(update) and album_of(before) == album_of(update):
+            told[index] = before, together(first, heard)
+            return
+    told.append((update, heard))

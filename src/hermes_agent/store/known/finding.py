@@ -69,7 +69,10 @@ class FactFinding:
             standing = [Standing(id=row[0], trust=row[1], checked=row[2]) for row in await tx.rows(IN_FORCE, space)]
             text = _quoted if tx.dialect is Dialect.SQLITE else query_of
             sql = HOLDING[tx.dialect]
-            holding = {each: frozenset(row[0] for row in await tx.rows(sql, space, text(each))) for each in wanted}
+            known = {each.id for each in standing}  # A fact that came since then is none of them.
+            holding = {
+                each: frozenset(row[0] for row in await tx.rows(sql, space, text(each))) & known for each in wanted
+            }
             return Asked(standing=tuple(standing), holding=holding)
 
         try:

@@ -28,7 +28,7 @@ Values = dict[str, Any]
 @dataclass(slots=True)
 class DiscordPlatform(Held):
     """Servers and people (a `Double`). `unauthorized`: the token is not known; `threads` are the threads by id with
-    the channel of each."""
+    the channel of each, `unread` the channels whose history the agent may not read."""
 
     chats: Chats = field(default_factory=Chats)
     url: str = ""
@@ -36,6 +36,7 @@ class DiscordPlatform(Held):
     clock: Clock = field(default_factory=SystemClock)
     gateway: Gateway = field(default_factory=Gateway)
     threads: dict[str, str] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
     files: dict[str, bytes] = field(default_factory=dict)
     bodies: dict[str, Values] = field(default_factory=dict)
     callbacks: list[Values] = field(default_factory=list)
@@ -144,6 +145,9 @@ class DiscordPlatform(Held):
         if rest:
             self.chats.reactions.append((id_, rest[1]))
             return web.Response(status=204)
+        if channel in self.unread and "message_reference" in values:
+            words = "Cannot reply without permission to read message history"
+            return _json({"message": words, "code": 160002}, status=403)
         if method in ("POST", "PATCH") and (refused := _refused(method, values)) is not None:
             return refused
         if method == "POST":

@@ -16,6 +16,8 @@ OWN = "4242"
 BEAT_MILLISECONDS = 200
 """Short, so that it is known soon how far the agent has come. Discord's is about 41 seconds."""
 SYNC = zlib.Z_SYNC_FLUSH
+FAREWELL = (1000, 1001)
+"""Codes of a client's close after which Discord forgets its session."""
 
 Values = dict[str, Any]
 
@@ -73,6 +75,8 @@ class Gateway:
             if message.type is WSMsgType.TEXT:
                 await self._answer(link, json.loads(message.data))
         self.links.remove(link)
+        if link.begun and socket.close_code in FAREWELL:
+            self.forgetful = True
         return socket
 
     async def _answer(self, link: Link, message: Values) -> None:

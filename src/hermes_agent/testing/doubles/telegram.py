@@ -49,6 +49,10 @@ class TelegramDouble(Held):
         self.drafts, self.undrafted = True, False
         """This server knows `sendMessageDraft` (Bot API 9.3); this bot may show none (before 9.5: without topics)."""
         self.server: Server | None = None
+        self.given_out = 0
+        """How many updates were given out at all, confirmed or not."""
+        self.forgotten: set[str] = set()
+        """Messages that were deleted: nothing in a topic can answer them, whatever it allows."""
         self._updates: list[Arguments] = []
         self._confirmed = 0
         self._next_update = 1
@@ -231,7 +235,9 @@ class TelegramDouble(Held):
                 while not self._new(offset):
                     self._came.clear()
                     await self._came.wait()
-        return self._new(offset)[:100]
+        found = self._new(offset)[:100]
+        self.given_out = max([self.given_out, *(int(update["update_id"]) for update in found)])
+        return found
 
     def _new(self, offset: int) -> list[Arguments]:
         return [update for update in self._updates if update["update_id"] >= max(offset, self._confirmed + 1)]
@@ -241,6 +247,8 @@ class TelegramDouble(Held):
         if not words.strip() and not file:
             raise Refused(400, "Bad Request: message text is empty")
         reply = given.get("reply_parameters") or {}
+        if str(reply.get("message_id")) in self.forgotten and given.get("message_thread_id"):
+            raise Refused(400, "Bad Request: message to be replied not found")
         shown = self.chats.show(
             Shown(
                 id=self.chats.next_id(),
