@@ -7,8 +7,10 @@ from email.message import Message
 
 BULK = frozenset({"bulk", "junk", "list", "auto_reply"})
 LISTS = ("List-Id", "List-Post", "List-Help", "List-Subscribe", "List-Unsubscribe")
-ANSWERING = ("X-Autoreply", "X-Autorespond", "X-Auto-Response-Suppress", "X-Loop")
+ANSWERING = ("X-Autoreply", "X-Autorespond", "X-Loop")
 """Headers that programs set in what they send by themselves, beside those of RFC 3834 and RFC 2919."""
+SUPPRESS, ALL = "X-Auto-Response-Suppress", re.compile(r"\ball\b", re.IGNORECASE)
+"""What programs say with `All`; with a list of kinds it stands in the mail of whole organisations."""
 MACHINES = frozenset({"mailer-daemon", "postmaster", "noreply", "no-reply", "donotreply", "do-not-reply", "bounce"})
 TOLD = re.compile(r"(?P<quoted>\"(?:[^\"\\]|\\.)*\")|\\.|(?P<sign>[()\"])", re.DOTALL)
 """What is more than the sign it is: words in quotes, an escaped sign, and the signs that begin and end a comment."""
@@ -25,6 +27,8 @@ def automatic(message: Message, sender: str) -> str:
         return f"Auto-Submitted: {auto}"
     if (precedence := str(message.get("Precedence", "")).strip().lower()) in BULK:
         return f"Precedence: {precedence}"
+    if ALL.search(str(message.get(SUPPRESS, ""))):
+        return f"{SUPPRESS}: All"
     for name in (*LISTS, *ANSWERING):
         if message.get(name) is not None:
             return name
