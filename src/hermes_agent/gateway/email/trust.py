@@ -27,10 +27,8 @@ def automatic(message: Message, sender: str) -> str:
         return f"Auto-Submitted: {auto}"
     if (precedence := str(message.get("Precedence", "")).strip().lower()) in BULK:
         return f"Precedence: {precedence}"
-    if ALL.search(str(message.get(SUPPRESS, ""))):
-        return f"{SUPPRESS}: All"
-    for name in (*LISTS, *ANSWERING):
-        if message.get(name) is not None:
+    for name in (*LISTS, *ANSWERING, SUPPRESS):
+        if (value := message.get(name)) is not None and (name != SUPPRESS or ALL.search(str(value))):
             return name
     if str(message.get("Return-Path", "")).strip() == "<>":
         return "a bounce"
