@@ -3,6 +3,7 @@
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -46,6 +47,27 @@ def test_what_cannot_be_tried_says_why(home: Path):
             typed(home, "webhook", "test", *words)
     with pytest.raises(HermesError, match="cannot be reached"):
         typed(home, "webhook", "test", "push", "--url", "http://127.0.0.1:1", HOOK_SECRET="s")
+
+
+def test_what_another_server_answers_is_shown_as_it_is(home: Path):
+    (home / "config.yaml").write_text(ROUTES)
+
+    class Other(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<p>Hello</p>")
+
+        def log_message(self, *_: object):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server, ThreadPoolExecutor(1) as beside:
+        beside.submit(server.handle_request)
+        url = f"http://127.0.0.1:{server.server_port}"
+        done = typed(home, "webhook", "test", "push", "--url", url, HOOK_SECRET="a-secret-of-the-hooks")
+
+    assert done.out.strip() == "<p>Hello</p>"
 
 
 TOLD = """hooks:

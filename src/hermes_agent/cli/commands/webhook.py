@@ -158,7 +158,7 @@ def test(surface: Surface, route: str, event: str, url: str) -> None:
     address = f"{url or f'http://{settings.host}:{settings.port}'}/webhooks/{route}"
     answer = asyncio.run(_post(address, body, {"content-type": "application/json", **proof}))
     say(answer)
-    if json.loads(answer)["status"] == "ignored":
+    if '"status":"ignored"' in answer:  # Whatever else may listen there answers as it likes.
         remark("The route lets in other events, or one of its filters did not let this report through.")
 
 
