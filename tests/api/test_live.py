@@ -37,6 +37,7 @@ AGAIN = Retrying(reason="", attempt=2, delay=0.0)
         ([delta("a"), whole("a", StopReason.LENGTH), delta("b"), whole("b")], "ab"),
         ([delta("ab"), AGAIN, delta("a"), delta("bc"), whole("abc")], "abc"),
         ([delta("ab"), AGAIN, delta("x"), delta("y"), whole("xy")], "ab\n\nxy"),
+        ([delta("ab"), BEGUN, delta("a"), delta("bc"), whole("abc")], "abc"),
         ([AGAIN, delta("a"), whole("a")], "a"),
         ([delta("ab"), whole("xy")], "ab"),
     ],

@@ -397,14 +397,3 @@ async def gone_by(workers: Workers, sweeps: int) -> bool:
             await asyncio.sleep(0.01)
             seen, moment = seen + (workers._swept != moment), workers._swept
     return True
-
-
-async def test_a_conversation_that_went_on_with_a_session_just_deleted_begins_another(tmp_path):
-    async with House(tmp_path, counting()).open() as house:
-        await house.store.sessions.delete(house.session)
-        await house.hermes.make_current(PLACE, house.session)
-
-        record = await house.hermes.open_session(PLACE, OWNER, workspace=str(tmp_path))
-
-        assert record.id != house.session
-        assert await house.store.sessions.current(PLACE.key) == record

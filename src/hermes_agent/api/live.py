@@ -31,6 +31,7 @@ class Words:
         match event:
             case TurnStarted():
                 self._is_seen = True
+                self._again = "" if self._sent else None
             case TextDelta(text=text) if self._is_seen:
                 return self._more(text)
             case Retrying() if self._sent:

@@ -96,9 +96,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         try:
             await self._create(record, only=not new)
         except _Overtaken:
-            if current := await self.store.sessions.current(conversation.key):
-                return current
-            await self._create(record)  # In the place of one that was deleted.
+            return await self.open_session(conversation, principal, workspace=workspace, model=model, job=job)
         return record
 
     async def begin(self, inbound: Inbound, *, workspace: str, model: str = "") -> Submitted:
