@@ -23,7 +23,7 @@ from hermes_agent.testing.doubles.platform import Trouble
 from tests.contracts.channels import MAKERS, Stage
 
 KEY = "s1:r1:0"
-LONG, LIMIT = 100_000, 3.0
+LONG, LIMIT = 100_000, 10.0
 HOSTILE = ["*", "`", "|", "![a](", "$\\", "<a ", "&", "> ", "```\n", "|\n|-\n", "\u0301", "@a"]
 """Characters of a text, and the seconds of work for it, which grow as the text does; and what it is made of."""
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from hermes_agent.gateway.line import made
-from hermes_agent.gateway.state import Phase, forget_state, read_state, read_states, state_file, write_state
+from hermes_agent.gateway.state import Phase, forget_state, read_state, read_states, state_file, state_of, write_state
 from hermes_agent.host.paths import Home
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
@@ -17,7 +17,7 @@ def test_a_gateway_tells_how_its_channels_are(tmp_path: Path):
     line = made(platform.kind(), platform.made(None), FakeClock(now=5.0))
     line.ailment = "The token is wrong."
 
-    write_state(home, 1.0, {"fake": line})
+    write_state(home, state_of(1.0, {"fake": line}))
 
     state = read_state(home)
     assert state is not None
@@ -31,15 +31,15 @@ def test_a_gateway_is_settled_when_each_channel_has_listened_or_said_why_not(tmp
     home, platform = Home(root=tmp_path, base=tmp_path), FakePlatform()
     line = made(platform.kind(), platform.made(None), FakeClock(now=5.0))
 
-    write_state(home, 1.0, {"fake": line}, phase=Phase.STARTING)
+    write_state(home, state_of(1.0, {"fake": line}, phase=Phase.STARTING))
     assert not settled(home)
-    write_state(home, 1.0, {"fake": line}, phase=Phase.READY)
+    write_state(home, state_of(1.0, {"fake": line}, phase=Phase.READY))
     assert not settled(home)
     line.ailment = "The platform does not answer."
-    write_state(home, 1.0, {"fake": line}, phase=Phase.READY)
+    write_state(home, state_of(1.0, {"fake": line}, phase=Phase.READY))
     assert settled(home)
     line.state, line.ailment = "waiting", ""
-    write_state(home, 1.0, {"fake": line}, phase=Phase.READY)
+    write_state(home, state_of(1.0, {"fake": line}, phase=Phase.READY))
     assert settled(home)
 
 
@@ -51,7 +51,7 @@ def settled(home: Home) -> bool:
 
 def test_two_gateways_of_one_home_are_both_known_and_the_newest_comes_first(tmp_path: Path):
     home = Home(root=tmp_path, base=tmp_path)
-    write_state(home, 2.0, {})
+    write_state(home, state_of(2.0, {}))
     other = os.getppid()
     state_file(home, other).write_text(f'{{"pid": {other}, "started": 1, "channels": {{}}}}')
 

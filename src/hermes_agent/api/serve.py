@@ -60,6 +60,11 @@ class Post:
     url: str = ""
     closing: AsyncExitStack = field(default_factory=AsyncExitStack)
 
+    @property
+    def told(self) -> str:
+        """Where it listens, in words; empty: nowhere."""
+        return self.words.format(url=self.url) if self.url else ""
+
     async def settle(self, wanted: tuple[str, int] | None, say: Say) -> None:
         """Listen there. Raises `ConfigError` where nobody can, and goes on where it was, unless that has its port."""
         if wanted == self.place:
@@ -72,7 +77,7 @@ class Post:
         listening = await fresh.enter_async_context(self.open())
         await self.close()
         self.closing, self.place, self.url = fresh, wanted, listening.url
-        say(self.words.format(url=self.url))
+        say(self.told)
 
     async def close(self) -> None:
         """Listen no more; answers under way are waited for a little."""
@@ -98,6 +103,11 @@ class Servers:
     def url(self) -> str:
         """Where the API is; empty: nowhere."""
         return self._api.url
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Where each of them listens, in words."""
+        return tuple(filter(None, (self._api.told, self._webhooks.told)))
 
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
         """Raise `ConfigError` for keys and routes that cannot be."""

@@ -35,6 +35,14 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """What a message replies to: the words that somebody wrote, or those of them that were chosen, and their files."""
+
+    text: str = ""
+    media: tuple[Media, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """A message.
 
@@ -43,7 +51,8 @@ class Said:
     person in which that may be another one some day. `addressed` is true where it names this
     agent or replies to it; `text` has no such mention left. `at` is seconds since 1970 by the platform. `edited` marks
     a new text of a message that was told before, under the same `source_id`; `forwarded` one that somebody else may
-    have written: it orders and answers nothing.
+    have written: it orders and answers nothing. `quoted` is what it replies to, where the agent did not write that or
+    the sender chose words of it.
     """
 
     source_id: str
@@ -55,6 +64,7 @@ class Said:
     addressed: bool = False
     edited: bool = False
     forwarded: bool = False
+    quoted: Quoted | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

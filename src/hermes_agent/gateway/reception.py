@@ -20,7 +20,7 @@ from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts, Known
 from hermes_agent.gateway.heard import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.line import Line
-from hermes_agent.gateway.media import taken_in
+from hermes_agent.gateway.media import brought
 
 log = logging.getLogger(__name__)
 
@@ -159,9 +159,9 @@ class Reception:
             workspace=str(self.workspace),
             model=self._doors.people.model(said.where),
         )
-        parts = await self._parts(said, inbound, chat)
         busy = chat.busy or access.settings.busy
         answers = "" if said.media or said.forwarded else await hermes.floor.question(record.id)
+        parts = await self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
         message = replace(inbound, parts=parts, busy=busy, answers=answers)
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
         if self._orders.wait(inbound.conversation) or self._is_hooked:  # Nobody else waits for a hook.
@@ -184,7 +184,7 @@ class Reception:
         name = f"[{inbound.principal.name}] " if inbound.conversation.is_shared else ""
         changed = CHANGED if said.edited else ""
         folder, mark = self.workspace / "received", f"{inbound.source}:{inbound.source_id}"
-        files = await taken_in(said.media, folder, mark, self.settings.largest_file_mb, origin)
+        files = await brought(said, folder, mark, self.settings.largest_file_mb, origin)
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()

@@ -41,8 +41,8 @@ class ChannelState:
 
 
 class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
-    """A gateway: its process (`born` as in `Identity.started`), since when it runs, its channels by name, and what is
-    wrong with its settings (empty: nothing)."""
+    """A gateway: its process (`born` as in `Identity.started`), since when it runs, its channels by name, what is
+    wrong with its settings (empty: nothing), and what else listens, in words."""
 
     pid: int
     started: float
@@ -50,6 +50,7 @@ class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
     born: int = 0
     phase: Phase = Phase.READY
     config: str = ""
+    beside: tuple[str, ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -63,25 +64,22 @@ def state_file(home: Home, pid: int) -> Path:
     return home.root / "run" / MARK.replace("*", str(pid))
 
 
-def write_state(
-    home: Home,
-    started: float,
-    lines: Mapping[str, Line],
-    unmade: Mapping[str, str] = NONE,
-    phase: Phase = Phase.READY,
-    config: str = "",
-) -> None:
-    """Write how this process's gateway is; `unmade` are channels that could not begin, and why. Raises `HomeError`."""
+def state_of(
+    started: float, lines: Mapping[str, Line], unmade: Mapping[str, str] = NONE, phase: Phase = Phase.READY
+) -> GatewayState:
+    """How this process's gateway is; `unmade` are channels that could not begin, and why."""
     channels = {
         name: ChannelState(state=line.state, since=line.since, ailment=line.ailment, note=line.note)
         for name, line in lines.items()
     }
     channels |= {name: ChannelState(state="stopped", since=started, ailment=why) for name, why in unmade.items()}
-    pid = os.getpid()
-    row = row_of(pid)
-    born = row.started if row else 0
-    state = GatewayState(pid=pid, started=started, channels=channels, born=born, phase=phase, config=config)
-    path = state_file(home, pid)
+    row = row_of(pid := os.getpid())
+    return GatewayState(pid=pid, started=started, channels=channels, born=row.started if row else 0, phase=phase)
+
+
+def write_state(home: Home, state: GatewayState) -> None:
+    """Write how this process's gateway is. Raises `HomeError`."""
+    path = state_file(home, state.pid)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(path, msgspec.json.encode(state), durable=False)
 

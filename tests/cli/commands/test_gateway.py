@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.cli.gateway.unit import RUNNING
@@ -19,7 +20,7 @@ from hermes_agent.cli.moments import moment
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.gateway.line import made
-from hermes_agent.gateway.state import read_states, write_state
+from hermes_agent.gateway.state import read_states, state_of, write_state
 from hermes_agent.host.paths import Home
 from hermes_agent.host.serve import serve_in_thread
 from hermes_agent.providers.demo.script import Say
@@ -266,6 +267,9 @@ def test_what_an_owner_may_want_to_know_of_a_channel_stands_below_its_state(tmp_
     platform = FakePlatform()
     line = made(platform.kind(), platform.made(None), SystemClock())
     line.note = "device D, fingerprint abcd"
-    write_state(Home(root=tmp_path, base=tmp_path), 1.0, {"fake": line})
+    state = replace(state_of(1.0, {"fake": line}), beside=("The API answers at http://127.0.0.1:1/v1",))
+    write_state(Home(root=tmp_path, base=tmp_path), state)
 
-    assert "fake: device D, fingerprint abcd" in typed(tmp_path, "gateway", "status").out
+    shown = typed(tmp_path, "gateway", "status").out
+    assert "fake: device D, fingerprint abcd\n" in shown
+    assert "The API answers at http://127.0.0.1:1/v1.\n" in shown

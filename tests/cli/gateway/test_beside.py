@@ -6,7 +6,10 @@ import pytest
 
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.gateway.beside import Beside
+from hermes_agent.cli.gateway.serving import Sign
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.gateway.state import read_state
+from hermes_agent.host.notify import Supervisor
 from tests.app.place import settle_home
 
 API = "api: {enabled: true, port: 0}\n"
@@ -30,6 +33,12 @@ async def test_the_api_listens_once_it_has_a_key(tmp_path: Path, capsys: pytest.
         runtime.secrets.set("API_SERVER_KEY", "0123456789abcdef")
         await beside.follow(runtime.settings)
 
-        assert capsys.readouterr().out == f"The API answers at {beside.url}/v1\n"
+        assert beside.told == (f"The API answers at {beside.url}/v1",)
+        assert capsys.readouterr().out == f"{beside.told[0]}\n"
+        sign = Sign(home=home, started=1.0, supervisor=Supervisor({}), beside=beside)
+        sign.write()
+        assert (state := read_state(home)) is not None
+        assert state.beside == beside.told
+
         await beside.close()
-        assert beside.url == ""
+        assert beside.told == ()

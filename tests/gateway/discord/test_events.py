@@ -135,3 +135,14 @@ async def test_what_is_forwarded_is_told_to_be():
     assert (found.forwarded, found.text) == (True, "see @8")
     assert [media.name for media in found.media] == ["a.txt"]
     assert not (await said()).forwarded
+
+
+async def test_what_a_message_replies_to_is_heard_with_it():
+    replied = {"author": {"id": "8"}, "content": "see <@9>", "mentions": [{"id": "9", "username": "bob"}]}
+    files = [{"filename": "a.txt", "url": "u"}]
+    found = await said(type=19, referenced_message={**replied, "attachments": files})
+
+    assert found.quoted is not None
+    assert (found.quoted.text, [media.name for media in found.quoted.media]) == ("see @bob", ["a.txt"])
+    assert (await said(type=19, referenced_message={**replied, "author": {"id": "42"}})).quoted is None
+    assert (await said()).quoted is None

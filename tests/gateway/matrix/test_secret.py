@@ -169,4 +169,4 @@ async def test_a_file_goes_into_an_encrypted_room_locked_and_comes_back_whole(at
     content = await at.channel._uploaded(ROOM, Part(text="", file=file))
 
     assert b"A secret" not in at.platform.files.values()
-    assert await at.channel._fetch(content) == b"A secret"
+    assert await at.channel._fetch(content, 100) == b"A secret"

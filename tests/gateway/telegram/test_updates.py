@@ -124,6 +124,29 @@ def test_who_puts_the_bot_out_is_heard(status: str, heard: bool):
     assert isinstance(heard_in({"my_chat_member": changed}, ME, fetch), Removed) is heard
 
 
+BO: dict[str, Any] = {"from": {"id": 8}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "quoted"),
+    [
+        ({"reply_to_message": {**BO, "text": "At nine"}}, ("At nine", 0)),
+        ({"reply_to_message": {**BO, "caption": "Me", "photo": [{"file_id": "p"}]}}, ("Me", 1)),
+        ({"reply_to_message": {**BO, "text": "At nine"}, "quote": {"text": "nine"}}, ("nine", 0)),
+        ({"external_reply": {"origin": {}}, "quote": {"text": "nine"}}, ("nine", 0)),
+        ({"reply_to_message": {"from": {"id": 42}, "text": "At nine"}, "quote": {"text": "nine"}}, ("nine", 0)),
+        ({"reply_to_message": {"from": {"id": 42}, "text": "At nine"}}, None),
+        ({"reply_to_message": {**BO, "forum_topic_created": {"name": "x"}}}, None),
+        ({}, None),
+    ],
+)
+def test_what_a_message_replies_to_is_heard_with_it(fields: dict[str, Any], quoted: tuple[str, int] | None):
+    found = said(chat=GROUP, text="What time?", **fields)
+
+    assert found is not None
+    assert (found.quoted and (found.quoted.text, len(found.quoted.media))) == quoted
+
+
 def test_what_is_forwarded_is_told_to_be():
     for mark in ({"forward_origin": {"type": "hidden_user"}}, {"forward_date": 1}):
         found = said(text="/stop", **mark)

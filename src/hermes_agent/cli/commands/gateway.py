@@ -222,10 +222,11 @@ def _begun(surface: Surface, state: GatewayState, how: str) -> None:
 
 
 def _channels(state: GatewayState) -> str:
+    """Its channels, and what else listens."""
     rows = [(name, each.state, moment(each.since), each.ailment) for name, each in state.channels.items()]
     notes = [f"{name}: {each.note}" for name, each in state.channels.items() if each.note]
     shown = table(rows, ("CHANNEL", "STATE", "SINCE", "WRONG")) if rows else NO_CHANNEL
-    return "\n".join((shown, *notes))
+    return "\n".join((shown, *notes, *(f"{each}." for each in state.beside)))
 
 
 async def _tally(store: Store) -> dict[str, int]:

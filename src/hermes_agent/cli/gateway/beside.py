@@ -29,6 +29,11 @@ class Beside:
         """Where the API is; empty: nowhere."""
         return self._servers.url if self._servers else ""
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Where the API and the webhooks are, in words."""
+        return self._servers.told if self._servers else ()
+
     def check(self, settings: Settings, secret: Callable[[str], str]) -> None:
         """Raise `ConfigError` for keys and routes that cannot be."""
         check(settings, secret)

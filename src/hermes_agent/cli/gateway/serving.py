@@ -10,6 +10,8 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from hermes_agent.cli.gateway.beside import Beside, check
 from hermes_agent.cli.output import announce
 from hermes_agent.cli.surface import Surface
@@ -18,7 +20,7 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.opening import open_gateway
-from hermes_agent.gateway.state import Phase, forget_state, write_state
+from hermes_agent.gateway.state import Phase, forget_state, state_of, write_state
 from hermes_agent.host.loops import heeding
 from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
@@ -67,6 +69,7 @@ class Sign:
     supervisor: Supervisor
     phase: Phase = Phase.STARTING
     gateway: Gateway | None = None
+    beside: Beside | None = None
     shown: dict[str, str] = field(default_factory=dict)
 
     def write(self) -> None:
@@ -79,7 +82,8 @@ class Sign:
             self.show({name: (line.state, line.ailment) for name, line in lines.items()})
             self.show({name: ("stopped", why) for name, why in unmade.items()})
         with suppress(HomeError, OSError):
-            write_state(self.home, self.started, lines, unmade, self.phase, notice)
+            state = state_of(self.started, lines, unmade, self.phase)
+            write_state(self.home, replace(state, config=notice, beside=self.beside.told if self.beside else ()))
 
     def show(self, channels: Mapping[str, tuple[str, str]]) -> None:
         """Say how a channel is now, where it is otherwise than was said."""
@@ -133,7 +137,7 @@ async def serve(surface: Surface) -> bool:
         opening = open_gateway(home, changed=sign.write, restart=told.restart, tape=tape)
         sign.gateway = await closing.enter_async_context(opening)
         runtime, told.hurry = sign.gateway.runtime, sign.gateway.hurry
-        beside = Beside(runtime)
+        beside = sign.beside = Beside(runtime)
         closing.push_async_callback(beside.close)
         sign.gateway.reloading.followers.append(beside)
         await beside.follow(runtime.settings)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender, Withdrawn
+from hermes_agent.gateway.heard import Heard, Media, Pressed, Quoted, Removed, Said, Sender, Withdrawn
 
 PLATFORM = "discord"
 BUTTON = "hermes"
@@ -75,7 +75,16 @@ class Reader:
             addressed=self.own in mentioned or str((replied.get("author") or {}).get("id", "")) == self.own,
             edited=edited,
             forwarded=bool(forwarded),
+            quoted=self._quoted(replied),
         )
+
+    def _quoted(self, replied: Mapping[str, Any]) -> Quoted | None:
+        """What a message replies to, where the agent did not write it."""
+        names = {str(each.get("id")): _name(each) for each in replied.get("mentions") or ()}
+        text = plain(str(replied.get("content", "")), self.own, names)
+        media = tuple(self._media(file, replied) for file in replied.get("attachments") or ())
+        own = str((replied.get("author") or {}).get("id", "")) == self.own
+        return Quoted(text=text, media=media) if (text or media) and not own else None
 
     def _media(self, file: Mapping[str, Any], data: Mapping[str, Any]) -> Media:
         url = str(file.get("url", ""))

@@ -8,7 +8,7 @@ from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.gateway.heard import Heard, Media, Pressed, Removed, Said, Sender
+from hermes_agent.gateway.heard import Heard, Media, Pressed, Quoted, Removed, Said, Sender
 
 Plain = Mapping[str, Any]  # one object of the Bot API
 Fetch = Callable[[str, int], Awaitable[bytes]]
@@ -71,7 +71,8 @@ def _said(message: Plain, me: Me, fetch: Fetch, *, edited: bool) -> Said | None:
     if for_others or not (text or media):
         return None
     where = where_of(message)
-    answered = message.get("reply_to_message", {}).get("from", {}).get("id") == me.id
+    answers = message.get("reply_to_message") or message.get("external_reply") or {}
+    answered = answers.get("from", {}).get("id") == me.id
     return Said(
         source_id=f"{where.chat}:{message['message_id']}",
         where=where,
@@ -82,7 +83,17 @@ def _said(message: Plain, me: Me, fetch: Fetch, *, edited: bool) -> Said | None:
         addressed=named or answered or where.chat_kind == "dm",
         edited=edited,
         forwarded=any(mark in message for mark in FORWARDED),
+        quoted=_quoted(message, answers, fetch, own=answered),
     )
+
+
+def _quoted(message: Plain, answers: Plain, fetch: Fetch, *, own: bool) -> Quoted | None:
+    """What a message replies to: the words that its sender chose of it, or all of it where the bot did not write it."""
+    chosen = str((message.get("quote") or {}).get("text") or "")
+    if own:
+        return Quoted(text=chosen) if chosen else None
+    text, media = chosen or str(answers.get("text") or answers.get("caption") or ""), _media(answers, fetch)
+    return Quoted(text=text, media=media) if text or media else None
 
 
 def _words(message: Plain, me: Me) -> tuple[str, bool, bool]:
