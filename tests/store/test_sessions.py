@@ -243,8 +243,8 @@ async def test_of_two_who_begin_a_conversation_at_once_one_is_first(store: Store
 
 
 async def test_a_deleted_session_stands_in_nobodys_way(store: Store):
-    await session(store, "s1")
-    await session(store, "s2")
+    await add(store, session("s1"))
+    await add(store, session("s2"))
     await store.sessions.delete("s1")
     await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s1"))  # Somebody went on with it.
 
