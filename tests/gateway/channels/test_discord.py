@@ -165,3 +165,17 @@ async def test_typing_and_signs_are_shown(platform, channel):
 def test_a_token_is_needed(tmp_path):
     with pytest.raises(ConfigError, match="DISCORD_BOT_TOKEN"):
         CHANNEL.make(needs(tmp_path, {}, secret=""))
+
+
+async def test_who_is_called_by_the_role_that_a_server_made_is_called(platform, channel):
+    found: list[Heard] = []
+    async with listening(channel, found):
+        await platform.say("<@&6> hello", group=True, mention_roles=["6"])
+        await platform.say("<@&5> hello", group=True, mention_roles=["5"])
+        await until(lambda: len(found) == 2)
+
+    assert [(each.addressed, each.text) for each in found if isinstance(each, Said)] == [
+        (True, "hello"),
+        (False, "<@&5> hello"),
+    ]
+    assert platform.chats.calls["guilds/77"] == 1

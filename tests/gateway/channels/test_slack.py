@@ -174,3 +174,19 @@ def test_tokens_are_needed(tmp_path):
         CHANNEL.make(needs(tmp_path, {}, secret=""))
     with pytest.raises(ConfigError, match="threads"):
         CHANNEL.make(needs(tmp_path, {"threads": "maybe"}))
+
+
+async def test_a_file_of_another_organisation_is_asked_for(platform, channel):
+    platform.files["F1"] = b"content"
+    found: list[Heard] = []
+    told = {"mode": "file_access", "file_access": "check_file_info"}
+    async with listening(channel, found):
+        await platform.say("see", files=[{"id": "F1", **told}, {"id": "F2", **told}])
+        await until(lambda: found)
+
+    (said,) = found
+    assert isinstance(said, Said)
+    assert [(media.name, media.media_type, media.size) for media in said.media] == [
+        ("F1.png", "image/png", 7),
+        ("F2", "application/octet-stream", 0),
+    ]

@@ -136,9 +136,10 @@ async def test_a_question_for_a_fact_is_answered_by_a_button_after_a_restart(tmp
             await eventually(lambda: bool(at.buttons()))
         ((message, labels),) = at.buttons().items()
 
-        async with opened(home, at):
+        async with opened(home, at) as gateway:
             await at.platform.press(message, labels.index("blue"))
             await eventually(lambda: "Done." in at.shown())
+            await gateway.delivery.idle()
     assert "blue" in str(model.asked[-1].messages)
     assert not at.buttons()
 

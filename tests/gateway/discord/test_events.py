@@ -14,7 +14,11 @@ async def fetch(url: str, _: int) -> bytes:
     return url.encode()
 
 
-READER = Reader(own="42", parent=parent, fetch=fetch, now=lambda: 5.0)
+async def role(server: str) -> str:
+    return "6" if server == "77" else ""
+
+
+READER = Reader(own="42", parent=parent, role=role, fetch=fetch, now=lambda: 5.0)
 ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
 HELLO = {"id": "100", "channel_id": "1", "author": ANN, "content": "hello", "timestamp": "1970-01-01T00:01:00+00:00"}
 
@@ -146,3 +150,13 @@ async def test_what_a_message_replies_to_is_heard_with_it():
     assert (found.quoted.text, [media.name for media in found.quoted.media]) == ("see @bob", ["a.txt"])
     assert (await said(type=19, referenced_message={**replied, "author": {"id": "42"}})).quoted is None
     assert (await said()).quoted is None
+
+
+@pytest.mark.parametrize(
+    ("guild", "called", "addressed", "text"),
+    [("77", "6", True, "do it"), ("77", "5", False, "<@&5> do it"), ("78", "6", False, "<@&6> do it")],
+)
+async def test_the_role_of_the_agent_is_its_name_too(guild, called, addressed, text):
+    found = await said(guild_id=guild, content=f"<@&{called}> do it", mention_roles=[called])
+
+    assert (found.addressed, found.text) == (addressed, text)

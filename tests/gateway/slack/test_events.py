@@ -14,7 +14,11 @@ async def fetch(url: str, _: int) -> bytes:
     return url.encode()
 
 
-READER = Reader(own=Own(user="U0", bot="B0", threads=True), name=name, fetch=fetch, now=lambda: 5.0)
+async def file(told):
+    return told
+
+
+READER = Reader(own=Own(user="U0", bot="B0", threads=True), name=name, file=file, fetch=fetch, now=lambda: 5.0)
 HELLO = {"type": "message", "channel": "C1", "user": "U7", "text": "hello", "ts": "10.5"}
 
 
@@ -78,6 +82,16 @@ async def test_an_edit_is_the_same_message_with_a_new_text():
 
     assert isinstance(said, Said)
     assert (said.edited, said.text, said.source_id) == (True, "bye", "C1:10.5")
+
+
+async def test_a_mention_that_an_edit_adds_is_one_message_however_it_is_told():
+    now = {"user": "U7", "text": "<@U0> bye", "ts": "10.5", "edited": {"user": "U7", "ts": "11.0"}}
+    changed = await event(subtype="message_changed", message=now, previous_message={"text": "bye"})
+    mention = await event(type="app_mention", **now)
+
+    assert isinstance(changed, Said)
+    assert isinstance(mention, Said)
+    assert (mention.edited, mention.source_id, mention.text) == (True, changed.source_id, changed.text)
 
 
 async def test_a_deletion_and_a_farewell_are_told():

@@ -54,6 +54,37 @@ def test_a_group_names_the_bot(fields: dict[str, Any], text: str, addressed: boo
     assert (found.text, found.addressed, found.where.chat_kind) == (text, addressed, "group")
 
 
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"location": {"latitude": 52.5, "longitude": 13.4}}, "(A place: 52.5, 13.4)"),
+        (
+            {"location": {"latitude": 1, "longitude": 2}, "venue": {"title": "Inn", "address": "1 Road"}},
+            "(A place: Inn, 1 Road, 1, 2)",
+        ),
+        ({"contact": {"first_name": "Bo", "phone_number": "+1 2"}}, "(A contact: Bo, +1 2)"),
+        ({"sticker": {"file_id": "s", "emoji": "👍"}}, "👍"),
+        (
+            {"poll": {"question": "When?", "options": [{"text": "Now"}, {"text": "Later"}]}},
+            "(A poll: When? Now, Later)",
+        ),
+        ({"dice": {"emoji": "🎲", "value": 5}}, "🎲 5"),
+    ],
+)
+def test_what_is_said_without_words_is_heard_in_words(fields: dict[str, Any], text: str):
+    found = said(**fields)
+
+    assert found is not None
+    assert found.text == text
+
+
+def test_a_round_video_is_a_file():
+    found = said(video_note={"file_id": "n", "length": 240})
+
+    assert found is not None
+    assert [(media.name, media.media_type) for media in found.media] == [("video_note.mp4", "video/mp4")]
+
+
 def test_a_command_for_another_bot_is_not_heard():
     assert said(chat=GROUP, text="/new@other_bot", entities=[entity("bot_command", 0, 14)]) is None
 

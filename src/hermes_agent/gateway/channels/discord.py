@@ -59,10 +59,16 @@ class DiscordChannel(Bare):
         self._stream = Stream(needs.http, token, needs.folder / f"session-{mark}.json")
         self._now = needs.clock.now
         self._parents: OrderedDict[str, str] = OrderedDict()
+        self._roles: dict[str, str] = {}
 
     async def listen(self, hear: Hear) -> None:
         me = await self._rest.call("GET", "users/@me", reads=True)
-        reader = Reader(own=str(me.get("id", "")), parent=self._parent, fetch=self._fetch, now=self._now)
+        own = str(me.get("id", ""))
+
+        async def role(server: str) -> str:
+            return await self._role(server, own)
+
+        reader = Reader(own=own, parent=self._parent, role=role, fetch=self._fetch, now=self._now)
 
         async def take(name: str, data: Mapping[str, Any]) -> bool:
             known = False
@@ -136,6 +142,16 @@ class DiscordChannel(Bare):
             while len(self._parents) > CHANNELS_KNOWN:
                 self._parents.popitem(last=False)
         return self._parents[channel]
+
+    async def _role(self, server: str, own: str) -> str:
+        """The role that a server made for the agent alone; empty where it has none."""
+        if server not in self._roles:
+            found: dict[str, Any] = {}
+            with suppress(NeverHere):
+                found = await self._rest.call("GET", f"guilds/{server}", reads=True)
+            tags = {str(each.get("id")): each.get("tags") or {} for each in found.get("roles") or ()}
+            self._roles[server] = next((id_ for id_, tag in tags.items() if str(tag.get("bot_id")) == own), "")
+        return self._roles[server]
 
     async def _fetch(self, url: str, most: int) -> bytes:
         """A file. Its address is signed: it needs no token, and gets none."""

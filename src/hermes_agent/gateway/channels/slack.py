@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -76,7 +76,7 @@ class SlackChannel(Bare):
         me = await self._bot.call("auth.test", reads=True)
         self._own = str(me.get("user_id", ""))
         own = Own(user=self._own, bot=str(me.get("bot_id", "")), threads=self._threads)
-        reader = Reader(own=own, name=self._name, fetch=self._fetch, now=self._now)
+        reader = Reader(own=own, name=self._name, file=self._file, fetch=self._fetch, now=self._now)
         while True:
             opened = await self._app.call("apps.connections.open", reads=True)
             async with websocket(self._http, str(opened.get("url", ""))) as socket:
@@ -206,6 +206,15 @@ class SlackChannel(Bare):
             while len(self._names) > NAMES_KNOWN:
                 self._names.popitem(last=False)
         return self._names.get(user, "")
+
+    async def _file(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A file with its facts: of one that another organisation shares, an event tells the id alone."""
+        if told.get("file_access") != "check_file_info":
+            return told
+        with suppress(ChannelError):
+            found = (await self._bot.call("files.info", reads=True, file=str(told.get("id", "")))).get("file")
+            return found if isinstance(found, dict) else told
+        return told
 
     async def _fetch(self, url: str, most: int) -> bytes:
         """A file, from Slack alone: the token goes nowhere else."""

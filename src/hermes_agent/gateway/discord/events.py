@@ -23,11 +23,12 @@ Fetch = Callable[[str, int], Awaitable[bytes]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`own` is the agent's user id. `parent` finds the channel of a thread (empty: it is none), `fetch` a file's bytes;
-    `now` is the time."""
+    """`own` is the agent's user id. `parent` finds the channel of a thread (empty: it is none), `role` the role that a
+    server has for the agent alone, `fetch` a file's bytes; `now` is the time."""
 
     own: str
     parent: Callable[[str], Awaitable[str]]
+    role: Callable[[str], Awaitable[str]]
     fetch: Fetch
     now: Callable[[], float]
 
@@ -58,6 +59,10 @@ class Reader:
         member, replied = data.get("member") or {}, data.get("referenced_message") or {}
         forwarded = [each.get("message") or {} for each in data.get("message_snapshots") or ()]
         mentioned = {str(each.get("id")): _name(each) for each in data.get("mentions") or ()}
+        # People take its role, which has its name, for the agent itself.
+        called = {str(each) for each in data.get("mention_roles") or ()}
+        role = await self.role(str(data.get("guild_id", ""))) if called else ""
+        text = "\n".join(str(each.get("content", "")) for each in (data, *forwarded))
         return Said(
             source_id=str(data.get("id")),
             where=await self._where(data),
@@ -67,12 +72,14 @@ class Reader:
                 groups=tuple(str(role) for role in member.get("roles") or ()),
                 bot=bool(author.get("bot")) or data.get("webhook_id") is not None,
             ),
-            text=plain("\n".join(str(each.get("content", "")) for each in (data, *forwarded)), self.own, mentioned),
+            text=plain(text.replace(f"<@&{role}>", "") if role else text, self.own, mentioned),
             at=self._time(data),
             media=tuple(
                 self._media(file, each) for each in (data, *forwarded) for file in each.get("attachments") or ()
             ),
-            addressed=self.own in mentioned or str((replied.get("author") or {}).get("id", "")) == self.own,
+            addressed=self.own in mentioned
+            or role in called
+            or str((replied.get("author") or {}).get("id", "")) == self.own,
             edited=edited,
             forwarded=bool(forwarded),
             quoted=self._quoted(replied),

@@ -27,10 +27,12 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`name` finds the name of a user, `fetch` the bytes of a file, as `Media` says; `now` is the time."""
+    """`name` finds the name of a user, `file` the facts of one that Slack told without them, `fetch` the bytes of one,
+    as `Media` says; `now` is the time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]
+    file: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
     fetch: Callable[[str, int], Awaitable[bytes]]
     now: Callable[[], float]
 
@@ -67,7 +69,8 @@ class Reader:
             case "message_deleted":
                 return self._withdrawn(channel, event.get("deleted_ts"), event.get("previous_message") or {})
             case subtype if subtype in SPOKEN:
-                return await self._said(event, channel)
+                # A mention that an edit adds is told as an event of its own too.
+                return await self._said(event, channel, edited="edited" in event)
         return None
 
     def _withdrawn(self, channel: str, stamp: object, before: Mapping[str, Any]) -> Withdrawn | None:
@@ -91,7 +94,7 @@ class Reader:
             sender=Sender(user=user or bot, name=await self.name(user) if user else "", bot=bool(bot)),
             text=plain(written, self.own.user),
             at=float(stamp),
-            media=tuple(self._media(file) for file in event.get("files") or ()),
+            media=tuple([self._media(await self.file(file)) for file in event.get("files") or ()]),
             addressed=addressed,
             edited=edited,
         )

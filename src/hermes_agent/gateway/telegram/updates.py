@@ -16,7 +16,14 @@ LISTENED = ("message", "edited_message", "callback_query", "my_chat_member")
 FORWARDED = ("forward_origin", "forward_date")
 """Fields of a message that another one was forwarded in; the second one is that of older servers."""
 LONGEST_NUMBER = 20
-FILES = {"document": "", "audio": "audio/mpeg", "video": "video/mp4", "voice": "audio/ogg", "animation": "video/mp4"}
+FILES = {
+    "document": "",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+    "video_note": "video/mp4",
+    "voice": "audio/ogg",
+    "animation": "video/mp4",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +105,7 @@ def _quoted(message: Plain, answers: Plain, fetch: Fetch, *, own: bool) -> Quote
 
 def _words(message: Plain, me: Me) -> tuple[str, bool, bool]:
     """The words without the bot's own name; whether it was named; whether a command is for another bot."""
-    text = str(message.get("text") or message.get("caption") or "")
+    text = str(message.get("text") or message.get("caption") or _wordless(message))
     entities = message.get("entities") or message.get("caption_entities") or ()
     units = text.encode("utf-16-le", "surrogatepass")
     named = False
@@ -119,6 +126,23 @@ def _words(message: Plain, me: Me) -> tuple[str, bool, bool]:
             case _:
                 pass
     return units.decode("utf-16-le", "surrogatepass").strip(), named, False
+
+
+def _wordless(message: Plain) -> str:
+    """What somebody says without words of their own: a place, a contact, a poll, a sticker, a dice."""
+    sign, dice = message.get("sticker") or {}, message.get("dice") or {}
+    venue, place = message.get("venue") or {}, message.get("location") or {}
+    who, poll = message.get("contact") or {}, message.get("poll") or {}
+    choices = ", ".join(str(each.get("text", "")) for each in poll.get("options") or ())
+    told = {
+        "A place": (venue.get("title"), venue.get("address"), place.get("latitude"), place.get("longitude")),
+        "A contact": (who.get("first_name"), who.get("last_name"), who.get("phone_number")),
+        "A poll": (f"{poll.get('question', '')} {choices}".strip(),),
+    }
+    for name, facts in told.items():
+        if known := ", ".join(str(each) for each in facts if each not in (None, "")):
+            return f"({name}: {known})"
+    return str(sign.get("emoji") or "") or f"{dice.get('emoji', '')} {dice.get('value', '')}".strip()
 
 
 def _sender(user: Plain) -> Sender:

@@ -128,6 +128,9 @@ class DiscordPlatform(Held):
             case "GET", ["gateway", "bot"]:
                 limit = {"total": 1000, "remaining": 999, "reset_after": 0, "max_concurrency": 1}
                 answer = _json({"url": self.gateway.url, "shards": 1, "session_start_limit": limit})
+            case "GET", ["guilds", guild] if guild == GUILD:
+                roles = [{"id": GUILD, "name": "@everyone"}, {"id": "6", "name": "hermes", "tags": {"bot_id": OWN}}]
+                answer = _json({"id": guild, "name": "All", "roles": roles})
             case "GET", ["channels", channel]:
                 answer = self._channel(channel)
             case _, ["channels", channel, "messages", *id_]:

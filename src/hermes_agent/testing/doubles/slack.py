@@ -30,7 +30,14 @@ CALLS = {
 }
 """Methods and the names under which troubles are ordered for them."""
 FORM_ONLY = frozenset(
-    {"users.info", "conversations.history", "conversations.replies", "files.getUploadURLExternal", "auth.revoke"}
+    {
+        "users.info",
+        "files.info",
+        "conversations.history",
+        "conversations.replies",
+        "files.getUploadURLExternal",
+        "auth.revoke",
+    }
 )
 """Methods that take no JSON."""
 STRUCTURED = frozenset({"blocks", "metadata", "files"})
@@ -178,6 +185,7 @@ class SlackPlatform(Held):
             "auth.test": lambda _values: {"user_id": OWN, "bot_id": BOT, "team_id": "T1"},
             "apps.connections.open": lambda _: {"url": f"{self.url.replace('http', 'ws')}/socket"},
             "users.info": self._user,
+            "files.info": self._about,
             "chat.postMessage": self._post,
             "chat.postEphemeral": self._whisper,
             "chat.update": self._update,
@@ -193,6 +201,14 @@ class SlackPlatform(Held):
             return {"ok": False, "error": "unknown_method"}
         found = methods[name](values)
         return {"ok": "error" not in found, **found}
+
+    def _about(self, values: Values) -> Values:
+        """A file's facts, also of one that another organisation shares."""
+        id_ = values["file"]
+        if id_ not in self.files:
+            return {"ok": False, "error": "file_not_found"}
+        url = f"{self.url}/files/{id_}"
+        return {"file": {"id": id_, "name": f"{id_}.png", "mimetype": "image/png", "size": 7, "url_private": url}}
 
     def _user(self, values: Values) -> Values:
         name = self.names.get(values["user"])
