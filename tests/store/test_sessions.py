@@ -240,3 +240,12 @@ async def test_of_two_who_begin_a_conversation_at_once_one_is_first(store: Store
     current = await store.sessions.current("telegram:dm:1")
     assert current is not None
     assert current.id == "s1"
+
+
+async def test_a_deleted_session_stands_in_nobodys_way(store: Store):
+    await add(store, session("s1"))
+    await add(store, session("s2"))
+    await store.sessions.delete("s1")
+    await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s1"))  # Somebody went on with it.
+
+    assert await store.write(lambda tx: store.sessions.set_current(tx, "telegram:dm:1", "s2", only=True))

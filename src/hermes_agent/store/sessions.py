@@ -30,6 +30,10 @@ SET_CURRENT = (
     "ON CONFLICT (conversation) DO UPDATE SET session = excluded.session"
 )
 SET_FIRST = "INSERT INTO current_session (conversation, session) VALUES ($1, $2) ON CONFLICT (conversation) DO NOTHING"
+DROP_DELETED = (
+    "DELETE FROM current_session WHERE conversation = $1 "
+    "AND NOT EXISTS (SELECT 1 FROM session WHERE id = current_session.session AND deleted IS NULL)"
+)
 LIST_ALL = (
     f"SELECT {FIELDS} FROM session WHERE deleted IS NULL AND (updated, id) < ($1, $2) "
     "ORDER BY updated DESC, id DESC LIMIT $3"
@@ -151,6 +155,8 @@ class Sessions:
     async def set_current(self, tx: Transaction, conversation: str, session: str, *, only: bool = False) -> bool:
         """The next message of this conversation belongs to `session`; False where that is to be its `only` one and it
         has one."""
+        if only:
+            await tx.run(DROP_DELETED, conversation)
         return await tx.run(SET_FIRST if only else SET_CURRENT, conversation, session) > 0
 
     async def list(

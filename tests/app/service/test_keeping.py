@@ -46,3 +46,18 @@ async def test_mail_of_another_kind_is_claimed_and_ended(tmp_path: Path):
 
         assert not keeping.names
         assert await keeping.take("commands") is None
+
+
+async def test_who_lost_a_lane_lets_go_of_nothing_that_is_held_since(tmp_path: Path):
+    async with served(House(tmp_path, ScriptedModel([]))) as house:
+        keeping, store = house.hermes.floor.keeping, house.store
+        lost = await keeping.keep("telegram token")
+        await store.workers._bury(store.workers.id, None)  # Others gave this process up.
+        held = await keeping.keep("telegram token")
+        assert lost is not None
+        assert held is not None
+
+        await keeping.let_go(lost)
+        keeping.dropped(lost)
+
+        assert list(keeping.names) == [held.lane]

@@ -42,12 +42,19 @@ class Keeping:
 
     def dropped(self, lease: Lease) -> None:
         """The lane was given back with the end of its mail."""
-        self._leases.pop(lease.lane, None)
+        self._forgotten(lease)
 
     async def let_go(self, lease: Lease) -> None:
         """Give a lane back as it is; where that cannot be written, it is swept when it can."""
-        if self._leases.pop(lease.lane, None) is not None and not await give_back(self._store, lease):
+        if self._forgotten(lease) and not await give_back(self._store, lease):
             self._look()
+
+    def _forgotten(self, lease: Lease) -> bool:
+        """Whether it was held; what is held since it was lost stays so."""
+        if self._leases.get(lease.lane) != lease:
+            return False
+        del self._leases[lease.lane]
+        return True
 
     def _held(self, lease: Lease | None) -> Lease | None:
         if lease is not None:
