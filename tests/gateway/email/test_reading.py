@@ -181,3 +181,21 @@ def test_half_signs_are_made_whole():
 def test_a_sender_that_cannot_be_taken_apart_is_no_sender(sender: str):
     with pytest.raises(Unreadable):
         read(f"From: {sender}\r\n\r\nHello".encode(), OWN)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_headers_that_nobody_encoded_are_read_all_the_same(encoding):
+    head = "From: Jürgen <a@b.test>\r\nTo: h@own.test\r\nSubject: Grüße aus Köln\r\nMessage-ID: <1@b>\r\n\r\nx"
+    found = read(head.encode(encoding), "h@own.test")
+
+    assert (found.name, found.subject, found.sender) == ("Jürgen", "Grüße aus Köln", "a@b.test")
+
+
+@pytest.mark.parametrize(
+    ("said", "encoding"),
+    [("; charset=iso-8859-1", "cp1252"), ("; charset=us-ascii", "cp1252"), ("", "cp1252"), ("", "utf-8")],
+)
+def test_words_are_read_as_windows_writes_them(said, encoding):
+    head = f"From: a@b.test\r\nTo: h@own.test\r\nContent-Type: text/plain{said}\r\n\r\n"
+
+    assert read(head.encode() + "für 5 € “so”".encode(encoding), "h@own.test").text == "für 5 € “so”"

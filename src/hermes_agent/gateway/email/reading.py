@@ -28,6 +28,8 @@ ID = re.compile(r"<([!#-;=?-\[\]-~]{1,200})>")
 """A Message-ID as it can be searched for on every server: no quotes, no backslashes, not over 200 characters."""
 ADDRESS = re.compile(r"[^\s\x00-\x1f\x7f@<>\",;:\\()\[\]]{1,64}@[^\s\x00-\x1f\x7f@<>\",;:\\()\[\]]{1,255}")
 """No signs that steer either: not every database keeps them, and no mail server takes them."""
+ASCII, MEANT = ("us-ascii", "ascii"), {"iso-8859-1": "cp1252", "latin-1": "cp1252"}
+"""What programs of mail call their text that write more than that, and what they mean."""
 FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 
 
@@ -103,12 +105,25 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
 
 def header(message: Message, name: str) -> str:
     """A header as one line of text; empty where there is none."""
-    value = str(message.get(name, ""))
+    value = next((_unencoded(str(raw)) for key, raw in message.raw_items() if key.lower() == name.lower()), "")
     try:
         text = str(make_header(decode_header(value)))
     except (MessageError, LookupError, ValueError):  # An encoding that nobody knows: as it stands there.
         text = value
     return " ".join(_whole(text).split())
+
+
+def _unencoded(value: str) -> str:
+    """A header in which bytes stand that nobody encoded; Python reads them as half signs."""
+    return value if value.isascii() else _guessed(value.encode("utf-8", "surrogateescape"))
+
+
+def _guessed(content: bytes) -> str:
+    """Bytes of which nobody says what they are: UTF-8, or what Windows writes."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
 
 
 def _whole(text: str) -> str:
@@ -188,8 +203,9 @@ def _decoded(part: Message) -> str:
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
+    charset = part.get_content_charset("us-ascii")
     try:
-        text = content.decode(part.get_content_charset("utf-8"), "replace")
+        text = _guessed(content) if charset in ASCII else content.decode(MEANT.get(charset, charset), "replace")
     except (LookupError, ValueError):  # No such encoding, or one that is for something else.
         text = content.decode("utf-8", "replace")
     return _whole(text).replace("\r\n", "\n").replace("\0", "")
