@@ -1,7 +1,7 @@
 """Nothing is cut that must not be, and nothing is lost by cutting."""
 
 import re
-from time import perf_counter, process_time
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -169,11 +169,11 @@ def test_every_piece_fits_and_every_letter_stays(text: str, longest: int):
 
 
 def test_a_text_of_links_that_are_none_takes_no_time():
-    began = perf_counter()
+    began = process_time()
 
     assert "".join(cut("![" * 40_000, 16_000)) == "![" * 40_000
 
-    assert perf_counter() - began < 1
+    assert process_time() - began < 5
 
 
 @pytest.mark.parametrize("unit", ["`", "~", "~~~", "``````", "```\n", " ", "    ```\n", "`````\n```\n"])
@@ -182,7 +182,7 @@ def test_a_text_of_marks_alone_is_cut_in_proportion_to_its_length(unit: str):
 
     pieces = cut(f"a{unit * 50_000}"[:50_000], 4096, size)
 
-    assert process_time() - began < 1.0  # Half a minute where a cut comes after each sign.
+    assert process_time() - began < 5.0  # Half a minute where a cut comes after each sign, more while it is measured.
     assert all(size(piece) <= 4096 for piece in pieces)
 
 
@@ -192,4 +192,4 @@ def test_a_long_text_that_may_be_cut_nowhere_takes_no_time(unit: str):
 
     assert len(cut(text, 40_000)) == 2
 
-    assert process_time() - began < 1.5
+    assert process_time() - began < 4.0
