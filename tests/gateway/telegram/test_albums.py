@@ -81,6 +81,24 @@ async def test_what_of_an_album_is_still_on_its_way_is_waited_for(place):
     assert place.pictures() == [["a", "b"]]
 
 
+async def test_pictures_that_come_without_end_hold_up_nobody(place):
+    async def pictures() -> None:
+        for number in range(100):
+            before = place.double.given_out
+            await place.picture(f"{number}", album=f"{number}")
+            await eventually(lambda before=before: place.double.given_out > before)
+
+    async with place.listening():
+        trickle = asyncio.create_task(pictures())
+        await eventually(lambda: place.double.given_out == 1)
+        await place.double.say("/stop", chat="7", user="7")
+        try:
+            async with asyncio.timeout(4):  # Two seconds are promised; the rest is for a machine that has much to do.
+                await eventually(lambda: any(said.text == "/stop" for said in place.heard))
+        finally:
+            trickle.cancel()
+
+
 async def test_two_albums_are_two_messages(place):
     await place.picture("a", "1")
     await place.picture("b", "2")

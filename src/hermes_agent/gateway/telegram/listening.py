@@ -24,6 +24,8 @@ Plain = Mapping[str, Any]  # arguments and answers of the Bot API
 POLL_SECONDS = 50
 ALBUM_SECONDS = 0.5
 """How long after a picture of an album the next one is awaited."""
+ALBUM_LOOKS = 3
+"""So often at most, whoever goes on sending pictures: until then nobody else is heard, also not with `/stop`."""
 LONGEST_WORD = 200
 WEBHOOK_SET = "webhook is active"
 
@@ -63,7 +65,9 @@ class Listening:
         """What is new, with what of an album was still on its way: nothing is confirmed, so that all of it is told once
         more."""
         seen, updates = 0, await self._asked(wanted)
-        while (pictures := of_albums(updates)) > seen:
+        for _ in range(ALBUM_LOOKS):
+            if (pictures := of_albums(updates)) <= seen:
+                break
             await asyncio.sleep(ALBUM_SECONDS)
             seen, updates = pictures, await self._asked({**wanted, "timeout": 0})
         return updates
