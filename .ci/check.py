@@ -4,14 +4,17 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import machine
+import wall
 
 PYTHON = [sys.executable, "-I"]
 RUFF = str(Path(sys.prefix, "bin", "ruff"))
@@ -27,6 +30,7 @@ class Gate:
     mend: str
     aloud: bool = False  # its output is shown as it comes, not only where it failed
     alone: Sequence[str] = ()  # what is run instead where it failed, and decides
+    limit: wall.Wall = field(default_factory=wall.Wall)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,7 @@ class Outcome:
     code: int
     seconds: float
     output: list[str]
+    stood: bool = False  # it was ended because it stood still
     only_alone: list[str] = field(default_factory=list)  # the tests that failed beside others and passed then
 
 
@@ -83,7 +88,7 @@ def tests(*, fast: bool, covered: bool) -> list[Gate]:
 
 def run(gate: Gate) -> Outcome:
     outcome = once(gate)
-    if outcome.code and gate.alone:
+    if outcome.code and gate.alone and not outcome.stood:
         failed = failures(outcome)
         alone = once(replace(gate, title="alone", command=gate.alone))
         seconds = outcome.seconds + alone.seconds
@@ -100,17 +105,30 @@ def failures(outcome: Outcome) -> set[str]:
 def once(gate: Gate) -> Outcome:
     began = time.monotonic()
     print(f"{gate.title:12}", end="\n" if gate.aloud else "", flush=True)
-    output: list[str] = []
-    with subprocess.Popen(gate.command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        for line in process.stdout or ():
-            output.append(line)
-            if gate.aloud:
-                print(line, end="", flush=True)
+    output, stood = "", ""
+    with tempfile.TemporaryDirectory() as stacks, started(gate.command, stacks) as process:
+        try:
+            for piece in wall.said(process, gate.limit, Path(stacks)):
+                output += piece
+                print(piece if gate.aloud else "", end="", flush=True)
+        except wall.StoodStill as still:
+            stood = str(still)
+            print(stood, flush=True)
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGINT)
+            raise
     seconds = time.monotonic() - began
     print(f"{'FAILED' if process.returncode else 'ok':6} {seconds:6.1f} s", flush=True)
     if process.returncode and not gate.aloud:
-        print("".join(output), flush=True)
-    return Outcome(gate=gate, code=process.returncode, seconds=seconds, output=output)
+        print(output, flush=True)
+    lines = output.splitlines(keepends=True)
+    return Outcome(gate=gate, code=process.returncode, seconds=seconds, output=lines, stood=bool(stood))
+
+
+def started(command: Sequence[str], stacks: str) -> subprocess.Popen[bytes]:
+    """A gate's process, in a group of its own: where it stands still, all of it is ended."""
+    variables = {**os.environ, wall.FOLDER: stacks}
+    return subprocess.Popen(command, env=variables, process_group=0, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def report(outcomes: Sequence[Outcome]) -> int:
@@ -120,7 +138,8 @@ def report(outcomes: Sequence[Outcome]) -> int:
     for name in (name for outcome in outcomes for name in outcome.only_alone):
         print(f"passed only alone: {name}")
     for outcome in failed:
-        print(f"FAILED {outcome.gate.title}: {outcome.gate.mend}")
+        stood = "it stood still; above is where. " if outcome.stood else ""
+        print(f"FAILED {outcome.gate.title}: {stood}{outcome.gate.mend}")
     seconds = sum(outcome.seconds for outcome in outcomes)
     print(f"{len(outcomes) - len(failed)} of {len(outcomes)} gates passed in {seconds:.0f} s")
     print(next((outcome.output[-1].strip() for outcome in outcomes if outcome.gate.aloud and outcome.output), ""))

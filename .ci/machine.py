@@ -17,6 +17,8 @@ PROGRAMS = {
     "openssh-server": "sshd",
     "dovecot-imapd": "dovecot",
     "chromium-driver": "chromedriver",
+    "pgbouncer": "pgbouncer",
+    "busybox": "busybox",
 }
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 

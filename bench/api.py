@@ -1,6 +1,8 @@
-"""The API under load: short runs a second, a thousand sessions, memory; beside a bare proxy in front of the same model.
+"""The API under load: short runs a second, on new connections and on kept ones, a thousand sessions, memory; and one
+client alone.
 
-The model is a double that takes 200 ms, in a process of its own; the clients are as cheap as they can be.
+The floor is aiohttp, which hands each request on to the same model, and commits two rows of it by apsw. The model is a
+double that takes 200 ms, in a process of its own; the clients are as cheap as they can be.
 """
 
 from __future__ import annotations
@@ -18,19 +20,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
+import aiohttp
+import apsw
+from aiohttp import web
 
 from bench.answering import HEAD, events
 from bench.figures import Figure
-from hermes_agent.api.server import listening
 
 MODEL_SECONDS = 0.2
 SIDE_BY_SIDE = 100
 RUNS = 600
+KEPT = (50, 200)
+"""Connections that are kept, each asking again when it was answered."""
+ALONE, SETTLED, BLOCKS = 20, 5, 3
 SESSIONS = 1000
 SPREAD_SECONDS = 10.0
 KEY = "a-key-of-the-bench-of-the-api"
@@ -38,48 +40,75 @@ REQUEST = (
     b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer " + KEY.encode() + b"\r\n"
     b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b"
 )
+CHAT = b"/v1/chat/completions"
 
 
 def measure() -> list[Figure]:
     """The figures of this module."""
     with child("--model") as (model, _), tempfile.TemporaryDirectory() as folder:
-        with child("--proxy", model) as (port, process):
+        with child("--floor", model, folder) as (port, process):
             bare = asyncio.run(_load(int(port), process.pid))
         with hermes(Path(folder), model) as (port, process):
             ours = asyncio.run(_load(int(port), process.pid))
-    added = {name: (getattr(ours, name) - MODEL_SECONDS) * 1000 for name in ("median", "slowest", "burst")}
-    floor = {name: (getattr(bare, name) - MODEL_SECONDS) * 1000 for name in ("median", "slowest", "burst")}
-    return [
-        Figure(name=f"short runs a second, {SIDE_BY_SIDE} side by side", value=ours.rate, unit="/s", limit=None),
-        Figure(name="the same through the bare proxy", value=bare.rate, unit="/s", limit=None),
-        Figure(name="time of a run at that rate, by the proxy's", value=1 / ours.rate, floor=1 / bare.rate, unit="s"),
+        with hermes(Path(folder), model) as (port, _):
+            whole, streamed = asyncio.run(_alone(int(port)))
+    return [*_throughput(ours, bare), *_sessions(ours, bare), *_one_client(whole, streamed)]
+
+
+def _throughput(ours: Load, bare: Load) -> list[Figure]:
+    figures = [
+        Figure(name=f"short runs a second, {SIDE_BY_SIDE} at once", value=ours.rate, unit="/s"),
+        Figure(name="the same of the floor", value=bare.rate, unit="/s"),
         Figure(name="150 runs a second, by ours", value=150 / ours.rate, unit="x", limit=1.0),
         Figure(name="CPU of the server for a run", value=ours.cpu, floor=bare.cpu, unit="ms"),
-        Figure(
-            name=f"{SESSIONS} sessions in {SPREAD_SECONDS:.0f} s: median added",
-            value=added["median"],
-            unit="ms",
-            limit=100,
-        ),
-        Figure(name="the same through the bare proxy", value=floor["median"], unit="ms"),
-        Figure(
-            name=f"{SESSIONS} sessions in {SPREAD_SECONDS:.0f} s: 99 % added",
-            value=added["slowest"],
-            unit="ms",
-            limit=1000,
-        ),
+    ]
+    for count in KEPT:
+        kept, least = ours.kept[count], bare.kept[count]
+        figures += [
+            Figure(name=f"the same over {count} kept connections", value=kept.rate, unit="/s"),
+            Figure(name="the same of the floor", value=least.rate, unit="/s"),
+            Figure(name="CPU of the server for a run", value=kept.cpu, floor=least.cpu, unit="ms"),
+        ]
+    return figures
+
+
+def _sessions(ours: Load, bare: Load) -> list[Figure]:
+    added = {name: (getattr(ours, name) - MODEL_SECONDS) * 1000 for name in ("median", "slowest", "burst")}
+    floor = {name: (getattr(bare, name) - MODEL_SECONDS) * 1000 for name in ("median", "burst")}
+    spread = f"{SESSIONS} sessions in {SPREAD_SECONDS:.0f} s"
+    return [
+        Figure(name=f"{spread}: median added", value=added["median"], unit="ms", limit=100),
+        Figure(name="the same of the floor", value=floor["median"], unit="ms"),
+        Figure(name=f"{spread}: 99 % added", value=added["slowest"], unit="ms", limit=1000),
         Figure(name=f"{SESSIONS} sessions at one moment: median added", value=added["burst"], unit="ms"),
-        Figure(name="the same through the bare proxy", value=floor["burst"], unit="ms"),
+        Figure(name="the same of the floor", value=floor["burst"], unit="ms"),
         Figure(name="most memory of the server", value=ours.memory, unit="MB", limit=250),
     ]
 
 
+def _one_client(whole: list[float], streamed: list[float]) -> list[Figure]:
+    """A whole answer is one piece; nothing in it may wait for anything that the first piece of a stream does not."""
+    both = [(statistics.median(each) - MODEL_SECONDS) * 1000 for each in (whole, streamed)]
+    return [
+        Figure(name="one client, kept connection: a whole answer adds", value=both[0], unit="ms"),
+        Figure(name="the first words of a streamed one add", value=both[1], unit="ms"),
+        Figure(name="a whole answer after a streamed one's first words", value=both[0] - both[1], unit="ms", limit=5),
+    ]
+
+
 @dataclass
-class Load:
-    """What one server did. Seconds, but for `cpu` (milliseconds) and `memory` (megabytes)."""
+class Rate:
+    """Runs a second, and milliseconds of the server's CPU for each."""
 
     rate: float = 0.0
     cpu: float = 0.0
+
+
+@dataclass
+class Load(Rate):
+    """What one server did. Seconds, but for `cpu` (milliseconds) and `memory` (megabytes)."""
+
+    kept: dict[int, Rate] = field(default_factory=dict)
     median: float = 0.0
     slowest: float = 0.0
     burst: float = 0.0
@@ -99,6 +128,8 @@ async def _load(port: int, pid: int) -> Load:
     await asyncio.gather(*(again() for _ in range(SIDE_BY_SIDE)))
     load.rate = RUNS / (time.perf_counter() - began)
     load.cpu = (_cpu(pid) - used) / RUNS * 1000
+    for count in KEPT:
+        load.kept[count] = await _kept(port, pid, count, number)
     load.taken.clear()
 
     async def later(index: int) -> None:
@@ -114,14 +145,69 @@ async def _load(port: int, pid: int) -> Load:
     return load
 
 
-async def _ask(port: int, number: int, load: Load) -> None:
-    body = json.dumps({"model": "hermes", "messages": [{"role": "user", "content": f"Number {number}"}]}).encode()
-    began = time.perf_counter()
+async def _kept(port: int, pid: int, count: int, number: Iterator[int]) -> Rate:
+    """The same on so many connections, which are made before."""
+    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+    used, began = _cpu(pid), time.perf_counter()
+    each = max(3, RUNS // count)
+
+    async def again(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(each):
+            writer.write(_request(next(number)))
+            assert b"Done." in await _whole(reader)
+
+    await asyncio.gather(*(again(*pair) for pair in opened))
+    runs = count * each
+    found = Rate(rate=runs / (time.perf_counter() - began), cpu=(_cpu(pid) - used) / runs * 1000)
+    for _, writer in opened:
+        writer.close()
+    return found
+
+
+async def _alone(port: int) -> tuple[list[float], list[float]]:
+    """Seconds to a whole answer, and to the first words of a streamed one, each on a kept connection that never rests:
+    after a pause the kernel confirms at once what it otherwise confirms late."""
+    whole, streamed = [], []
+    for _ in range(BLOCKS):
+        whole += await _again(port, stream=False)
+        streamed += await _again(port, stream=True)
+    return whole, streamed
+
+
+async def _again(port: int, *, stream: bool) -> list[float]:
+    taken = []
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(REQUEST % (b"/v1/chat/completions", len(body), body))
+    for number in range(ALONE):
+        began = time.perf_counter()
+        writer.write(_request(number, stream=stream))
+        if stream:
+            await reader.readuntil(b"Done.")
+            taken.append(time.perf_counter() - began)
+            await reader.readuntil(b"0\r\n\r\n")
+        else:
+            await _whole(reader)
+            taken.append(time.perf_counter() - began)
+    writer.close()
+    return taken[SETTLED:]
+
+
+def _request(number: int, *, stream: bool = False) -> bytes:
+    words = {"model": "hermes", "messages": [{"role": "user", "content": f"Number {number}"}], "stream": stream}
+    body = json.dumps(words).encode()
+    return REQUEST % (CHAT, len(body), body)
+
+
+async def _whole(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
     assert b" 200 " in head, head
-    answer = await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
+    return await reader.readexactly(int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0]))
+
+
+async def _ask(port: int, number: int, load: Load) -> None:
+    began = time.perf_counter()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(_request(number))
+    answer = await _whole(reader)
     load.taken.append(time.perf_counter() - began)
     writer.close()
     assert b"Done." in answer, answer
@@ -204,24 +290,37 @@ async def serve_model() -> None:
     await loop.run_in_executor(None, sys.stdin.read)
 
 
-async def serve_proxy(model: str) -> None:
-    """The floor: starlette takes a request, httpx2 sends it on and reads the stream, a completion goes back."""
-    limits = httpx2.Limits(max_connections=5000, max_keepalive_connections=200)
-    client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{model}", trust_env=False, timeout=None, limits=limits)
+async def serve_floor(model: str, folder: str) -> None:
+    """The floor: aiohttp takes a request, a row says so, aiohttp asks the model and reads its stream, a row has the
+    answer, and it goes back."""
+    rows = apsw.Connection(f"{folder}/floor.db")
+    rows.pragma("journal_mode", "wal")
+    rows.pragma("synchronous", "full")
+    rows.execute("CREATE TABLE row (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
+    address = f"http://127.0.0.1:{model}/v1/chat/completions"
 
-    async def chat(request: Request) -> JSONResponse:
+    async def chat(request: web.Request) -> web.Response:
         body = await request.json()
-        async with client.stream("POST", "/v1/chat/completions", json={**body, "stream": True}) as answer:
-            chunks = [json.loads(line[6:]) async for line in answer.aiter_lines() if line.startswith("data: {")]
-        words = [choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]]
-        message = {"role": "assistant", "content": "".join(words)}
-        return JSONResponse({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        rows.execute("INSERT INTO row (body) VALUES (?)", (json.dumps(body),))
+        async with client.post(address, json={**body, "stream": True}) as answer:
+            lines = (await answer.read()).splitlines()
+        chunks = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+        words = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
+        rows.execute("INSERT INTO row (body) VALUES (?)", (words,))
+        message = {"role": "assistant", "content": words}
+        return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
-    app = Starlette(routes=[Route("/v1/chat/completions", chat, methods=["POST"])])
-    async with listening(app, "127.0.0.1", 0) as place:
-        print(place.port, flush=True)
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", chat)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=4096)
+    await site.start()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=5000)) as client:
+        print(runner.addresses[0][1], flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    await runner.cleanup()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve_model() if sys.argv[1] == "--model" else serve_proxy(sys.argv[2]))
+    asyncio.run(serve_model() if sys.argv[1] == "--model" else serve_floor(*sys.argv[2:]))

@@ -1,5 +1,5 @@
 """The gateway: from an update at a channel's double to the request on the model's wire, sessions at rest, and how long
-its event loop is ever held; beside a bare proxy in front of the same model.
+its event loop is ever held; beside the API's floor in front of the same model.
 
 The double of Telegram and the model are in this process, the gateway in one of its own; clocks are the machine's.
 """
@@ -74,7 +74,7 @@ async def _measure(folder: Path) -> list[Figure]:
             before = memory(served.pid)
             await load(double, wire)
             grown = (memory(served.pid) - before) / LOAD
-        bare = await through_proxy(wire)
+        bare = await through_floor(wire)
     return [
         Figure(
             name="update to the model's wire, beside a running one",
@@ -83,7 +83,7 @@ async def _measure(folder: Path) -> list[Figure]:
             limit=15,
         ),
         Figure(
-            name="the same, by a request through the bare proxy",
+            name="the same, by a request through the API's floor",
             value=statistics.median(arrivals) * 1000,
             floor=statistics.median(bare) * 1000,
             unit="ms",
@@ -280,10 +280,10 @@ async def load(double: TelegramDouble, wire: Wire) -> None:
     await asyncio.sleep(1)
 
 
-async def through_proxy(wire: Wire) -> list[float]:
-    """Seconds from a request to the bare proxy to its request on the wire."""
+async def through_floor(wire: Wire) -> list[float]:
+    """Seconds from a request to the API's floor to its request on the wire."""
     taken, first = [], 100_000
-    with child("--proxy", str(wire.port)) as (port, _):
+    with tempfile.TemporaryDirectory() as folder, child("--floor", str(wire.port), folder) as (port, _):
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
             for number in range(first, first + UPDATES):
                 began = time.perf_counter()

@@ -200,11 +200,15 @@ async def replay(folder: Path, into: str = "fresh") -> Sequence[Played]:
         return sessions
 
 
+PLAYED = {"effect": "session, call_id, tool, effect, key, summary, state, handle, at"}
+"""What of a table is played again, where that is not all of it: a replay records no command anywhere."""
+
+
 def dump(database: Path) -> dict[str, list[tuple[object, ...]]]:
     """Every row of every table, in order."""
     with closing(apsw.Connection(str(database))) as connection:
         names = [str(row[0]) for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: list(connection.execute(f"SELECT * FROM {name}")) for name in sorted(names)}
+        return {name: list(connection.execute(f"SELECT {PLAYED.get(name, '*')} FROM {name}")) for name in sorted(names)}
 
 
 def differences(folder: Path, into: str = "fresh", file: str = "hermes.db") -> list[str]:

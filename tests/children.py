@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.measured import path_of
+
 HERMES = "import sys; sys.argv[0] = 'hermes'; from hermes_agent.cli.main import main; sys.exit(main())"
 SOURCE = Path(__file__).parents[1] / "src"
 PATIENCE = 60.0
@@ -31,7 +33,7 @@ def started(
     environment = {
         **os.environ,
         "HERMES_HOME": str(home),
-        "PYTHONPATH": str(SOURCE),
+        "PYTHONPATH": path_of(SOURCE),
         "PYTHONDONTWRITEBYTECODE": "",
         **variables,
     }

@@ -1,5 +1,6 @@
 """What holds for every test: no network but loopback, a scrubbed environment, no home but a temporary one."""
 
+import importlib
 import ipaddress
 import os
 import re
@@ -11,7 +12,12 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import wall
 from xdist.workermanage import NodeManager
+
+import hermes_agent.core.dataclass
+
+hermes_agent.core.dataclass.ENFORCED = True
 
 SECRET = re.compile(r"^(HERMES|AWS|GOOGLE)_|_API_KEY$|_TOKEN$|_SECRET$")
 
@@ -27,6 +33,22 @@ EXIT_SECONDS = 120
 def pytest_xdist_setupnodes() -> None:
     """On a busy machine a worker may take longer than ten seconds to write down what it covered."""
     NodeManager.EXIT_TIMEOUT = EXIT_SECONDS
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pool", type=int, metavar="N", help="the default pool of every event loop has N threads")
+    parser.addoption(
+        "--lock-seconds", type=float, metavar="S", help="whoever gets a lock file waits S s before the work"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Scarcity, here and in the children that `tests.children` and `tests.cli.shell` start."""
+    given = {"TESTED_POOL": config.getoption("--pool"), "TESTED_LOCK_SECONDS": config.getoption("--lock-seconds")}
+    scarce = {name: str(value) for name, value in given.items() if value is not None}
+    if scarce:
+        os.environ.update(scarce)
+        importlib.import_module("tests.narrow.sitecustomize")
 
 
 class NetworkRefused(Exception):
@@ -54,6 +76,7 @@ def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(refuse_network)
+wall.listen()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -17,7 +17,7 @@ from hermes_agent.app.decks.deck import Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock, SystemClock
-from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.errors import BadArguments, UnknownTool
 from hermes_agent.core.events import Entry, MessageTaken, Replied, RunEnded, RunStarted, Seen, ToolStarted
 from hermes_agent.core.ids import RandomIds
@@ -45,6 +45,7 @@ class Piece:
     effect: Effect = Effect.READS
     path: str = ""
     needs: frozenset[Capability] = frozenset()
+    depends_on: tuple[str, ...] = ()
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -55,7 +56,9 @@ class Piece:
         if "bad" in arguments:
             raise BadArguments("`$.bad`: not allowed")
         path = str(arguments.get(self.path, "")) if self.path else ""
-        return CallFacts(effect=self.effect, paths=(path,) if path else None, summary=f"{self.name} {dict(arguments)}")
+        summary = f"{self.name} {dict(arguments)}"
+        paths = (path,) if path else None
+        return CallFacts(effect=self.effect, paths=paths, summary=summary, depends_on=self.depends_on)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         self.calls.append(dict(arguments))
@@ -101,6 +104,7 @@ class House:
     hooks: tuple[Hook, ...] = ()
     closing: Closing | None = None
     attended: bool = True
+    location: Callable[[str], Awaitable[Location]] | None = None
     clock: Clock = field(default_factory=SystemClock)
     ids: RandomIds = field(default_factory=RandomIds)
     surroundings: Surroundings = field(default_factory=Surroundings)
@@ -136,6 +140,7 @@ class House:
             hooks=self.hooks,
             closing=self.closing,
             attended=self.attended,
+            location=self.location,
         )
 
     @asynccontextmanager

@@ -7,8 +7,8 @@ import pytest
 
 from hermes_agent.agent.act import INTERRUPTED
 from hermes_agent.agent.hooks import Proposed
-from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import LostLease, Refused
+from hermes_agent.core.effects import Effect, Location
+from hermes_agent.core.errors import LostLease, Refused, ToolError
 from hermes_agent.core.events import Asked, Notice, Outcome, ToolEnded, ToolStarted, Undone
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer, Question
@@ -79,6 +79,49 @@ async def test_a_command_that_was_interrupted_is_attached_to(tmp_path):
 
         assert seen == [True, False]
         assert "tool: it had gone on" in await house.transcript()
+
+
+async def test_a_command_is_told_where_its_interrupted_attempt_was_to_be_recorded(tmp_path):
+    seen, at = [], [Location(machine="north", place="local:/exec:1", boot="a")]
+
+    async def where(workspace):
+        assert workspace == str(tmp_path)
+        return at[0]
+
+    async def command(_, context):
+        seen.append((context.attach, context.begun_at))
+        if len(seen) == 1:
+            raise LostLease("The process dies.")
+        return "unknown"
+
+    model = ScriptedModel([Call("command", id="c1"), Say("Done.")])
+    house = House(tmp_path, model, (Piece("command", command, Effect.EXEC),), location=where)
+    async with house.open():
+        await house.tell("Go")
+        async with asyncio.timeout(5):
+            while not seen:
+                await asyncio.sleep(0.01)
+    at[0] = Location(machine="south", place="local:/exec:2", boot="b")
+    async with house.open():
+        await house.hermes.resume(house.session)
+        await house.ended(0)
+
+    assert seen == [(False, Location()), (True, Location(machine="north", place="local:/exec:1", boot="a"))]
+
+
+async def test_a_call_whose_place_cannot_be_asked_is_no_intent(tmp_path):
+    async def nowhere(_):
+        raise ToolError("The place cannot be reached.")
+
+    command = tool("command", effect=Effect.EXEC)
+    async with House(
+        tmp_path, ScriptedModel([Call("command"), Say("Done.")]), (command,), location=nowhere
+    ).open() as house:
+        await house.say("Go")
+
+        assert command.calls == []
+        assert "tool_started" not in await house.kinds()
+        assert "The place cannot be reached." in (await house.transcript())[2]
 
 
 async def test_a_write_that_was_interrupted_is_told_and_not_run_again(tmp_path):

@@ -8,7 +8,7 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import DiskFull, StoreError
+from hermes_agent.core.errors import DiskFull, LogBehind, StoreError
 from hermes_agent.core.events import Notice, ToolProgress
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Call, Say
@@ -147,3 +147,39 @@ async def test_what_is_shown_during_a_commit_comes_after_it_and_needs_none_of_it
 
     assert texts(shown) == ["one", "meanwhile"]
     assert len(await house.log()) == 1
+
+
+async def test_what_the_database_lost_of_a_run_is_put_back_with_all_that_belongs_to_it(desk):
+    journal, shown, house = desk
+    done = []
+    await journal.commit(Notice(text="one"))
+    for text in ("two", "three"):
+        await journal.commit(Notice(text=text), changes=[noting(done, text)])
+    await house.store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+
+    await journal.commit(Notice(text="four"), changes=[noting(done, "four")])
+
+    texts_kept = [(entry.number, entry.event.text) for entry in await house.log()]
+    assert texts_kept[:4] == [(1, "one"), (2, "two"), (3, "three"), (4, "four")]
+    assert texts_kept[4][1].startswith("The database had lost the log from entry 2 on")
+    assert done == ["two", "three", "two", "three", "four"]
+    assert [seen.number for seen in shown] == [1, 2, 3, 4, 5]
+
+
+async def test_what_an_earlier_run_wrote_and_the_database_lost_is_named_and_nothing_is_written(desk):
+    journal, shown, house = desk
+    await journal.commit(*(Notice(text=str(number)) for number in range(3)))
+    later = Journal(house.store, journal._lease, journal.session, clock=SystemClock(), show=shown.append, spawn=spawn)
+    await house.store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+
+    with pytest.raises(LogBehind, match="entry 4 was next and its log ends at 1"):
+        await later.commit(Notice(text="four"))
+
+    assert [entry.number for entry in await house.log()] == [1]
+
+
+def noting(done, text):
+    async def change(tx):
+        done.append(text)
+
+    return change

@@ -133,9 +133,17 @@ async def test_the_intent_of_a_write_is_in_the_log_before_it_happens(tmp_path):
         assert await house.store.effects.open(house.session) == []
 
 
-async def test_a_failed_tool_is_an_answer_not_a_crash(tmp_path):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ZeroDivisionError("by zero"), "The tool failed: ZeroDivisionError: by zero"),
+        (PermissionError(13, "Permission denied", "/root/x"), "/root/x cannot be used: permission denied."),
+        (PermissionError(), "Something cannot be used: permission denied."),
+    ],
+)
+async def test_a_failed_tool_is_an_answer_not_a_crash(tmp_path, error, words):
     async def broken(_, __):
-        raise ZeroDivisionError("by zero")
+        raise error
 
     model = ScriptedModel([Call("broken"), Say("It failed.")])
     async with House(tmp_path, model, (Piece("broken", broken),)).open() as house:
@@ -143,7 +151,7 @@ async def test_a_failed_tool_is_an_answer_not_a_crash(tmp_path):
 
         assert ended.outcome is Outcome.ANSWERED
         answer = json.loads((await house.transcript())[2].removeprefix("tool: "))
-        assert answer == {"error": "The tool failed: ZeroDivisionError: by zero", "kind": "failed"}
+        assert answer == {"error": words, "kind": "failed"}
 
 
 async def test_an_unknown_tool_gets_a_hint(tmp_path):

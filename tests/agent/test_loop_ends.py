@@ -1,9 +1,14 @@
 """How a run ends, and what of it is there when the next one begins."""
 
+import errno
+from dataclasses import replace
+
 import pytest
 
-from hermes_agent.agent.loop import CUT_OFF, GO_ON, MAX_CONTINUATIONS, SUM_UP, spoken
+from hermes_agent.agent.loop import CUT_OFF, GO_ON, MAX_CONTINUATIONS, STILL_CUT, SUM_UP, spoken
+from hermes_agent.agent.prompt import SessionPrompt, Surroundings
 from hermes_agent.agent.session import Session
+from hermes_agent.app.service.running import told_of
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.errors import DiskFull, NoModel
@@ -41,7 +46,8 @@ async def test_a_reply_that_is_cut_for_ever_ends(tmp_path):
     async with House(tmp_path, model).open() as house:
         ended = await house.say("Sing")
 
-        assert ended.text == "la " * (MAX_CONTINUATIONS + 1)
+        assert ended.text == "la " * (MAX_CONTINUATIONS + 1) + "\n\n" + STILL_CUT
+        assert (ended.outcome, ended.reason) == (Outcome.LIMIT, "length limit")
         assert len(model.requests) == MAX_CONTINUATIONS + 1
 
 
@@ -256,3 +262,28 @@ async def test_what_is_kept_of_a_run_is_committed_with_its_end(tmp_path):
         await house.say("And again?")
 
     assert closing.ends == [("answered", 1, 2), ("answered", 1, 0)]
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), OSError(errno.ETIMEDOUT, "Connection timed out")], ids=type)
+@pytest.mark.parametrize("place", ["prompt", "model"])
+async def test_a_machine_that_does_not_answer_is_not_the_runs_time_limit(tmp_path, caplog, place, error):
+    class Stale(ScriptedModel):
+        async def ask(self, request):
+            if place == "model":
+                raise error
+            async for piece in super().ask(request):
+                yield piece
+
+    class Somewhere(House):
+        async def agent(self, record, journal):
+            made = await super().agent(record, journal)
+            return replace(made, prompt=SessionPrompt(self.store, (), stale)) if place == "prompt" else made
+
+    async def stale() -> Surroundings:
+        raise error
+
+    async with Somewhere(tmp_path, Stale([Say("Hello.")])).open() as house:
+        ended = await house.say("Hi")
+
+        assert (ended.outcome, ended.text) == (Outcome.FAILED, str(told_of(error)))
+        assert "TimeoutError" in caplog.text

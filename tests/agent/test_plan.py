@@ -13,10 +13,11 @@ class Item:
     facts: CallFacts | None
 
 
-def item(name: str, effect: Effect | None = None, *paths: str, unknown: bool = False) -> Item:
+def item(name: str, effect: Effect | None = None, *paths: str, unknown: bool = False, after: str = "") -> Item:
     if effect is None:
         return Item(name, None)
-    return Item(name, CallFacts(effect=effect, paths=None if unknown else paths, summary=name))
+    found = None if unknown else paths
+    return Item(name, CallFacts(effect=effect, paths=found, summary=name, depends_on=tuple(after)))
 
 
 def batches(*items: Item) -> list[str]:
@@ -67,3 +68,13 @@ def test_a_call_that_cannot_run_disturbs_nobody() -> None:
 
 def test_nothing_asked_is_no_batch() -> None:
     assert batches() == []
+
+
+def test_a_call_comes_after_those_of_the_tools_that_it_depends_on() -> None:
+    reads = [item("a", Effect.READS, after="cb"), item("b", Effect.READS, after="c"), item("c", Effect.READS)]
+
+    assert batches(*reads) == ["c", "b", "a"]
+
+
+def test_calls_whose_tools_depend_on_each_other_keep_their_order() -> None:
+    assert batches(item("a", Effect.READS, after="b"), item("b", Effect.READS, after="a")) == ["a", "b"]

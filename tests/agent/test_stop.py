@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes_agent.agent.stop import TIME_UP, WITHDRAWN, StopSwitch, Strike
+from hermes_agent.agent.stop import TIME_UP, WITHDRAWN, CutShort, StopSwitch, Strike
 from hermes_agent.core.events import Outcome
 
 
@@ -12,7 +12,7 @@ async def test_a_stop_ends_what_runs_within():
     switch = StopSwitch()
     asyncio.get_running_loop().call_soon(switch.stop, "enough")
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(CutShort):
         async with switch.within(None):
             await asyncio.Event().wait()
 
@@ -32,7 +32,7 @@ async def test_a_stop_before_the_beginning_ends_it_as_it_begins():
     switch = StopSwitch()
     switch.stop()
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(CutShort):
         async with switch.within(60):
             await asyncio.Event().wait()
 
@@ -49,7 +49,7 @@ async def test_a_second_stop_while_the_first_one_takes_its_time_does_no_harm():
             await asyncio.sleep(0)
 
     asyncio.get_running_loop().call_soon(switch.stop, "first")
-    with pytest.raises(TimeoutError):
+    with pytest.raises(CutShort):
         async with switch.within(None):
             await slow()
 
@@ -67,7 +67,7 @@ async def test_a_stop_after_the_end_does_no_harm():
 
 async def test_the_clock_ends_it_as_a_limit():
     switch = StopSwitch()
-    with pytest.raises(TimeoutError):
+    with pytest.raises(CutShort):
         async with switch.within(0.01):
             await asyncio.Event().wait()
 
@@ -79,7 +79,7 @@ async def test_a_stop_and_the_clock_strike_when_they_are_let():
     wanted: list[tuple[str, Strike]] = []
     switch = StopSwitch(lambda reason, strike: wanted.append((reason, strike)))
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(CutShort):
         async with switch.within(0.01):
             switch.stop("enough")
             assert not switch.stopped

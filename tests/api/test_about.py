@@ -31,7 +31,8 @@ async def test_health_fails_with_the_database(tmp_path):
     async with served(tmp_path, counting) as server:
         await server.runtime.store.close()
         answer = await server.ask("GET", "/health", key="")
-        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_failed")
+        assert (answer.status_code, answer.json()["status"]) == (503, "failing")
+        assert answer.json()["reasons"] == ["The database cannot be written."]
 
 
 async def test_figures_are_in_prometheus_s_format(tmp_path):

@@ -5,8 +5,10 @@ import base64
 
 import pytest
 
+from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.core.events import MessageTaken, Pinned
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.core.model import StopReason
+from hermes_agent.providers.demo.script import Answer, Call, Say
 from hermes_agent.testing.faults import Hang, Status
 from tests.api.served import MEMBER_KEY, lines, served, until
 from tests.app.place import counting
@@ -257,3 +259,15 @@ async def test_the_same_words_about_another_picture_are_another_conversation(tmp
 
     assert goes_on == other
     assert apart not in (one, other)
+
+
+async def test_a_reply_that_stays_cut_is_cut_for_the_client_too(tmp_path):
+    """Its own model reached its length limit again and again."""
+    pieces = [Answer(pieces=(Say(f"part {number}, "),), stop=StopReason.LENGTH) for number in range(8)]
+    async with served(tmp_path, pieces) as server:
+        choice = (await server.chat("Sing")).json()["choices"][0]
+        streamed = lines((await server.chat("Sing", stream=True)).text)
+
+        assert choice["finish_reason"] == "length"
+        assert "length" in [each["choices"][0]["finish_reason"] for each in streamed if each["choices"]]
+        assert choice["message"]["content"] == f"part 0, part 1, part 2, part 3, \n\n{STILL_CUT}"

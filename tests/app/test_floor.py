@@ -1,20 +1,23 @@
 """Where runs happen: what goes wrong there is told, and nothing is left claimed."""
 
 import asyncio
+from collections import OrderedDict
 from dataclasses import replace
 
 import pytest
 
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.app.decks.deck import Playing
-from hermes_agent.app.floor import KEPT_VIEWS, Floor, keep, rung
-from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.app.floor import KEPT_VIEWS, Floor, keep, kept, rung
+from hermes_agent.core.errors import DatabaseTooNew, HermesError, StoreError
 from hermes_agent.core.events import MessageTaken, Outcome, RunEnded, ToolStarted
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.inbound import Busy
 from hermes_agent.core.messages import Origin, said
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.lanes import Lanes
+from hermes_agent.store.leases import Lease
+from hermes_agent.store.workers import Timings
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.house import OWNER, PLACE, House, Piece, tool
@@ -37,7 +40,7 @@ async def test_a_store_that_fails_ends_the_watching_with_the_reason(tmp_path):
             watching = group.create_task(failure_of(house))
             await asyncio.sleep(0)
             await house.tell("Hi")
-            await house.store._engine.close()
+            await house.store.engine.close()
 
         assert isinstance(watching.result(), StoreError)
 
@@ -48,6 +51,34 @@ async def failure_of(house: House) -> BaseException | None:
     except HermesError as error:
         return error
     return None
+
+
+async def test_an_event_of_a_later_version_is_named_and_its_message_waits_for_that_version(tmp_path):
+    async with House(tmp_path, ScriptedModel([Say("Hello."), Say("Again.")])).open() as house:
+        await house.say("Hi")
+        number = (await house.log())[-1].number + 1
+        insert = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, 'r', 1.0, $3, $4)"
+        later = (house.session, number, "dreamt", '{"kind":"dreamt","of":"sheep"}')
+        await house.store.write(lambda tx: tx.run(insert, *later))
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(failure_of(house))
+            await asyncio.sleep(0)
+            await house.tell("Still there?")
+
+        assert type(watching.result()) is DatabaseTooNew
+        assert f"Entry {number} of session {house.session} is an event `dreamt`, which" in str(watching.result())
+        async with asyncio.timeout(5):
+            while (lane := await lane_of(house))[0] is not None:
+                await asyncio.sleep(0.01)
+        assert lane == (None, 1, 0)
+        await house.store.write(lambda tx: tx.run("DELETE FROM entry WHERE kind = 'dreamt'"))
+        await house.store.lanes.insist(house.session)
+        assert (await house.say("Now?")).text == "Again."
+
+
+async def lane_of(house: House):
+    query = "SELECT owner, pending, attempts FROM lane WHERE id = $1"
+    return await house.store.read(lambda tx: tx.row(query, house.session))
 
 
 class NoIds(RandomIds):
@@ -93,7 +124,7 @@ async def test_a_person_who_asks_again_is_not_refused_for_earlier_crashes(tmp_pa
 
 
 async def died(tx):
-    await tx.run("UPDATE lane SET crashes = crashes + 1, blamed = blamed + 1")
+    await tx.run("UPDATE lane SET crashes = crashes + 1")
 
 
 async def test_mail_that_comes_at_the_very_end_of_a_run_is_not_left_lying(tmp_path):
@@ -120,19 +151,30 @@ async def test_the_view_that_is_kept_for_the_next_run_is_the_one_that_the_log_gi
         await house.say("Three")
         await house.rest()
 
-        kept = house.hermes._floor._views[house.session]
-        again = fold(Session(id=house.session, workspace=kept.workspace), await house.log())
-        again.weights, kept.weights  # noqa: B018  both look at what is new
-        assert kept == again
+        _, view = house.hermes._floor._views[house.session]
+        again = fold(Session(id=house.session, workspace=view.workspace), await house.log())
+        again.weights, view.weights  # noqa: B018  both look at what is new
+        assert view == again
 
 
 async def test_only_the_last_few_views_are_kept(tmp_path):
     async with House(tmp_path, ScriptedModel(lambda _: Say("Hello."))).open() as house:
         floor = house.hermes._floor
         for number in range(KEPT_VIEWS + 2):
-            keep(floor._views, Session(id=str(number)))
+            keep(floor._views, Session(id=str(number)), Lease(lane=str(number), worker="w", epoch=1))
 
         assert list(floor._views) == [str(number) for number in range(2, KEPT_VIEWS + 2)]
+
+
+def test_a_view_from_before_a_promotion_is_read_anew():
+    view, lease = Session(id="s1", number=7), Lease(lane="s1", worker="w", epoch=3)
+    views = OrderedDict[str, tuple[int, Session]]()
+
+    keep(views, view, lease)
+    assert kept(views, replace(lease, epoch=4)) is view
+    keep(views, view, lease)
+    assert kept(views, replace(lease, epoch=(1 << 32) + 1)).number == 0
+    assert not views
 
 
 async def test_a_wait_that_fails_says_why_and_nothing_more(tmp_path):
@@ -216,3 +258,48 @@ async def test_a_stop_that_is_read_as_its_run_ends_does_not_strike_the_next_one(
             after = await one.ended(ended.number)
 
         assert (after.outcome, after.text) == (Outcome.ANSWERED, "The second.")
+
+
+@pytest.mark.parametrize("place", ["events", "rings", "ends"])
+async def test_who_only_watches_and_fails_ends_nobodys_run(tmp_path, caplog, place):
+    """One that is told of events, of rings from outside, or of the end of a run."""
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async with House(tmp_path, ScriptedModel([Say("Hello."), Say("Again.")])).open() as house:
+        floor, heard = house.hermes.floor, list[str]()
+        match place:
+            case "events":
+                floor.bus.overhear(broken)
+                floor.bus.overhear(lambda seen: heard.append(seen.event.kind))
+            case "rings":
+                floor.heed(broken)
+                floor.heed(lambda: heard.append("ring"))
+            case "ends":
+                floor.service = replace(floor.service, afterwards=lambda *_: heard.append("over") or broken())
+        first = await house.say("Hi")
+        await house.rest()
+        if place == "rings":
+            await floor._heed()
+        again = await house.say("Hi again")
+
+        assert (first.text, again.text) == ("Hello.", "Again.")
+        assert heard
+        assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_stop_whose_ring_was_lost_is_heeded_when_the_worker_looks_again(tmp_path):
+    async def wait(arguments, _) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    house = House(tmp_path, ScriptedModel([Call("wait", {})]), (Piece("wait", wait),), timings=Timings(ttl=1.0))
+    async with house.open():
+        await house.tell("Hi")
+        await house.until(ToolStarted)
+
+        await house.store.write(lambda tx: tx.run("UPDATE lane SET stop_epoch = epoch"))
+
+        async with asyncio.timeout(5):
+            assert (await house.ended()).outcome is Outcome.STOPPED

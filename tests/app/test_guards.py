@@ -114,7 +114,7 @@ async def test_where_nobody_is_there_it_is_refused(tmp_path):
         await here.say("Clean up")
 
         refused = json.loads((await results(here))[0])
-        assert refused["kind"] == "refused"
+        assert refused["kind"] == "unapproved"
         assert (tmp_path / "work/build").exists()
 
 

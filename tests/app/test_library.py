@@ -53,6 +53,31 @@ def test_the_words_of_the_manual_work_as_written(server):
     assert (last["duration"] >= 0, last["error"]) == (True, None)
 
 
+def test_without_a_model_the_scripted_one_calls_the_tool_and_warns_of_it(home):
+    def fetch_url(url: str) -> str:
+        return PAGE
+
+    agent = Agent(name="research_agent")
+    agent.register_tool(
+        Tool(name="fetch_url", function=fetch_url, description="Fetch a page", capabilities=["network"])
+    )
+    with pytest.warns(UserWarning, match="no key was found .* Until then the scripted demo model answers."):
+        result = agent.run("Fetch the content from https://example.com")
+
+    assert agent.state.tool_history[-1]["input"] == {"url": "https://example.com"}
+    assert agent.state.tool_history[-1]["output"] == PAGE
+    assert PAGE in result
+
+
+def test_a_model_that_was_chosen_and_has_no_key_is_never_replaced_by_the_scripted_one(home):
+    with pytest.raises(HermesError, match="needs a key"):
+        Agent(model="openai/gpt-5").run("Fetch https://example.com")
+
+    (home / "config.yaml").write_text("model: {default: openai/gpt-5}\n")
+    with pytest.raises(HermesError, match="needs a key"):
+        Agent().run("Fetch https://example.com")
+
+
 async def test_awaited_it_gives_the_same(server):
     async def fetch_url(url: str) -> str:
         await asyncio.sleep(0)
@@ -179,3 +204,27 @@ def test_a_function_that_cannot_be_described_is_refused_with_the_reason():
 
     with pytest.raises(HermesError, match="`odd` cannot be a tool"):
         Agent().register_tool(Tool(name="odd", function=odd))
+
+
+def test_a_tool_of_a_program_waits_for_the_one_that_it_depends_on(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = [[Call("fetch"), Call("sign_in")], Say("Both.")]
+    said = []
+    with serving_in_thread(openai_model(script, keys=())) as server:
+        settle_home(home, server.url)
+        agent = Agent()
+        agent.register_tool(Tool(name="fetch", function=lambda: said.append("fetch"), depends_on=["sign_in"]))
+        agent.register_tool(Tool(name="sign_in", function=lambda: said.append("sign_in")))
+        agent.run("Fetch.")
+
+    assert said == ["sign_in", "fetch"]
+    assert [call["error"] for call in agent.state.tool_history] == [None, None]
+
+
+def test_tools_that_depend_on_each_other_in_a_circle_are_refused():
+    agent = Agent()
+    agent.register_tool(Tool(name="a", function=lambda: "", depends_on=["b"]))
+    agent.register_tool(Tool(name="b", function=lambda: "", depends_on=["c"]))
+
+    with pytest.raises(HermesError, match="`c` cannot be a tool: c needs a needs b needs c"):
+        agent.register_tool(Tool(name="c", function=lambda: "", depends_on=["a"]))

@@ -79,7 +79,7 @@ def jailed() -> None:
 async def trust(here, name):
     library = here.runtime.skills.library
     trusted = hash_of(await library.read(await library.find(name)))
-    library.state.change(lambda _: State(trusted={name: trusted}))
+    await library.state.change(lambda _: State(trusted={name: trusted}))
 
 
 @pytest.mark.usefixtures("jailed")

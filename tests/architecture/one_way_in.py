@@ -36,6 +36,18 @@ EXEMPTIONS = (
         "os.environ",
         because="the three names of ours and the providers' keys are read here and passed on as values",
     ),
+    may(
+        "src/hermes_agent/host/{lock_file,logs,secrets,config_edit}.py",
+        "fcntl.flock",
+        "hermes_agent.host.lock_file.locked",
+        because="the first holds every lock, the log file asks for its own without waiting, and the others change a "
+        "small file for a command that has no event loop",
+    ),
+    may(
+        "src/hermes_agent/cli/gateway/starting.py",
+        "hermes_agent.host.lock_file.locked",
+        because="a command without an event loop starts one gateway at a time",
+    ),
     may("src/hermes_agent/host/late.py", "importlib.import_module", because="it loads what the tables name"),
     may(
         "src/hermes_agent/host/process.py",
@@ -50,7 +62,14 @@ EXEMPTIONS = (
         "subprocess",
         because="it starts a server for tests, before any program runs",
     ),
-    may("src/hermes_agent/store/**", "apsw", "asyncpg", because="SQL is spoken here and nowhere else"),
+    may(
+        "src/hermes_agent/store/**",
+        "apsw",
+        "asyncpg",
+        "fcntl.flock",
+        "hermes_agent.host.lock_file.locked",
+        because="SQL is spoken here alone, in threads of its own; the lock of a worker is not waited for",
+    ),
 )
 
 # What a test may never use, and what to do instead.

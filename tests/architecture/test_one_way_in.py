@@ -112,3 +112,40 @@ def test_an_exemption_is_for_its_names_and_files_only():
 )
 def test_sleeping_and_patching_are_found(text: str):
     assert len(forbidden_in_tests([source("tests/test_a.py", text)])) == 1
+
+
+LATE = re.compile(r"[a-z_][a-z0-9_]*(?:\.[A-Za-z0-9_]+)+(?::\w+)?")
+
+
+def private_of_others(module: Source) -> list[str]:
+    """The private modules and names of other packages that a file takes, also by a name that is loaded late."""
+    written = {node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
+    late = {text for text in written if isinstance(text, str) and LATE.fullmatch(text)}
+    return sorted(
+        name
+        for name in names_used(module) | late
+        if not name.startswith(("hermes_agent.", "tests."))
+        and any(part.startswith("_") and not part.endswith("__") for part in re.split("[.:]", name))
+    )
+
+
+def test_nothing_private_of_another_package_is_used():
+    """A dependency may change what is private in any version, and we ask for a least one only."""
+    assert {str(each.path): found for each in sources("src") if (found := private_of_others(each))} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from lib._api import Thing", ["lib._api.Thing"]),
+        ("import lib._api", ["lib._api"]),
+        ("from lib import _thing", ["lib._thing"]),
+        ("import lib\nlib.sub._thing()", ["lib.sub._thing"]),
+        ("LIBRARY = 'lib.sub._errors'", ["lib.sub._errors"]),
+        ("X = 'lib._errors:Broken'", ["lib._errors:Broken"]),
+        ("from __future__ import annotations\nimport lib\nlib.thing.__doc__\nX = '_a'", []),
+        ("from hermes_agent.core._own import thing", []),
+    ],
+)
+def test_what_is_private_is_found_however_it_is_written(text: str, found: list[str]):
+    assert private_of_others(source("src/hermes_agent/x.py", text)) == found

@@ -24,11 +24,11 @@ BOUNDARIES: dict[str, set[str]] = {
         "src/hermes_agent/learning/jobs.py",
     },
     "one HTTP request": {"src/hermes_agent/host/serve.py", "src/hermes_agent/api/gate.py"},
-    "one event listener": {"src/hermes_agent/cli/chat/chat.py"},
+    "one event listener": {"src/hermes_agent/app/bus.py", "src/hermes_agent/cli/chat/chat.py"},
 }
 
 # Where a failure of any kind is not ended but handed, as it is, to the one who waits for it in another thread or task.
-HANDED_ON: set[str] = {"src/hermes_agent/store/sqlite/engine.py"}
+HANDED_ON: set[str] = {"src/hermes_agent/host/tasks.py", "src/hermes_agent/store/sqlite/engine.py"}
 
 SWITCH = re.compile(
     r"#\s*(?:noqa|type:\s*ignore|pragma:\s*no\s*cover|fmt:\s*skip)(?:\[[\w,\s-]+\]|:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)?"

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from hermes_agent.cli.group import hermes
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
-from tests.measured import measured
+from tests.measured import measured, path_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "import sys; from hermes_agent.cli.main import main; sys.exit(main())"
@@ -45,7 +45,7 @@ def program(*words: str, home: Path, stdin: bytes | None = None, variables: Mapp
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words],
         env={
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": path_of(ROOT / "src"),
             "HERMES_HOME": str(home),
             "PATH": "/usr/bin:/bin",
             **measured(),

@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.agent.loop import STILL_CUT
+from hermes_agent.cli.oneshot import GO_ON, progress_line
+from hermes_agent.core.events import RunStarted, ToolEnded
+from hermes_agent.core.messages import Message, Role, Text, ToolResult
+from hermes_agent.core.model import StopReason
+from hermes_agent.providers.demo.script import Answer, Heard, Say
 from hermes_agent.testing.faults import Hang, Status
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
 from tests.children import Said, said_by, started
@@ -151,3 +156,25 @@ def test_an_interrupt_of_one_who_only_watches_ends_the_watching(shell: Shell):
     assert runner.poll() is None
     runner.send_signal(signal.SIGINT)
     assert said_by(runner).code == 130
+
+
+def test_a_command_that_failed_is_red_in_the_progress():
+    def ended(text: str) -> ToolEnded:
+        result = ToolResult(call_id="c", name="terminal", parts=(Text(text=text),))
+        message = Message(role=Role.TOOL, parts=(result,))
+        return ToolEnded(turn=1, call_id="c", tool="terminal", message=message, is_error=False, seconds=1.0)
+
+    assert progress_line(ended("E: no\n[exit 2, 1.0 s]")) == "\x1b[31m✗ terminal: exit 2\x1b[0m"
+    assert progress_line(ended("fine\n[exit 0]")) == ""
+    assert progress_line(RunStarted()) == ""
+
+
+def test_a_reply_that_stays_cut_is_whole_on_standard_output_and_told_as_cut_beside_it(shell: Shell):
+    shell.script = lambda heard: Answer(pieces=(Say(f"part {len(heard.messages)}, "),), stop=StopReason.LENGTH)
+
+    said = shell.run("-z", "Sing")
+    events = [json.loads(line) for line in shell.run("-z", "Sing", "--json").out.splitlines()]
+
+    assert (said.code, said.out) == (6, "part 1, part 3, part 5, part 7, \n")
+    assert said.err == f"{STILL_CUT.replace('`/continue`', GO_ON)}\n"
+    assert (events[-1]["event"]["outcome"], events[-1]["event"]["reason"]) == ("limit", "length limit")

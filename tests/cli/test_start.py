@@ -71,10 +71,14 @@ def test_output_that_finds_no_room_is_one_sentence(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "The output could not be written: No space left on device.\n")
 
 
-def test_another_failure_of_the_system_keeps_its_traceback() -> None:
+def test_another_failure_of_the_system_is_a_sentence_and_a_defect_keeps_its_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for error in (PermissionError(errno.EACCES, "Permission denied"), OSError(errno.ENOSPC, "No space", "a.txt")):
-        with pytest.raises(OSError, match=error.strerror):
-            unwritten(error)
+        assert unwritten(error) == 1
+        assert f"{error.strerror}. What to do: " in capsys.readouterr().err
+    with pytest.raises(OSError, match="odd"):
+        unwritten(OSError("odd"))
 
 
 def test_a_terminal_that_knows_no_unicode_gets_escapes(tmp_path: Path) -> None:
@@ -89,7 +93,8 @@ def test_what_is_piped_in_joins_the_question(tmp_path: Path) -> None:
     said = program("-m", "demo/scripted", "-z", "About this:", "--json", home=tmp_path, stdin=b"piped words\n")
 
     assert said.code == 0, said.err
-    assert '"About this:\\n\\npiped words"' in said.out
+    assert '"text":"About this:\\n\\n"' in said.out
+    assert '"text":"piped words"' in said.out
 
 
 def test_without_a_model_a_question_is_one_sentence_and_its_code(tmp_path: Path) -> None:

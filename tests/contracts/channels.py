@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from hermes_agent.gateway.channels.matrix import CHANNEL as MATRIX
 from hermes_agent.gateway.channels.slack import CHANNEL as SLACK
 from hermes_agent.gateway.channels.telegram import CHANNEL as TELEGRAM
 from hermes_agent.gateway.email.sending import GREYLISTED
+from hermes_agent.gateway.heard import Heard
 from hermes_agent.host.http import Http
 from hermes_agent.testing.channel import ABILITIES, FakeKept, FakePlatform
 from hermes_agent.testing.doubles.discord import discord_platform
@@ -119,6 +121,29 @@ async def on_telegram(folder: Path) -> AsyncIterator[Stage]:
         made = needs(folder, {"api_url": double.url}, TOKEN)
         yield Stage(kind=TELEGRAM, channel=TELEGRAM.make(made), double=double)
         await made.http.close()
+
+
+class Ear:
+    """What a channel told, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.heard: list[Heard] = []
+        self.failing = 0
+        self._more = asyncio.Event()
+
+    async def __call__(self, heard: Heard) -> str:
+        if self.failing:
+            self.failing -= 1
+            raise OSError("the disk is full")
+        self.heard.append(heard)
+        self._more.set()
+        return "heard"
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not ready():
+                await self._more.wait()
+                self._more.clear()
 
 
 MAKERS: dict[str, Maker] = {

@@ -15,12 +15,12 @@ from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.outbound import Attachment, Button, Content
 from hermes_agent.gateway.channel import ChannelError, Kind, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channels import CHANNELS
-from hermes_agent.gateway.heard import Heard, Pressed, Said
+from hermes_agent.gateway.heard import Pressed, Said
 from hermes_agent.gateway.line import made
 from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late
 from hermes_agent.testing.doubles.platform import Trouble
-from tests.contracts.channels import MAKERS, Stage
+from tests.contracts.channels import MAKERS, Ear, Stage
 
 KEY = "s1:r1:0"
 LONG, LIMIT = 100_000, 10.0
@@ -42,29 +42,6 @@ def chat(stage: Stage) -> Conversation:
 
 def words(text: str = "Hello", *, buttons: tuple[Button, ...] = (), slot: int = 5, answers: str = "") -> Part:
     return Part(text=text, buttons=buttons, slot=slot, answers=answers)
-
-
-class Ear:
-    """What a channel told, and a way to wait for it."""
-
-    def __init__(self) -> None:
-        self.heard: list[Heard] = []
-        self.failing = 0
-        self._more = asyncio.Event()
-
-    async def __call__(self, heard: Heard) -> str:
-        if self.failing:
-            self.failing -= 1
-            raise OSError("the disk is full")
-        self.heard.append(heard)
-        self._more.set()
-        return "heard"
-
-    async def until(self, ready: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
-            while not ready():
-                await self._more.wait()
-                self._more.clear()
 
 
 @pytest.fixture
@@ -109,7 +86,7 @@ async def test_what_a_person_says_is_heard(stage: Stage, ear: Ear) -> None:
     await ear.until(lambda: bool(ear.heard))
     (said,) = ear.heard
     assert isinstance(said, Said)
-    assert (said.text, said.source_id, said.edited) == ("hello there", source_id, False)
+    assert (said.text, said.source_id, said.edited) == ("hello there", source_id, "")
     assert (said.sender.user, said.sender.name, said.sender.bot) == (stage.person, "Ann", False)
     assert (said.where.platform, said.where.chat_kind, said.where.chat) == (stage.kind.name, "dm", stage.chat)
     assert abs(said.at - time.time()) < 3600

@@ -25,8 +25,9 @@ from hermes_agent.core.errors import (
     Unreachable,
 )
 from hermes_agent.core.messages import Role
-from hermes_agent.core.model import CallDelta, Continuing, Reply, Retrying, StopReason, TextDelta
+from hermes_agent.core.model import CallDelta, Continuing, Reply, Retrying, StopReason, TextDelta, Usage
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say, Think
+from hermes_agent.providers.exchange import Exchange, Patience
 from hermes_agent.providers.settings import ModelSettings
 from hermes_agent.testing.faults import (
     Empty,
@@ -71,6 +72,24 @@ REFUSALS = [
     (Status(200, body=b'{"object": "a document"}'), MalformedReply, "one document"),
     (Status(200, body=b'{"error": {"message": "Your credit balance is too low"}}'), OutOfCredit, "credit"),
 ]
+
+
+@EVERY
+async def test_a_reply_that_does_not_end_is_cut_off(spoken: Spoken):
+    async with talking(spoken, [Say("x" * 100_000)]) as talk:
+        line = talk.broker._relays.primary
+        plan = line.plan(talk.request())
+        exchange = Exchange(line._desk.http, line.route, line._dialect, largest=10_000)
+        decoder = line._dialect.decoder(line.route, set())
+        stream = exchange.stream(
+            plan.compiler.write(talk.request(), 100), decoder, Patience(left=10.0, stall=5.0, now=0.0)
+        )
+
+        with pytest.raises(MalformedReply, match="more than 0 MB long"):
+            async for _ in stream:
+                pass
+
+    assert len(decoder.words) < 20_000
 
 
 @EVERY
@@ -294,3 +313,24 @@ def rest_of(heard: Heard, whole: str) -> str:
 
 def _fields(fault):
     return {name: getattr(fault, name) for cls in type(fault).__mro__ for name in getattr(cls, "__slots__", ())}
+
+
+@EVERY
+@pytest.mark.parametrize("count", [-1, 2_000_000_000, 10**18, 10**30])
+async def test_a_count_of_tokens_that_can_be_none_is_unknown(spoken: Spoken, count: int):
+    """The limits of money and tokens go by it, and the log has to hold it."""
+    answer = Answer(pieces=(Say("Hello."),), usage=Usage(input=10, output=count))
+    async with talking(spoken, [answer]) as talk:
+        reply = await talk.ask()
+
+    assert reply.message.text == "Hello."
+    assert not reply.usage.known
+    assert reply.cost is None
+
+
+@EVERY
+@pytest.mark.parametrize(("said", "words"), [("3600", "1 h"), ("9000", "2 h"), ("90", "90 s"), ("300", "5 min")])
+async def test_a_long_rest_that_the_provider_wants_is_named(spoken: Spoken, said: str, words: str):
+    async with talking(spoken, [Status(429, headers={"retry-after": said})], settings=ONCE) as talk:
+        with pytest.raises(RateLimited, match=f"It asks to be left alone for {words}."):
+            await talk.ask()

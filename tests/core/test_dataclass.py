@@ -1,13 +1,17 @@
-"""Classes made by the project's own `dataclass` are what the standard library's are, but for assignment."""
+"""Classes made by the project's own `dataclass` are what those of the standard library are."""
 
 import copy
 import pickle
-from dataclasses import field, fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, field, fields, is_dataclass, replace
+from functools import cached_property
 from typing import ClassVar, get_type_hints
 
 import pytest
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Outcome, RunEnded
+
+OK = Outcome.ANSWERED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,30 @@ def test_records_are_replaced_copied_and_pickled():
     assert replace(point, y=2) == Point(x=1, y=2)
     assert copy.deepcopy(point).note == "n"
     assert pickle.loads(pickle.dumps(point)).note == "n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roomy:
+    name: str
+
+    @cached_property
+    def size(self) -> int:
+        return len(self.name)
+
+
+@pytest.mark.parametrize("record", [Point(x=1), Word("a"), Roomy(name="a"), RunEnded(outcome=OK, text="", turns=1)])
+def test_in_tests_nothing_frozen_is_changed(record: object):
+    """What changes an event by mistake is found here: at run time nothing else would."""
+    name = fields(record)[0].name  # type: ignore[arg-type]  # each is one
+    for change in (lambda: setattr(record, name, 2), lambda: delattr(record, name), lambda: setattr(record, "new", 1)):
+        with pytest.raises(FrozenInstanceError):
+            change()
+    assert copy.copy(record) == record
+    assert pickle.loads(pickle.dumps(record)) == record
+
+
+def test_what_is_worked_out_once_is_kept_in_a_frozen_record_too():
+    assert Roomy(name="abc").size == 3
 
 
 def test_they_match_by_keyword():

@@ -116,3 +116,8 @@ def test_an_entry_holds_any_durable_event() -> None:
 
 def test_what_may_be_a_number_or_a_text_stays_as_it_is() -> None:
     assert [revive(int | str | None, plain) for plain in (1, "a", None)] == [1, "a", None]
+
+
+def test_a_number_stands_for_a_text_and_nothing_for_a_record_that_may_be_none():
+    assert revive(Text, {"kind": "text", "text": 7, "origin": "owner"}) == Text(text="7", origin=Origin.OWNER)
+    assert revive(Text | Image | None, None) is None

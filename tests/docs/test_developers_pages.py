@@ -104,6 +104,28 @@ def test_only_measurements_that_exist_are_named():
     assert [name for file in pages for name in unmeasured(file.read_text(), MODULES, alone)] == []
 
 
+MEASURED = re.compile(r"\d ms\b")
+LIMITS = ("within 20 ms (`LINGER`", "in those 20 ms")
+"""What the program promises rather than what was measured."""
+
+
+def unsourced(text: str) -> list[str]:
+    """Sections that tell of milliseconds and do not say which measurement prints them."""
+    for limit in LIMITS:
+        text = text.replace(limit, "")
+    sections = re.split(r"^#+ ", text, flags=re.MULTILINE)
+    return [each.partition("\n")[0] for each in sections if MEASURED.search(each) and "python -m bench" not in each]
+
+
+def test_a_page_that_tells_of_milliseconds_names_what_measures_them():
+    pages = [file for file in DOCS.rglob("*.md") if file.name not in ("cli.md", "configuration.md")]
+    assert {file.name: found for file in pages if (found := unsourced(file.read_text()))} == {}
+
+
+def test_milliseconds_without_a_measurement_are_found():
+    assert unsourced("## Speed\nIt takes 6.5 ms.\n## Other\n7 ms, see `python -m bench log`.") == ["Speed"]
+
+
 def test_a_name_that_a_file_does_not_hold_is_found(tmp_path: Path):
     (tmp_path / "a.py").write_text("TABLE = 1\n\n\nclass Box:\n    async def open(self): ...\n")
     text = "`a.py` `Box.open`, `a.py` `TABLE`, `a.py` `close`, `b.py` `Box`"

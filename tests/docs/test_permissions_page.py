@@ -15,6 +15,7 @@ BESIDES = {
     "it writes outside the workspace",
     "it cannot be read as a command",
     "it starts processes without end",
+    "it runs in this program's own source",
     *(held.RUNS, held.DELETES, held.SENDS, held.UNREADABLE),
 }
 

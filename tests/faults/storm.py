@@ -27,6 +27,7 @@ from hermes_agent.testing.doubles.slack import SlackPlatform, slack_platform
 from hermes_agent.testing.doubles.telegram import TOKEN, TelegramDouble
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving
 from tests.cli.shell import PROGRAM, ROOT
+from tests.measured import measured, path_of
 
 MARK = "may be a repeat"
 SECRETS = {
@@ -200,7 +201,12 @@ class Crew:
         self.kills = 0
 
     def _started(self, name: str) -> subprocess.Popen[bytes]:
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "HERMES_HOME": str(self._home)}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": path_of(ROOT / "src"),
+            **measured(),
+            "HERMES_HOME": str(self._home),
+        }
         with (self._home / f"{name}.out").open("ab") as out:
             return subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, *self._commands[name]],

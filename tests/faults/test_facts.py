@@ -10,7 +10,7 @@ import pytest
 from hermes_agent.store.database import open_store
 from hermes_agent.store.known.finding import wanted
 
-WRITER = Path(__file__).with_name("facts_writer.py")
+WRITER = Path(__file__).parent / "programs" / "facts_writer.py"
 ROOT = Path(__file__).parents[2]
 KILLS = 3
 

@@ -50,7 +50,7 @@ async def test_a_kill_leaves_nothing_half_installed(tmp_path: Path):
 def killed(root: Path, seconds: float) -> None:
     """Let the program work for so long, then kill it."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.hub_user", str(root)],
+        [sys.executable, "-m", "tests.faults.programs.hub_user", str(root)],
         cwd=SOURCE.parent,
         env={**VARIABLES, "PYTHONPATH": f"{SOURCE}:{SOURCE.parent}"},
         stdout=subprocess.PIPE,

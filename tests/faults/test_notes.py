@@ -15,9 +15,9 @@ from hermes_agent.memory.whose import Target
 from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author, Kind, VersionState
 from hermes_agent.testing.clock import FakeClock
-from tests.faults.notes_writer import OWNER, ROOMY
+from tests.faults.programs.notes_writer import OWNER, ROOMY
 
-WRITER = Path(__file__).with_name("notes_writer.py")
+WRITER = Path(__file__).parent / "programs" / "notes_writer.py"
 ROOT = Path(__file__).parents[2]
 KILLS = 8
 

@@ -18,7 +18,7 @@ from hermes_agent.store.versions import Kind, VersionState
 from tests.app.place import Place
 from tests.learning.house import Script, learning_place, looks, note, skill
 
-REVIEWER = Path(__file__).with_name("reviewer.py")
+REVIEWER = Path(__file__).parent / "programs" / "reviewer.py"
 ROOT = Path(__file__).parents[2]
 LONGEST = 0.6
 """Seconds after its begin within which a reviewer is killed."""

@@ -19,10 +19,10 @@ from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.leases import Lease
 from hermes_agent.testing.postgres import PostgresCluster
 from tests.databases import OpenAnother
-from tests.faults.store_worker import HANG, QUEUES, STEPS, timings
+from tests.faults.programs.store_worker import HANG, QUEUES, STEPS, timings
 from tests.store.made import QUEUE, add, answer, mail, session
 
-WORKER = Path(__file__).with_name("store_worker.py")
+WORKER = Path(__file__).parent / "programs" / "store_worker.py"
 ROOT = Path(__file__).parents[2]
 LANES = 12
 DRAIN_SECONDS = 25.0

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.model import StopReason
 from hermes_agent.core.outbound import Content, Letter, Slot, SlotState
-from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.delivery import DAY, FEWEST, KEPT, LONGEST_PAUSE, MOST, Delivery
+from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
+from hermes_agent.gateway.delivery import DAY, DEFECT, FEWEST, KEPT, LONGEST_PAUSE, MOST, Delivery
 from hermes_agent.gateway.line import REPEAT, made
+from hermes_agent.providers.demo.script import Answer, Say
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
 from hermes_agent.testing.doubles.platform import Trouble
@@ -193,21 +196,64 @@ async def test_a_platform_that_hangs_holds_up_no_other(tmp_path: Path):
     assert all(task.cancelled() for task in at_work)
 
 
-async def test_a_defect_leaves_the_outcome_open(tmp_path: Path):
-    async with house(tmp_path, []) as here:
+def breaking(here: House, on: str) -> None:
+    """The channel has a defect in what it does with such texts."""
+    channel = here.gateway.known["fake"].channel
+    real = channel.send
 
-        async def broken(*_: object) -> str:
+    async def send(to: Conversation, part: Part, key: str) -> str:
+        if on in part.text:
             raise ZeroDivisionError
+        return await real(to, part, key)
 
-        channel = here.gateway.known["fake"].channel
-        channel.send = broken
+    channel.send = send
+
+
+async def test_what_cannot_be_shown_as_it_is_is_shown_in_plain_words(tmp_path: Path):
+    async with house(tmp_path, [Say("It *is* [here](http://x.test)."), Say("Next.")]) as here:
+        breaking(here, "*")
+        await here.platform.say("Where?", user="7", chat="1")
+
+        (shown,) = await here.shown()
+
+        assert shown.text == f"{REPEAT}It  is   here  http://x.test ."
+        assert await here.ask("And?") == "Next."
+
+
+@pytest.mark.parametrize("at_home", [True, False])
+async def test_what_cannot_be_shown_at_all_is_given_up_soon_and_its_chat_is_told_and_goes_on(
+    tmp_path: Path, at_home: bool
+):
+    async with house(tmp_path, [Say("I have a zebra."), Say("Next.")]) as here:
+        breaking(here, "zebra")
+        if at_home:
+            await here.ask("/sethome")
+        await here.platform.say("What have you?", user="7", chat="1")
+
+        await eventually(lambda: any("is lost" in message.text for message in here.platform.chats.of("1")))
+
+        assert here.platform.chats.of("1")[-1].text == (
+            "Something that I wanted to say here is lost: a defect in this program. Ask me again, if you wait for it."
+        )
+        assert (await here.ask("And?")).startswith("Next.")
+        (failed,) = await here.store.outbox.failed()
+        assert here.gateway.known["fake"].note == f"message {failed.id} could not be shown: {DEFECT}"
+
+
+async def test_a_defect_before_anything_is_sent_is_no_repeat(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        line, broken = here.gateway.known["fake"], [1]
+        real = line.words
+
+        def words(text: str) -> str:
+            if broken:
+                raise ZeroDivisionError(broken.pop())
+            return real(text)
+
+        line.__class__ = type("Broken", (line.__class__,), {"words": staticmethod(words), "__slots__": ()})
         await put(here)
 
-        async def unsure() -> bool:
-            found = await here.store.outbox.find("k")
-            return found is not None and found.state is SlotState.UNSURE and found.error == "a defect"
-
-        await eventually(unsure)
+        assert [message.text for message in await here.shown()] == ["Hello."]
 
 
 @pytest.mark.parametrize("failure", [DatabaseUnreachable("away"), KeyError("a defect")])
@@ -255,3 +301,12 @@ async def test_a_gateway_that_runs_for_months_forgets_what_it_delivered_long_ago
             return await here.store.outbox.find("k") is None
 
         await eventually(forgotten)
+
+
+async def test_a_reply_that_stays_cut_says_so_in_the_chat(tmp_path: Path):
+    script = [Answer(pieces=(Say(f"part {number}, "),), stop=StopReason.LENGTH) for number in range(4)]
+    async with house(tmp_path, script) as here:
+        await here.ask("Sing")
+
+        said = " ".join(" ".join(message.text for message in await here.shown()).split())
+        assert said == f"part 0, part 1, part 2, part 3, {STILL_CUT}"

@@ -9,6 +9,7 @@ from hermes_agent.core.errors import DatabaseUnreachable, DiskFull
 from hermes_agent.core.events import (
     Answered,
     Asked,
+    Notice,
     Outcome,
     RunEnded,
     RunStarted,
@@ -73,6 +74,19 @@ async def test_words_and_what_the_run_does_are_one_message(tmp_path: Path):
 
         assert len(here.platform.chats.messages) == 1
         assert not drafts._drafts
+
+
+async def test_for_whom_a_call_waits_is_shown_until_the_call_ends(tmp_path: Path):
+    async with house(tmp_path, []) as here:
+        drafts = begin(here)
+        drafts.overhear(seen(TextDelta(text="Let me see.")))
+        drafts.overhear(tool("memory: add"))
+        drafts.overhear(seen(Notice(text="Waiting: a.lock is locked.", level="warning", live=True)))
+        await eventually(lambda: shows(here, "Waiting: a.lock is locked."))
+        ended = ToolEnded(turn=1, call_id="c", tool="t", message=said(""), is_error=False, seconds=0.1)
+        drafts.overhear(seen(ended))
+        await eventually(lambda: here.platform.chats.of("1")[0].text == "Let me see.")
+        end(drafts)
 
 
 async def test_a_run_without_words_shows_that_it_works(tmp_path: Path):

@@ -10,6 +10,7 @@ from hermes_agent.core.messages import Image, Origin, Text
 from hermes_agent.core.outbound import SlotState
 from hermes_agent.gateway.channel import NotNow
 from hermes_agent.gateway.heard import STRANGER, Invited, Media, Pressed, Removed, Sender, Withdrawn
+from hermes_agent.gateway.reception import TOO_MUCH
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.testing.faults import Hang
 from tests.gateway.house import House, eventually, house
@@ -176,6 +177,34 @@ async def test_a_question_is_answered_in_words(tmp_path: Path):
         ]
 
 
+def said_in(here: House) -> str:
+    return "\n".join(shown.text for shown in here.platform.chats.of("1"))
+
+
+@pytest.mark.parametrize(("decision", "runs"), [("/approve once", True), ("/deny Not Now", False)])
+async def test_words_decide_about_no_call_and_are_read_with_what_was_decided(tmp_path: Path, decision: str, runs: bool):
+    script = [Call("terminal", {"command": "touch done; rm -rf build"}), Say("Done.")]
+    async with house(tmp_path, script) as here:
+        await here.platform.say("Do it")
+        await eventually(lambda: "/approve" in said_in(here))
+
+        for words in ("markdown please", "no", "yes"):
+            await here.platform.say(words)
+        await eventually(here.platform.waiting.empty)
+        assert "→" not in said_in(here)
+        assert not (tmp_path / "home/workspace/done").exists()
+
+        await here.platform.say(decision)
+        await eventually(lambda: here.platform.chats.of("1")[-1].text == "Done.")
+        await here.rest()
+        heard = str(here.model.asked[-1])
+
+    assert (tmp_path / "home/workspace/done").exists() is runs
+    assert "markdown please" in heard
+    assert ("and said: Not Now." in heard) is not runs
+    assert "said: markdown" not in heard
+
+
 async def test_a_question_is_answered_by_a_button_once(tmp_path: Path):
     script = [Call("clarify", {"question": "Which?", "choices": ["red", "blue"]}), Say("Blue it is.")]
     async with house(tmp_path, script, GROUP) as here:
@@ -226,6 +255,20 @@ async def test_an_edit_is_told_to_the_agent(tmp_path: Path):
         assert len(here.platform.chats.of("1")) == 2
 
 
+async def test_an_edit_back_to_an_earlier_text_is_told_too(tmp_path: Path):
+    async with house(tmp_path, [Say(f"Answer {number}.") for number in range(4)]) as here:
+        await here.platform.say("pay 1")
+        await here.shown()
+        for count, text in enumerate(("pay 100", "pay 10", "pay 100"), start=2):
+            await here.platform.change(text)
+            await here.platform.again()
+            await here.shown(count)
+        await here.rest()
+
+        assert len(here.platform.chats.of("1")) == 4
+        assert words_of(here).endswith("It now says:) pay 100")
+
+
 async def test_what_needs_no_answer_gets_none(tmp_path: Path):
     async with house(tmp_path, []) as here:
         where = here.platform.where("1")
@@ -241,6 +284,22 @@ async def test_who_writes_too_much_is_told(tmp_path: Path):
     async with house(tmp_path, [Say("Hello.")], gateway=limits) as here:
         assert (await here.ask("x" * 101)).startswith("That is too long")
         assert (await here.ask("Hi")).startswith("That was too much in one minute")
+
+
+async def test_who_floods_is_told_once_a_minute_and_others_are_heard(tmp_path: Path):
+    script = [Say("Hello."), Say("Again.")]
+    async with house(tmp_path, script, "owners: ['7', '8']\n", gateway="messages_per_minute: 1\n") as here:
+        assert await here.ask("Hi") == "Hello."
+        before = len(here.platform.words)
+        for number in range(50):
+            await here.platform.say(f"Hi {number}")
+        await eventually(lambda: len(here.platform.words) == before + 50)
+        assert await here.ask("Hi", user="8", chat="8") == "Hello."
+        assert [shown.text for shown in here.platform.chats.of("1")][1:] == [TOO_MUCH]
+
+        minutes = here.gateway.reception._minutes
+        minutes._counts = {who: (since - 61, count) for who, (since, count) in minutes._counts.items()}
+        assert await here.ask("Hi again") == "Again."
 
 
 async def test_a_chat_has_settings_of_its_own(tmp_path: Path):
@@ -268,15 +327,16 @@ async def test_pictures_reach_the_model_and_files_the_workspace(tmp_path: Path):
         Media(name="liar.bin", media_type="text/plain", size=1, fetch=large),
     )
     async with house(tmp_path, [Say("Hello.")], gateway="largest_file_mb: 0.001\n") as here:
-        await here.ask("Look", media=media)
-        text = words_of(here)
+        await here.platform.say("Look", media=media)
+        await eventually(lambda: "Hello." in said_in(here))
+        text, told = words_of(here), said_in(here)
         kept = sorted(path.name for path in (tmp_path / "home" / "workspace" / "received").iterdir())
 
     assert any(isinstance(part, Image) for part in heard_by(here))
     assert [name.split("-", 2)[-1] for name in kept] == ["evil.sh", "v.ogg"]
     assert "A spoken message came" in text
-    assert "lost.txt could not be fetched: It broke." in text
-    assert text.count("was not taken in") == 2
+    assert "lost.txt was not taken in: It broke." in text
+    assert text.count("was not taken in") == told.count("was not taken in") == 3
 
 
 async def large(_: int) -> bytes:

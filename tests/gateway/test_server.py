@@ -246,7 +246,7 @@ async def test_what_could_not_finish_goes_on_with_the_next_gateway(tmp_path: Pat
     assert [shown.text for shown in platform.chats.of("1")] == ["Here I am."]
 
 
-async def test_a_run_during_which_the_program_died_again_and_again_is_given_up_with_a_word(tmp_path: Path):
+async def test_a_run_during_which_the_program_died_again_and_again_waits_with_a_word(tmp_path: Path):
     platform = FakePlatform()
     async with serving(openai_model([Say("Never asked.")], keys=())) as model:
         home = Home(root=tmp_path, base=tmp_path)
@@ -255,12 +255,20 @@ async def test_a_run_during_which_the_program_died_again_and_again_is_given_up_w
             file.write("gateway:\n  channels:\n    fake:\n      enabled: true\n      owners: ['7']\n")
         for death in range(3):
             await asyncio.to_thread(dies_at_work, home, death)
-        async with open_gateway(home, {"fake": platform.kind()}):
+        async with open_gateway(home, {"fake": platform.kind()}) as gateway:
+            store = gateway.runtime.store
+
+            async def buried() -> bool:
+                return await store.read(lambda tx: tx.row("SELECT crashes FROM lane")) == (3,)
+
+            await eventually(buried)
+            await store.write(lambda tx: tx.run(PAUSE_IS_OVER))
+            gateway.runtime.hermes.floor.look()
             await eventually(lambda: bool(platform.chats.of("1")))
 
         assert not model.exchanges
-    (shown,) = platform.chats.of("1")
-    assert "the program died 3 times while it worked on this" in shown.text
+    said = " ".join(shown.text for shown in platform.chats.of("1"))
+    assert "The program died 3 times while it worked on this, so it waits." in said
 
 
 def dies_at_work(home: Home, death: int) -> None:
@@ -270,6 +278,7 @@ def dies_at_work(home: Home, death: int) -> None:
     )
 
 
+PAUSE_IS_OVER = "UPDATE lane SET ready_at = 0"
 DIES = """
 import asyncio, os, sys
 from pathlib import Path
@@ -287,6 +296,7 @@ async def main(root, first):
         if first:
             await runtime.store.inbox.accept(said, record.id, "gateway")
         await runtime.store.workers.reap()
+        await runtime.store.write(lambda tx: tx.run("UPDATE lane SET ready_at = 0"))
         assert await runtime.store.lanes.claim(["gateway"], record.id)
         os._exit(0)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import read_small, write_private
+from hermes_agent.core.errors import HomeError, ToolError
+from hermes_agent.host.files import followed, read_small, sentence, write_private
+from hermes_agent.tools.danger.verdict import Where
 
 FULL = """
 import resource, signal, sys
@@ -60,3 +63,31 @@ def test_where_there_is_no_room_the_old_content_stands(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     with pytest.raises(HomeError, match="cannot be written"):
         write_private(tmp_path / "gone" / "f", b"")
+
+
+@pytest.mark.parametrize("number", sorted(errno.errorcode))
+def test_each_error_of_the_system_is_told_by_its_own_name(number: int) -> None:
+    said = sentence(OSError(number, os.strerror(number), "/h/x"))
+
+    assert said.startswith(f"/h/x: {os.strerror(number)}. What to do: ")
+    assert ("free some room" in said) == (number in (errno.ENOSPC, errno.EDQUOT))
+    assert ("chown" in said) == (number in (errno.EACCES, errno.EPERM))
+    assert ("too many files" in said) == (number in (errno.EMFILE, errno.ENFILE))
+    assert ("the disk, or the connection to it, fails" in said) == (number == errno.EIO)
+    assert said.endswith(".")
+
+
+def test_an_error_of_no_file_is_told_too() -> None:
+    assert sentence(OSError(errno.ENOMEM, "Cannot allocate memory")).startswith("Cannot allocate memory. What to do: ")
+    assert "None" not in sentence(OSError("odd"))
+
+
+def test_a_link_that_may_not_be_read_is_told_and_what_is_written_there_is_outside() -> None:
+    ended = subprocess.Popen(["true"])  # until somebody waits for it, what it had open cannot be asked for
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    path = f"/proc/{ended.pid}/root/x"
+
+    with pytest.raises(ToolError, match=f"{path} cannot be followed: No such file or directory"):
+        followed(path)
+    assert Where(folder="/w", writable=("/",)).is_outside(path)
+    ended.wait()

@@ -15,6 +15,7 @@ import pytest
 from hermes_agent.host.logs import LogFile, log_of, open_log
 from hermes_agent.host.secrets import open_secrets
 from tests.host.settings_for_tests import home_at
+from tests.host.test_lock_file import other_holder
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,20 @@ def test_a_line_says_what_where_and_in_which_run(tmp_path: Path) -> None:
         "text": "stopped after 3",
     }
     assert str(line["time"]).endswith("+00:00")
+
+
+def test_a_process_that_stands_still_over_the_log_keeps_nobody_from_logging(tmp_path: Path) -> None:
+    path = tmp_path / "hermes.log"
+    handler = LogFile(path, str, largest=10)
+    record = logging.LogRecord("hermes_agent.x", logging.INFO, "", 0, "a line", (), None)
+    handler.emit(record)
+    with other_holder(path):
+        handler.emit(record)
+        assert len(lines(path)) == 2
+    handler.emit(record)
+    handler.close()
+
+    assert (len(lines(path)), len(lines(tmp_path / "hermes.log.1"))) == (1, 2)
 
 
 def test_a_line_that_a_full_disk_tore_takes_no_other_with_it(tmp_path: Path) -> None:

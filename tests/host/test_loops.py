@@ -32,9 +32,9 @@ def test_what_a_server_made_at_its_start_is_not_collected_again():
         gc.unfreeze()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_ends_the_waiting(number):
-    with told_to_end() as told:
+    with told_to_end(0.0) as told:
         assert not told.is_set()
         os.kill(os.getpid(), number)
         await asyncio.wait_for(told.wait(), 5)

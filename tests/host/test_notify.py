@@ -48,9 +48,34 @@ def test_where_nobody_listens_nothing_breaks(tmp_path: Path):
     Supervisor({"NOTIFY_SOCKET": str(tmp_path / "nowhere")}).tell("READY=1")
 
 
+async def well() -> bool:
+    return True
+
+
+async def test_who_does_not_get_on_gives_no_sign_until_it_does(systemd: socket.socket):
+    ill = asyncio.Event()
+
+    async def gets_on() -> bool:
+        return not ill.is_set()
+
+    supervisor = Supervisor({"NOTIFY_SOCKET": systemd.getsockname(), "WATCHDOG_USEC": "60000"})
+    signs = spawn(supervisor.reassure(gets_on), name="signs")
+    await asyncio.sleep(0.1)
+    ill.set()
+    before = told(systemd)
+    await asyncio.sleep(0.1)
+    meanwhile = told(systemd)
+    ill.clear()
+    await asyncio.sleep(0.1)
+    after = told(systemd)
+    signs.cancel()
+
+    assert (bool(before), meanwhile, bool(after)) == (True, [], True)
+
+
 async def test_a_loop_that_turns_gives_signs_of_life_and_one_that_hangs_none(systemd: socket.socket):
     supervisor = Supervisor({"NOTIFY_SOCKET": systemd.getsockname(), "WATCHDOG_USEC": "60000"})
-    signs = spawn(supervisor.reassure(), name="signs")
+    signs = spawn(supervisor.reassure(well), name="signs")
     await asyncio.sleep(0.2)
     turning = told(systemd)
     select.select([], [], [], 0.3)  # The loop hangs: longer than systemd waits.
@@ -77,4 +102,4 @@ async def test_it_is_watched_where_systemd_says_so(variables: dict[str, str], se
 
     assert supervisor.seconds == seconds
     if not seconds:
-        await supervisor.reassure()  # It ends at once.
+        await supervisor.reassure(well)  # It ends at once.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.host import process
-from hermes_agent.host.process import Child, Ended, apart, start_detached
+from hermes_agent.host.process import Child, Ended, apart, open_piped, run, start_detached
 from hermes_agent.host.process_table import Identity, family, row_of
+from tests.cancelling import Work, awaits, cancelled
 from tests.holds import longest_hold
 
 ENV = {"PATH": os.environ["PATH"], "MARK": "1"}
@@ -222,3 +224,36 @@ async def test_what_waits_too_long_is_ended():
 async def test_where_no_process_can_be_started_that_is_told():
     with pytest.raises(OSError, match="long"):
         await apart("builtins:bytes", b"", "x" * 4_000_000)
+
+
+FORKS = ["sh", "-c", "sleep 2.5 & sleep 0.2"]
+SLEEPS = b"__import__('time').sleep(0.2) or b'done'"
+
+
+async def piped() -> None:
+    running = await open_piped(["sh", "-c", "cat >/dev/null; echo done; sleep 0.2"], env=ENV, data=b"x" * 500_000)
+    try:
+        await running.told(100)
+    finally:
+        await running.close()
+
+
+WORKS: dict[str, Work] = {
+    "a program that ends": lambda: run(["true"], env=ENV),
+    "a program that forks": lambda: run(FORKS, env=ENV),
+    "a program with input": piped,
+    "a function apart": lambda: apart("builtins:eval", SLEEPS),
+}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("everything", [False, True], ids=["it", "everything"])
+@pytest.mark.parametrize("name", sorted(WORKS))
+async def test_it_leaves_nothing_at_whichever_await_it_is_cancelled(name: str, everything: bool):
+    work = WORKS[name]
+    made = await awaits(work)
+    points = range(1, made + 1)
+    assert made > 3
+
+    for at in sorted(random.sample(points, min(made, 12))):
+        assert await cancelled(work, at, everything=everything) == [], at

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import time
+import timeit
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hermes_agent.host.redaction import CUT, Redaction, as_long
+from hermes_agent.host.redaction import CUT, LARGE, Redaction, _forms, as_long
 
 VALUE = "hunter2/Pa55+word&more=yes"
 HIDES = Redaction({VALUE: "PASS"})
@@ -65,3 +70,26 @@ def test_a_label_is_filled_up_to_the_bytes_of_what_it_hides() -> None:
     assert as_long("[secret A]", "12345678") == "[secret]"
     assert as_long("[secret A]", "1234567") == "*******"
     assert as_long("[secret A]", "üüüüüü") == "[secret A]**"
+
+
+@given(
+    st.sampled_from([*_forms(VALUE), VALUE[:CUT], VALUE[-CUT:], "shorter89", "more of other words than secrets"]),
+    st.integers(0, 16),
+    st.sampled_from(["", "\n", "ü", "\udcff", "\r\n"]),
+    st.integers(0, 30),
+)
+def test_a_large_text_is_hidden_as_a_small_one(form: str, before: int, between: str, at: int) -> None:
+    both = Redaction({VALUE: "PASS", "shorter89": "SHORT"})
+    text = f"{'x' * before}{form[:at]}{between}{form[at:]}y"
+
+    assert both.hide(" " * LARGE + text, as_long) == " " * LARGE + both.hide(text, as_long)
+
+
+def test_how_long_it_takes_to_find_nothing_does_not_grow_with_the_secrets() -> None:
+    text = "2026-01-01 12:00:00 INFO what happened in this module is of no interest\n" * 30_000
+
+    def seconds(count: int) -> float:
+        hides = Redaction({hashlib.sha256(b"%d" % number).hexdigest(): f"K{number}" for number in range(count)})
+        return min(timeit.repeat(lambda: hides.hide(text), timer=time.process_time, number=1, repeat=5))
+
+    assert seconds(32) < 3 * seconds(1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hermes_agent.host.schema import describe, find, fingerprint, sections, setting, walk
+from hermes_agent.host.schema import Problem, describe, find, fingerprint, sections, setting, walk
 from tests.host.settings_for_tests import AgentSettings, Settings
 
 
@@ -78,3 +78,8 @@ def test_a_setting_holds_what_a_manual_page_needs() -> None:
     made: Any = setting(3, "Words.", least=1)
 
     assert (made.default, made.metadata) == (3, {"doc": "Words.", "least": 1, "most": None})
+
+
+def test_a_problem_is_written_so_that_an_editor_finds_the_line() -> None:
+    assert str(Problem(file="config.yaml", line=3, text="wrong.")) == "config.yaml:3: wrong."
+    assert str(Problem(file="config.yaml", line=0, text="wrong.")) == "config.yaml: wrong."

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
+from collections.abc import Callable
 
 import pytest
 
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import in_own_thread, spawn
 
 
 async def test_a_task_that_nobody_holds_still_ends() -> None:
@@ -53,3 +55,34 @@ async def test_the_value_is_given_to_whoever_awaits() -> None:
         return 42
 
     assert await spawn(work(), name="answer") == 42
+
+
+def fails() -> int:
+    raise ValueError("broken")
+
+
+async def test_a_thread_of_its_own_gives_its_result_or_its_failure() -> None:
+    assert await in_own_thread(lambda: threading.current_thread().daemon)
+    with pytest.raises(ValueError, match="broken"):
+        await in_own_thread(fails)
+
+
+@pytest.mark.parametrize("work", [lambda: 1, fails])
+async def test_work_that_nobody_waits_for_any_more_ends_unseen(work: Callable[[], int]) -> None:
+    goes, gone = threading.Event(), threading.Event()
+
+    def late() -> int:
+        goes.wait(60)
+        try:
+            return work()
+        finally:
+            gone.set()
+
+    task = asyncio.create_task(in_own_thread(late))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait((task,))
+    goes.set()
+
+    assert await asyncio.to_thread(gone.wait, 5)
+    assert task.cancelled()

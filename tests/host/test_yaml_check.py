@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes_agent.host.checked import Checked
+from hermes_agent.host.schema import Checked
 from hermes_agent.host.yaml_check import check
 from tests.host.settings_for_tests import Settings
 

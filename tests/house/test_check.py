@@ -1,7 +1,9 @@
 import sys
+from pathlib import Path
 
 import check
 import pytest
+import wall
 
 
 def gate(title: str, script: str, *, aloud: bool = False) -> check.Gate:
@@ -40,3 +42,60 @@ def test_coverage_is_judged_only_where_every_test_runs():
     assert [one.title for one in check.tests(fast=False, covered=True)] == ["tests", "coverage"]
     assert [one.title for one in check.tests(fast=True, covered=False)] == ["tests"]
     assert "not slow" in check.tests(fast=True, covered=False)[0].command
+
+
+STANDS_STILL = """
+import asyncio
+import pytest
+import wall
+import wall
+
+wall.listen()
+
+
+@pytest.fixture
+async def task_that_does_not_end():
+    yield
+    await asyncio.Event().wait()
+
+
+def test_one_that_ends():
+    pass
+
+
+async def test_one_whose_teardown_waits_without_end(task_that_does_not_end):
+    pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("limit", [wall.Wall(quiet=10), wall.Wall(whole=20)])
+def test_a_run_of_tests_that_stands_still_says_where_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: wall.Wall
+):
+    (tmp_path / "test_still.py").write_text(STANDS_STILL)
+    path = f"pythonpath={Path(check.__file__).parent}"
+    options = ["-n2", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "-o", path]
+    command = [sys.executable, "-m", "pytest", f"--rootdir={tmp_path}", *options, str(tmp_path)]
+    tests = check.Gate(title="tests", command=command, mend="look", aloud=True, alone=["true"], limit=limit)
+
+    outcome = check.run(tests)
+
+    assert outcome.code
+    assert check.report([outcome]) == 1
+    printed = capsys.readouterr().out
+    assert "FAILED tests: it stood still" in printed
+    assert "in task_that_does_not_end" in printed
+    assert printed.count("--- process") == 2
+    assert "0 s. Where its processes were" in printed
+    assert "Test: test_still.py::test_one_whose_teardown_waits_without_end (teardown)" in printed
+
+
+def test_what_a_gate_says_in_pieces_is_whole(capsys: pytest.CaptureFixture[str]):
+    script = "import os\nfor byte in 'grün, 3 passed\\n'.encode():\n os.write(1, bytes([byte]))"
+
+    outcome = check.run(gate("tests", script, aloud=True))
+
+    assert outcome.output == ["grün, 3 passed\n"]
+    assert "grün, 3 passed" in capsys.readouterr().out

@@ -42,10 +42,10 @@ class Desk:
         spoken = sum(message.role == "assistant" for message in heard.messages)
         return [self.calls[spoken]] if spoken < len(self.calls) else [Say("Hello.")]
 
-    def results(self, *calls: Call) -> list[str]:
+    def results(self, *calls: Call, **more: object) -> list[str]:
         """What the model is told when it makes these calls."""
         self.calls = list(calls)
-        said = self.ask()
+        said = self.ask(**more)
         assert (said.code, said.out) == (0, "Hello.\n"), said
         parts = [part for message in self.server.asked[-1].messages for part in message.parts]
         return [part.text for part in parts if isinstance(part, ToolResult)]
@@ -338,11 +338,30 @@ def test_a_path_outside_and_a_link_out_need_a_person(desk: Desk, elsewhere: Path
     )
 
     for refused, path in ((outside, "new.txt"), (link, "kept.txt"), (made, "kept.txt")):
-        assert '"kind": "refused"' in refused
+        assert '"kind": "unapproved"' in refused
         assert f"it writes outside the workspace ({elsewhere / path})" in refused
         assert "nobody is there to give it" in refused
     assert (elsewhere / "kept.txt").read_text() == "kept"
     assert not (elsewhere / "new.txt").exists()
+
+
+@pytest.mark.parametrize("path", ["/proc/1/root/x", "closed/x", "closed/in/x"])
+def test_a_path_that_may_not_be_followed_is_told_in_a_sentence(desk: Desk, unable: list[str], path: str):
+    (desk.work / "closed/in").mkdir(parents=True)
+    (desk.work / "closed").chmod(0)
+    results = desk.results(
+        Call("read_file", {"path": path}),
+        Call("write_file", {"path": path, "content": "x"}),
+        Call("patch", {"path": path, "old_string": "a", "new_string": "b"}),
+        Call("search_files", {"pattern": "x", "path": path}),
+        Call("terminal", {"command": f"echo x > {path}"}),
+        Call("terminal", {"command": "true", "workdir": path}),
+        before=unable,
+    )
+    (desk.work / "closed").chmod(0o700)
+
+    assert [each for each in results if "The tool failed" in each or "Error:" in each] == []
+    assert len(results) == 6
 
 
 def test_what_is_no_file_is_not_read(desk: Desk):

@@ -86,7 +86,7 @@ async def test_a_line_of_a_skill_goes_alone_and_what_a_person_pinned_is_proposed
     async with learning_place(tmp_path, script, more=ALWAYS) as here:
         await here.say("Look around")
         await reviewed(here)
-        here.runtime.skills.library.state.change(lambda state: _pinned(state, "pinned-one"))
+        await here.runtime.skills.library.state.change(lambda state: _pinned(state, "pinned-one"))
         script.clean = [Say("Nothing to keep.")]
         await here.say("Again, please")
         job = next(each for each in await reviewed(here) if each.kind is JobKind.PROBE)

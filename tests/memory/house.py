@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from hermes_agent.core.effects import Location
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.host.paths import Home
 from hermes_agent.memory.notes import By, Notes
@@ -50,6 +51,7 @@ class Call:
     call: str = "call_1"
     workspace: str = "/"
     attach: bool = False
+    begun_at: Location = field(default_factory=Location)
 
     @property
     def key(self) -> str:

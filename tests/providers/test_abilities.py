@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hermes_agent.providers.abilities import abilities, blind, limits_of
-from hermes_agent.providers.catalog import ModelFacts
+from hermes_agent.providers.catalog import FREE, ModelFacts, catalogue_date
 from tests.providers.asking import route_to
 
 
@@ -16,6 +16,14 @@ def test_a_model_without_tools_is_told():
     route = route_to("custom/plain")
     (said,) = limits_of(replace(route, facts=replace(route.facts, tools=False)))
     assert said == "custom/plain calls no tools: they are left out, and it answers with words alone."
+
+
+def test_a_model_that_is_taken_for_an_earlier_one_is_told():
+    route = route_to("anthropic/claude-opus-4-9")
+    begins = f"anthropic/claude-opus-4-9 is not in the catalogue of {catalogue_date()}: it is treated like"
+    assert limits_of(route) == (f"{begins} anthropic/claude-opus-4-8; its price is unknown.",)
+    priced = replace(route, facts=replace(route.facts, price=FREE))
+    assert limits_of(priced) == (f"{begins} anthropic/claude-opus-4-8.",)
 
 
 def test_a_small_window_is_told_and_a_tight_one_with_advice():

@@ -54,3 +54,13 @@ def test_a_line_of_ten_megabytes_is_read_and_one_of_more_than_sixteen_is_refused
     assert len(decoded(b"data: ", *[piece] * 10, b"\n\n")[0]) == 10 * 2**20
     with pytest.raises(MalformedReply, match="16 MB"):
         decoded(b"data: ", *[piece] * (LONGEST_LINE // 2**20 + 1))
+
+
+def test_an_event_of_many_lines_is_bounded_as_a_line_is():
+    piece = b"data: " + b"x" * 2**20 + b"\n"
+    assert len(decoded(*[piece] * 10, b"\n")[0]) == 10 * 2**20 + 9
+    with pytest.raises(MalformedReply, match="16 MB"):
+        decoded(*[piece] * 17)
+    with pytest.raises(MalformedReply, match="16 MB"):
+        decoded(*[b"data\n" * 100_000] * 200)
+    assert len(decoded(*[piece * 10 + b"\n"] * 3)) == 3

@@ -82,7 +82,7 @@ async def test_commands_run_where_the_owner_trusts_this_text_and_never_what_was_
         assert commands_of(skill) == ["git log"]
         assert "[not run: `git log`; `hermes skills trust log`" in await use(here, "/log x=!`rm`")
 
-        here.library.state.change(lambda _: State(trusted={"log": hash_of(skill)}))
+        await here.library.state.change(lambda _: State(trusted={"log": hash_of(skill)}))
         said = await use(here, "/log x=!`rm`")
         assert "Log: <git log>" in said
         assert "<rm>" not in said

@@ -133,7 +133,7 @@ async def test_disabled_and_removed_skills_are_not_offered(tmp_path: Path):
     put(tmp_path / "home", "mine")
     put(tmp_path / "bundled", "theirs")
     async with shelf(tmp_path, disabled=("mine",)) as here:
-        here.library.state.change(lambda state: State(removed={"theirs": ""}))
+        await here.library.state.change(lambda state: State(removed={"theirs": ""}))
         assert await here.library.all() == []
 
 
@@ -162,11 +162,11 @@ def test_no_skills_of_a_project_where_the_setting_says_so(tmp_path: Path):
     assert len(Places(home=tmp_path / "home", project=False).roots(str(tmp_path))) == 2
 
 
-def test_the_state_of_two_processes_is_one(tmp_path: Path):
+async def test_the_state_of_two_processes_is_one(tmp_path: Path):
     one, two = StateFile(tmp_path), StateFile(tmp_path)
-    one.change(lambda state: State(pinned=(*state.pinned, "a")))
+    await one.change(lambda state: State(pinned=(*state.pinned, "a")))
     os.utime(tmp_path / ".state.json", (1, 1))
-    two.change(lambda state: State(pinned=(*state.pinned, "b")))
+    await two.change(lambda state: State(pinned=(*state.pinned, "b")))
 
     assert one.get().pinned == two.get().pinned == ("a", "b")
     (tmp_path / ".state.json").write_text("{")

@@ -44,7 +44,7 @@ async def test_of_few_those_that_are_pinned_are_named_again(tmp_path: Path):
     put(tmp_path / "home", "cup")
     async with shelf(tmp_path) as here:
         assert "Pinned" not in await index_text(here.library, "", Occasion())
-        here.library.state.change(lambda _: State(pinned=("cup", "gone")))
+        await here.library.state.change(lambda _: State(pinned=("cup", "gone")))
         text = await index_text(here.library, "", Occasion())
 
     assert text.splitlines()[-1] == "Pinned by the person; load them first where they fit: cup"
@@ -54,7 +54,7 @@ async def test_of_many_the_families_and_the_pinned_are_named(tmp_path: Path):
     for number in range(30):
         put(tmp_path / f"home/family{number % 3}", f"skill-{number}")
     async with shelf(tmp_path) as here:
-        here.library.state.change(lambda _: State(pinned=("skill-7", "gone")))
+        await here.library.state.change(lambda _: State(pinned=("skill-7", "gone")))
         before = await index_text(here.library, "", Occasion())
         put(tmp_path / "home/family1", "one-more")
         await here.library.forget()

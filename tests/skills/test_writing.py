@@ -19,7 +19,7 @@ from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.state import State
 from hermes_agent.skills.undoing import Conflict
 from hermes_agent.skills.usage import Usage
-from hermes_agent.skills.versions import Owner, SkillVersions, diff_of, diffs, own_files
+from hermes_agent.skills.versions import Owner, Planned, SkillVersions, diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.versions import Author, Kind
@@ -47,7 +47,9 @@ async def here(tmp_path: Path) -> AsyncIterator[Shelf]:
 
 @pytest.fixture
 def writer(here: Shelf, store: Store) -> Writer:
-    return Writer(library=here.library, versions=SkillVersions(store, SystemClock()), ids=RandomIds())
+    return Writer(
+        library=here.library, versions=SkillVersions(store, SystemClock(), here.library.places.home), ids=RandomIds()
+    )
 
 
 def file(here: Shelf, name: str, inner: str = "SKILL.md") -> Path:
@@ -176,10 +178,12 @@ async def test_what_a_crash_left_intended_is_settled_by_the_file(here: Shelf, wr
     put(here.folder("home"), "tea")
     folder, now = here.folder("home") / "tea", file(here, "tea").read_bytes()
     await writer.versions.notice("tea", folder)
-    await writer.versions.intend("tea/SKILL.md", now, b"never written", AGENT, "edit", "a")
+    never = Planned(item="tea/SKILL.md", before=now, after=b"never written")
+    await writer.versions.intend([never], AGENT, "edit", "a", folder)
     await writer.versions.notice("tea", folder)
     assert len(await writer.versions.history("tea")) == 1
-    await writer.versions.intend("tea/SKILL.md", b"before", now, AGENT, "edit", "b")
+    again = Planned(item="tea/SKILL.md", before=b"before", after=now)
+    await writer.versions.intend([again], AGENT, "edit", "b", folder)
     await writer.versions.notice("tea", folder)
     assert [each.state.value for each in await writer.versions.history("tea")] == ["done", "done"]
 
@@ -209,7 +213,7 @@ async def test_the_background_changes_nothing_that_a_person_wrote_or_pinned(here
     put(here.folder("home"), "mine")
     await writer.create("learnt", skill_text("learnt"), REVIEW)
     await writer.patch("learnt", "Do it.", "Do it well.", REVIEW)
-    here.library.state.change(lambda _: State(pinned=("learnt",)))
+    await here.library.state.change(lambda _: State(pinned=("learnt",)))
 
     for name in ("mine", "learnt"):
         with pytest.raises(Refused, match="may only be proposed"):

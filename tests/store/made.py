@@ -1,5 +1,7 @@
 """Sessions, mail, entries and leases as the tests need them."""
 
+import asyncio
+
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import Entry, MessageTaken
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
@@ -9,9 +11,12 @@ from hermes_agent.store.effects import Intent
 from hermes_agent.store.inbox import Ending
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session
+from hermes_agent.store.workers import Timings
 
 QUEUE = "main"
 QUEUES = (QUEUE,)
+SOON = Timings(look=0.0, blink=0.0, grace=0.0, crash_pause=0.0)
+"""Every death is noticed at once, and nothing waits for it."""
 
 
 def session(name: str = "s1", *, principal: str = "cli:ann", updated: float = 1.0, title: str = "") -> Session:
@@ -67,3 +72,23 @@ async def answer(store: Store, lease: Lease, ids: tuple[int, ...] | None = None)
     """End mail of the lease (all of it); whether the lane was given back."""
     chosen = lease.pending if ids is None else ids
     return await store.write(lambda tx: store.inbox.finish(tx, lease, chosen, Ending.ANSWERED))
+
+
+async def registered(store: Store) -> list[str]:
+    async def query(tx):
+        return [row[0] for row in await tx.rows("SELECT id FROM worker ORDER BY id")]
+
+    return await store.read(query)
+
+
+async def die(store: Store) -> None:
+    """What the kernel and the server do when a worker's process ends: its lock is free."""
+    await store.workers._presence.leave()
+    store.workers._present = False
+
+
+async def reaped(store: Store) -> list[str]:
+    async with asyncio.timeout(10):
+        while not (freed := await store.workers.reap()):
+            await asyncio.sleep(0.01)
+    return freed

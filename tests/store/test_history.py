@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from hermes_agent.core.effects import Effect
-from hermes_agent.core.errors import LostLease, StoreError
+from hermes_agent.core.errors import LogBehind, LostLease, StoreError
 from hermes_agent.core.events import Durable, Entry, Notice, Outcome, Replied, RunEnded, ToolEnded, ToolStarted
 from hermes_agent.core.messages import Message, Role, Text, Thinking, ToolCall, ToolResult
 from hermes_agent.core.model import StopReason, Usage
@@ -77,6 +77,29 @@ async def test_a_number_is_written_once(store: Store):
         await append(store, lease, 1)
 
     assert len(await store.history.entries("s1")) == 1
+
+
+async def test_an_entry_that_would_leave_a_hole_is_refused(store: Store):
+    lease = await claimed(store)
+    await append(store, lease, 1, 2, 3)
+    await store.write(lambda tx: tx.run("DELETE FROM entry WHERE number > 1"))
+
+    for numbers in ((4,), (4, 5), (3, 4)):
+        with pytest.raises(LogBehind, match=f"entry {numbers[0]} was next and its log ends at 1") as refused:
+            await append(store, lease, *numbers)
+        assert refused.value.last == 1
+    await append(store, lease, 2, 3)
+
+    assert [item.number for item in await store.history.entries("s1")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("lost", ["UPDATE lane SET epoch = 0, owner = NULL", "DELETE FROM lane"])
+async def test_a_claim_that_the_database_lost_is_named(store: Store, lost: str):
+    lease = await claimed(store)
+    await store.write(lambda tx: tx.run(lost))
+
+    with pytest.raises(LogBehind, match="its claim is gone"):
+        await append(store, lease, 1)
 
 
 async def test_an_append_without_the_lane_writes_nothing(store: Store, open_another: OpenAnother):

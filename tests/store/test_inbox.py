@@ -61,7 +61,7 @@ async def test_an_accept_that_is_run_again_knows_its_own_row(store: Store):
         change = first
         return await store.write(first)
 
-    store.inbox._engine = _Recording(store._engine, keep)
+    store.inbox._engine = _Recording(store.engine, keep)
     number = await store.inbox.accept(mail(1), "s1", QUEUE)
 
     assert await store.write(change) == number
@@ -287,7 +287,7 @@ async def test_a_message_that_comes_while_it_is_taken_back_is_found(store: Store
 
         return await write(lambda tx: change(Tx(tx)), **more)
 
-    store.inbox._engine = _Recording(store._engine, lambda change: blind(change))
+    store.inbox._engine = _Recording(store.engine, lambda change: blind(change))
     assert [*await store.inbox.withdraw(taking_back(), QUEUE)] == ["s1"]
 
 

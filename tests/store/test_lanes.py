@@ -142,7 +142,7 @@ async def test_what_workers_may_have_died_of_can_be_left_for_later(store: Store)
 
 async def test_an_answer_clears_of_suspicion(store: Store):
     lease = await claimed(store)
-    await store.write(lambda tx: tx.run("UPDATE lane SET crashes = 4, blamed = 2"))
+    await store.write(lambda tx: tx.run("UPDATE lane SET crashes = 4"))
     await answer(store, lease)
     await accept(store, "s1", 2)
 
@@ -150,7 +150,6 @@ async def test_an_answer_clears_of_suspicion(store: Store):
 
     assert again is not None
     assert (again.crashes, again.suspect) == (0, False)
-    assert await store.read(lambda tx: tx.row("SELECT blamed FROM lane")) == (0,)
 
 
 async def test_a_failure_is_tried_again_later_each_time(open_another: OpenAnother):
@@ -291,7 +290,7 @@ class AnswersNobody:
     """An engine whose caller is cancelled when the commit is already made."""
 
     def __init__(self, store: Store) -> None:
-        self._engine = store._engine
+        self._engine = store.engine
         self.dialect = self._engine.dialect
         self.read = self._engine.read
 
@@ -306,7 +305,7 @@ class AnswersNobody:
 async def test_a_claim_that_was_cancelled_too_late_leaves_no_lane_behind(open_another: OpenAnother):
     store = await open_another(timings=Timings(sweep=0.0))
     await accept(store, "s1", 1)
-    engine = store._engine
+    engine = store.engine
     store.lanes._engine = AnswersNobody(store)
     with pytest.raises(asyncio.CancelledError):
         await store.lanes.claim(QUEUES)

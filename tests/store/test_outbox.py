@@ -323,14 +323,36 @@ async def test_what_ended_long_ago_is_forgotten(open_another: OpenAnother):
     assert await store.outbox.find("b") is not None
 
 
-async def test_a_slot_that_cannot_be_read_keeps_only_its_own_place_waiting(
-    store: Store, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "body = '{'",
+        "body = ''",
+        "body = 'null'",
+        "body = '[]'",
+        """body = '{"text": {}}'""",
+        """body = '{"buttons": []}'""",
+        """body = '{"text": "x", "buttons": [7]}'""",
+        """body = '{"text": "x", "files": [{"name": "a"}]}'""",
+        "pieces = '{'",
+        "pieces = '[{}]'",
+    ],
+)
+async def test_a_slot_that_cannot_be_read_is_given_up_at_once_and_its_place_is_told(
+    store: Store, caplog: pytest.LogCaptureFixture, damage: str
 ):
-    await put(store, letter("broken", chat="1"), letter("sound", chat="2"))
-    await store.write(lambda tx: tx.run("UPDATE outbox SET body = '{' WHERE key = 'broken'"))
+    await put(store, letter("broken", chat="1"), letter("sound", chat="2"), letter("next", chat="1"))
+    await store.write(lambda tx: tx.run(f"UPDATE outbox SET {damage} WHERE key = 'broken'"))
 
-    (slot,) = await store.outbox.claim(CHANNELS)
+    (other,) = await store.outbox.claim(CHANNELS)
+    (after,) = await store.outbox.claim(CHANNELS)
+    await store.outbox.settle(after, SlotState.SENT, SHOWN)
+    (told,) = await store.outbox.claim(CHANNELS)
 
-    assert slot.key == "sound"
-    assert await store.outbox.next_ready(CHANNELS) is None
+    assert (other.key, after.key, told.to) == ("sound", "next", after.to)
+    assert told.content.text.startswith("Something that I wanted to say here is lost: its record is damaged.")
+    (failed,) = await store.outbox.failed()
+    assert (failed.key, failed.error) == ("broken", "its record is damaged")
+    assert (await store.outbox.find("broken")) == failed
+    assert not await store.write(lambda tx: store.outbox.answered(tx, "broken", "yes"))
     assert "cannot be read" in caplog.text

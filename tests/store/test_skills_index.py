@@ -7,8 +7,7 @@ import pytest
 
 from hermes_agent.core.errors import StoreError
 from hermes_agent.store import skills_index
-from hermes_agent.store.skills_index import Indexed, SkillsIndex
-from hermes_agent.store.skills_words import STOP_WORDS
+from hermes_agent.store.skills_index import STOP_WORDS, Indexed, SkillsIndex
 
 ROOTS = ["/one", "/two's"]
 

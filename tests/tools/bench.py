@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import Refused
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.tools.schema import said
@@ -19,6 +20,7 @@ class Context:
     session: str = "20260101_000000_abcdef"
     call: str = "call_1"
     attach: bool = False
+    begun_at: Location = field(default_factory=Location)
     left: float | None = None
     answers: list[str] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Bench:
         self.workspace = workspace
         self.session = session
         self.calls = 0
+        self.location: Callable[[], Awaitable[Location]] | None = None
 
     def context(self, **changes: object) -> Context:
         self.calls += 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -211,6 +213,27 @@ async def test_a_plain_function_runs_in_a_thread(tmp_path: Path) -> None:
     assert words(answer) == '{"n":4,"main":false}'
     assert made.needs == {Capability.NET}
     assert made.schema.description == "Where am I?"
+
+
+async def test_plain_functions_that_last_take_no_place_in_the_pool_and_a_stop_does_not_wait(tmp_path: Path) -> None:
+    begun, ends = threading.Semaphore(0), threading.Event()
+
+    def slow() -> str:
+        begun.release()
+        ends.wait(60)
+        return "late"
+
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    made = from_function("slow", slow, "Slow")
+    running = [asyncio.create_task(made.run({}, Context(str(tmp_path)))) for _ in range(3)]
+    async with asyncio.timeout(5):
+        await asyncio.sleep(0)
+        for _ in running:
+            await asyncio.to_thread(begun.acquire)
+        for task in running:
+            task.cancel()
+        await asyncio.wait(running)
+    ends.set()
 
 
 async def test_an_async_function_and_one_without_annotations_are_tools_too(tmp_path: Path) -> None:

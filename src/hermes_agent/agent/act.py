@@ -17,15 +17,17 @@ from hermes_agent.agent.plan import side_by_side
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import without_mark
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Effect
+from hermes_agent.core.effects import NOWHERE, Effect
 from hermes_agent.core.errors import (
     BadArguments,
     GoingInCircles,
     HermesError,
+    OutcomeUnknown,
     Refused,
     StoreError,
     ToolError,
     UnknownTool,
+    unexpected,
 )
 from hermes_agent.core.events import ToolEnded, ToolStarted
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, ToolCall, ToolResult
@@ -42,13 +44,15 @@ INTERRUPTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A call with its tool and facts, or with the answer that it gets instead of being run."""
+    """A call with its tool and facts, or with the answer that it gets instead of being run: what is wrong with it, or
+    what is `known` from an equal call."""
 
     call: ToolCall
     tool: Tool | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     facts: CallFacts | None = None
     problem: ToolError | None = None
+    known: Answer | None = None
 
     @property
     def name(self) -> str:
@@ -72,23 +76,35 @@ async def act(agent: Agent, session: Session, journal: Journal, calls: Sequence[
 
 async def together(agent: Agent, session: Session, journal: Journal, batch: Sequence[Planned]) -> None:
     """Run the calls of one batch side by side, at most `max_parallel` at a time; what cannot be run is answered
-    first."""
-    possible = [item for item in batch if item.problem is None]
+    first. Equal calls that read are run once."""
+    possible = _equal([item for item in batch if item.problem is None])
     for item in batch:
         if item.problem is not None:
             await answer(agent, session, journal, item)
     limit = asyncio.Semaphore(agent.max_parallel)
 
-    async def one(item: Planned) -> None:
+    async def one(equal: Sequence[Planned]) -> None:
         async with limit:
-            await answer(agent, session, journal, item)
+            known = await answer(agent, session, journal, equal[0])
+        for item in equal[1:]:
+            await answer(agent, session, journal, replace(item, known=known))
 
     try:
         async with asyncio.TaskGroup() as group:
-            for item in possible:
-                group.create_task(one(item))
+            for equal in possible:
+                group.create_task(one(equal))
     except* (StoreError, GoingInCircles) as ended:
         raise ended.exceptions[0] from None
+
+
+def _equal(batch: Sequence[Planned]) -> list[list[Planned]]:
+    """The calls, those together that read the same."""
+    groups: dict[object, list[Planned]] = {}
+    for item in batch:
+        reads = item.facts is not None and item.facts.effect is Effect.READS
+        key = (item.name, json.dumps(item.arguments, sort_keys=True, default=repr)) if reads else id(item)
+        groups.setdefault(key, []).append(item)
+    return list(groups.values())
 
 
 def plan(agent: Agent, session: Session, call: ToolCall) -> Planned:
@@ -117,9 +133,10 @@ async def answer(agent: Agent, session: Session, journal: Journal, item: Planned
     journal.in_hand.begun[item.call.id] = outer
     try:
         await journal.tell_waiting()
-        result = await _answered(item, _run(agent, session, journal, item, context))
-        if (proposed := _proposed(item, context)) is not None:
-            result = await _answered(item, _looked_over(agent, proposed, result))
+        if (result := item.known) is None:
+            result = await _answered(item, _run(agent, session, journal, item, context))
+            if (proposed := _proposed(item, context)) is not None:
+                result = await _answered(item, _looked_over(agent, proposed, result))
     finally:
         journal.in_hand.begun.pop(item.call.id, None)  # Two calls of one reply may have one id.
     message = Message(
@@ -158,7 +175,7 @@ async def _answered(item: Planned, work: Awaitable[Answer]) -> Answer:
         return failure(error)
     except Exception as error:
         log.exception("tool %s failed", item.call.name)
-        return failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
+        return failure(unexpected(error))
 
 
 def _proposed(item: Planned, context: RunContext) -> Proposed | None:
@@ -186,15 +203,16 @@ async def _run(agent: Agent, session: Session, journal: Journal, item: Planned, 
         raise item.problem or UnknownTool(f"There is no tool `{item.call.name}`.")
     before = session.started.get(item.call.id)
     if before is Effect.WRITES:
-        return Answer(
-            parts=(Text(text=error_text(INTERRUPTED, "interrupted", ""), origin=Origin.RUNTIME),), is_error=True
-        )
+        raise OutcomeUnknown(INTERRUPTED)
     context.attach = before is not None
     if before is None:
         _heed_pins(session, proposed.tool, proposed.facts)
+        _heed_dependencies(session, proposed.facts)
         for hook in agent.hooks:
             await hook.before_call(proposed)
-        await _declare(session, journal, item, proposed.facts, context.key)
+        await _declare(agent, session, journal, item, proposed.facts, context.key)
+    elif before is Effect.EXEC:
+        context.begun_at = await journal.begun_at(item.call.id)
     journal.alive()
     return await proposed.tool.run(proposed.arguments, context)
 
@@ -206,6 +224,14 @@ def _heed_pins(session: Session, tool: Tool, facts: CallFacts) -> None:
             raise Refused(f"The person pinned: {pin.text}", hint="Only they can take the pin off (`/unpin`).")
 
 
+def _heed_dependencies(session: Session, facts: CallFacts) -> None:
+    """Raise `Refused` where a tool that this one depends on has not answered yet."""
+    missing = [name for name in facts.depends_on if name not in session.answered]
+    if missing:
+        names = " and ".join(f"`{name}`" for name in missing)
+        raise Refused(f"This needs an answer of {names} first.", hint=f"Call {names}, then this again.")
+
+
 def _outside(part: Text | Image | File, mark: str, redact: Callable[[str], str]) -> Text | Image | File:
     """What a tool answered, without secrets, and unable to pass for a note of the runtime."""
     if not isinstance(part, Text):
@@ -215,7 +241,7 @@ def _outside(part: Text | Image | File, mark: str, redact: Callable[[str], str])
     return part if text == part.text else replace(part, text=text)
 
 
-async def _declare(session: Session, journal: Journal, item: Planned, facts: CallFacts, key: str) -> None:
+async def _declare(agent: Agent, session: Session, journal: Journal, item: Planned, facts: CallFacts, key: str) -> None:
     """Say that the call starts: in the log with its intent where it does more than read."""
     started = ToolStarted(
         turn=session.turn, call_id=item.call.id, tool=item.name, effect=facts.effect, summary=facts.summary
@@ -223,7 +249,15 @@ async def _declare(session: Session, journal: Journal, item: Planned, facts: Cal
     if facts.effect is Effect.READS:
         journal.live(started)
         return
-    intent = Intent(call_id=item.call.id, tool=item.name, effect=facts.effect, key=key, summary=facts.summary)
+    location = agent.location if facts.effect is Effect.EXEC else None
+    intent = Intent(
+        call_id=item.call.id,
+        tool=item.name,
+        effect=facts.effect,
+        key=key,
+        summary=facts.summary,
+        location=NOWHERE if location is None else await location(session.workspace),
+    )
     await journal.commit(started, changes=[journal.intend(intent)])
 
 

@@ -14,6 +14,7 @@ from hermes_agent.agent.tail import Tail
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.model import Model, Prefix
@@ -44,7 +45,8 @@ class Agent:
     """Everything that one run needs. `attended` says whether a person is there to answer questions; `tail` what the
     runtime says beside each message (None: nothing), `compactor` keeps the view within the window (None: it grows);
     `redact` takes secrets out of what tools say, before anybody sees or keeps it; `finishing` is asked, with the
-    session's id, for the end of a run as it is to be kept (None: as it is); `closing` adds to that end's commit.
+    session's id, for the end of a run as it is to be kept (None: as it is); `closing` adds to that end's commit;
+    `location` says where the `exec` effects of a workspace are recorded (None: nobody asks).
     """
 
     model: Model
@@ -62,3 +64,4 @@ class Agent:
     redact: Callable[[str], str] = str
     finishing: Callable[[str, RunEnded], Awaitable[RunEnded]] | None = None
     closing: Closing | None = None
+    location: Callable[[str], Awaitable[Location]] | None = None

@@ -9,6 +9,7 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.inbox import take_answers
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
+from hermes_agent.core.effects import NOWHERE
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.events import Asked, ToolProgress
 from hermes_agent.core.messages import ToolCall
@@ -39,6 +40,7 @@ class RunContext:
         self._within = within
         self._calls = 0
         self.attach = False
+        self.begun_at = NOWHERE
 
     @property
     def key(self) -> str:

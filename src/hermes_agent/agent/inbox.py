@@ -35,7 +35,7 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
         journal.mailbox.leave()
     if now:
         read = with_new_text(now)
-        events: list[MessageTaken | Answered | ContextAdded] = [*events_of(session, read)]
+        events: list[MessageTaken | Answered | Notice | ContextAdded] = [*events_of(session, read)]
         heard = "\n".join(event.message.text for event in events if isinstance(event, MessageTaken))
         if tail is not None and any(isinstance(event, MessageTaken) for event in events):
             events += filter(None, [await tail.beside(session, heard, senders_of(read))])
@@ -93,7 +93,7 @@ def with_new_text(mail: Sequence[Mail]) -> Sequence[Mail]:
         else:
             before = read[place].inbound
             parts = letter.inbound.parts if before.replaces else tuple(map(_as_first, letter.inbound.parts))
-            read[place] = replace(read[place], inbound=replace(before, parts=parts))
+            read[place] = replace(read[place], inbound=replace(before, parts=parts, notice=letter.inbound.notice))
     return read
 
 
@@ -124,9 +124,9 @@ async def take_answers(session: Session, journal: Journal) -> None:
         journal.mailbox.ring()  # another call of this turn may wait for one of these answers
 
 
-def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered]:
+def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Answered | Notice]:
     """What the mail means for the log."""
-    events: list[MessageTaken | Answered] = []
+    events: list[MessageTaken | Answered | Notice] = []
     speaks = session.awaits_reply
     for letter in mail:
         inbound = letter.inbound
@@ -149,6 +149,8 @@ def events_of(session: Session, mail: Sequence[Mail]) -> list[MessageTaken | Ans
             message = Message(role=Role.USER, parts=parts) if parts else said("Continue.")
             events.append(MessageTaken(message=message, inbox=letter.id, principal=inbound.principal.key))
             speaks = True
+        if inbound.notice:
+            events.append(Notice(text=inbound.notice, level="news"))
     return events
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from hermes_agent.agent.in_hand import InHand
@@ -11,8 +14,9 @@ from hermes_agent.agent.mailbox import Change, Mailbox
 from hermes_agent.agent.session import Session
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import StoreError
-from hermes_agent.core.events import Durable, Entry, Live, Seen
+from hermes_agent.core.effects import NOWHERE, Location
+from hermes_agent.core.errors import DatabaseUnreachable, LogBehind, StoreError
+from hermes_agent.core.events import Durable, Entry, Live, Notice, Seen
 from hermes_agent.core.model import Prefix
 from hermes_agent.core.section import Section
 from hermes_agent.store.database import Store
@@ -20,8 +24,13 @@ from hermes_agent.store.effects import Intent
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Transaction
 
+log = logging.getLogger(__name__)
+
 LINGER = 0.02
 """Seconds that something posted waits for company: a reply, quick reads and the next request share one commit."""
+
+LAST_WORDS = 1.0
+"""Seconds that a stopped run waits for another program before its end is left to whoever takes it up."""
 
 
 class Spawn(Protocol):
@@ -39,6 +48,9 @@ class Batch:
     live: Live | None = None
     durable: bool = False
 
+
+REMEMBERED = 64
+"""Commits of a run that are put back where a promoted standby has lost them."""
 
 Beside = Callable[[Sequence[Entry]], Sequence[Change]]
 """What else belongs into the commit of these entries."""
@@ -77,6 +89,7 @@ class Journal:
         self._timer: asyncio.TimerHandle | None = None
         self._failure: StoreError | None = None
         self._shown = 0
+        self._written: deque[Batch] = deque(maxlen=REMEMBERED)
         self.beside: Beside | None = None
 
     async def commit(self, *events: Durable, changes: Sequence[Change] = (), durable: bool = True) -> None:
@@ -105,6 +118,33 @@ class Journal:
         else:
             self._pending.append(Batch(live=event))
 
+    def notify(self, text: str) -> None:
+        """Tell whoever watches something about this moment, at once, also while the log cannot be written."""
+        self._show_live(Notice(text=text, level="warning", live=True))
+
+    @asynccontextmanager
+    async def last_words(self) -> AsyncIterator[None]:
+        """Bounds the block, which writes the end of a stopped run: a stop does not wait for another program. Raises
+        `DatabaseUnreachable` where one has blocked the log for `LAST_WORDS` seconds; the run can be taken up again."""
+        loop = asyncio.get_running_loop()
+
+        def glance() -> None:
+            if self._store.engine.blocked:
+                scope.reschedule(loop.time())
+            else:
+                timers.append(loop.call_later(LAST_WORDS, glance))
+
+        timers = [loop.call_later(LAST_WORDS, glance)]
+        try:
+            async with asyncio.timeout(None) as scope:
+                yield
+        except TimeoutError as error:
+            raise DatabaseUnreachable(
+                f"The end of the run could not be written. {self._store.engine.blocked}"
+            ) from error
+        finally:
+            timers[-1].cancel()
+
     async def settled(self) -> None:
         """Return when everything that was posted is committed. Raises what kept it from being so."""
         self._begin()
@@ -130,6 +170,11 @@ class Journal:
         """The effect record of a call, as part of a commit."""
         at = self._clock.now()
         return lambda tx: self._store.effects.intend(tx, self._lease, intent, at)
+
+    async def begun_at(self, call_id: str) -> Location:
+        """The location that the intent of an open call named."""
+        records = await self._store.effects.open(self.session.id)
+        return next((each.intent.location for each in records if each.intent.call_id == call_id), NOWHERE)
 
     def finish_effect(self, call_id: str) -> Change:
         """The effect's end, as part of the commit of its result."""
@@ -179,13 +224,38 @@ class Journal:
         if self.beside is not None:
             changes += self.beside(entries)
 
-        async def write(tx: Transaction) -> None:
-            await self._store.history.append(tx, self._lease, entries)
-            for change in changes:
-                await change(tx)
+        if not (entries or changes):
+            return
+        batch = Batch(entries=tuple(entries), changes=tuple(changes), durable=any(batch.durable for batch in batches))
+        try:
+            await self._commit((batch,))
+        except LogBehind as behind:
+            if not (lost := self._lost(behind.last)):
+                raise
+            await self._commit((*lost, batch))
+            said = f"The database had lost the log from entry {behind.last + 1} on; what this run wrote was put back."
+            log.warning("session %s: %s", self.session.id, said)
+            self.post(Notice(text=said))
+        self._written.append(batch)
 
-        if entries or changes:
-            await self._store.write(write, durable=any(batch.durable for batch in batches))
+    async def _commit(self, batches: Sequence[Batch]) -> None:
+        async def write(tx: Transaction) -> None:
+            await self._store.history.append(tx, self._lease, [entry for batch in batches for entry in batch.entries])
+            for batch in batches:
+                for change in batch.changes:
+                    await change(tx)
+
+        await self._store.write(write, durable=any(batch.durable for batch in batches))
+
+    def _lost(self, last: int) -> list[Batch]:
+        """The commits of this run after entry `last`; none where not all of them are known."""
+        lost: list[Batch] = []
+        for batch in reversed(self._written):
+            if batch.entries and batch.entries[-1].number <= last:
+                break
+            lost.insert(0, batch)
+        first = next((batch.entries[0].number for batch in lost if batch.entries), 0)
+        return lost if first == last + 1 else []
 
     def _show_batch(self, batch: Batch) -> None:
         for entry in batch.entries:

@@ -8,7 +8,7 @@ from hermes_agent.agent.ask import ask
 from hermes_agent.agent.inbox import take_inbox
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session
-from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
+from hermes_agent.agent.stop import WITHDRAWN, CutShort, StopSwitch
 from hermes_agent.core.errors import HermesError, LimitReached, StoreError, TimedOut, ToolError
 from hermes_agent.core.events import MessageTaken, Notice, Outcome, Replied, RunEnded, RunStarted, ToolEnded, Undone
 from hermes_agent.core.ids import Ids
@@ -31,6 +31,10 @@ ENDINGS = {
 }
 
 GO_ON = "Your reply was cut off at the length limit. Go on exactly where it stopped, without repeating anything."
+STILL_CUT = (
+    f"The reply is not whole: the model was cut off at its length limit {MAX_CONTINUATIONS + 1} times. "
+    "`/continue` lets it go on."
+)
 CUT_OFF = said(GO_ON, Origin.RUNTIME)
 NOT_TO_BE_ANSWERED = said(
     "What was asked last was deleted where it was written, and the run was stopped: it is not to be answered any more.",
@@ -49,24 +53,33 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be
     taken up again from the log.
     """
-    goes_on = session.running
+    goes_on, ended = session.running, None
     await begin(agent, session, journal)
     try:
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):
-            ended = await within_limits(agent, session, journal, first=not goes_on)
-            if agent.finishing is not None:
-                ended = await agent.finishing(session.id, ended)
-    except TimeoutError:
-        if not (journal.mailbox.took or switch.makes_way or switch.withdrawn):
-            await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.
-        ended = switch.verdict(session.turn)
+            ended = await outcome(agent, session, journal, switch, first=not goes_on)
+            return await end(session, journal, ended, agent.closing)
+    except CutShort:
+        async with journal.last_words():
+            if ended is not None and not session.running:  # Its end is being written already.
+                await journal.settled()
+                return ended
+            if not (ended or journal.mailbox.took or switch.makes_way or switch.withdrawn):
+                await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.
+            return await end(session, journal, ended or switch.verdict(session.turn), agent.closing)
+
+
+async def outcome(agent: Agent, session: Session, journal: Journal, switch: StopSwitch, *, first: bool) -> RunEnded:
+    """How the work ended, be it with an error."""
+    try:
+        ended = await within_limits(agent, session, journal, first=first)
+        return ended if agent.finishing is None else await agent.finishing(session.id, ended)
     except StoreError:
         raise
     except HermesError as error:
-        ended = failed(error, session.turn)
         if isinstance(error, TimedOut) and agent.budget.seconds_left(agent.clock.monotonic()) == 0:
-            ended = switch.verdict(session.turn)  # The model's clock, set to the run's deadline, was the first to ring.
-    return await end(session, journal, ended, agent.closing)
+            return switch.verdict(session.turn)  # The model's clock, set to the run's deadline, was the first to ring.
+        return failed(error, session.turn)
 
 
 async def begin(agent: Agent, session: Session, journal: Journal) -> None:
@@ -100,7 +113,7 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
     """
     misses = 0
     await act(agent, session, journal, session.open_calls)
-    if not first and session.turn and not session.awaits_reply:
+    if not first and session.turn and not session.awaits_reply and not await goes_on(session, journal):
         return done(session)  # A crash came between the reply and the end.
     while True:
         await take_inbox(session, journal, tail=agent.tail, first=first)
@@ -116,16 +129,26 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
             if misses > MAX_MISSES:
                 raise ToolError("The model kept calling tools that do not exist or with arguments that do not fit.")
             continue
-        if reply.stop is StopReason.LENGTH and len(spoken(session)) <= MAX_CONTINUATIONS:
-            await journal.commit(MessageTaken(message=CUT_OFF))
-        else:
+        if not await goes_on(session, journal):
             await journal.mailbox.read()  # A replay ends its run, too, with the mail of the next one there.
             return done(session)
 
 
+async def goes_on(session: Session, journal: Journal) -> bool:
+    """Whether the last reply was cut at the length limit, and the model is asked to go on with it."""
+    asks = session.is_cut and len(spoken(session)) <= MAX_CONTINUATIONS
+    if asks:
+        await journal.commit(MessageTaken(message=CUT_OFF))
+    return asks
+
+
 def done(session: Session) -> RunEnded:
     """The run's end with the reply, which the view has, also after a crash between the reply and the end. One that
-    asked no model took only answers to what an earlier run had asked, whose reply is not said again."""
+    asked no model took only answers to what an earlier run had asked, whose reply is not said again. One that is still
+    cut says so."""
+    if session.is_cut:
+        limit = LimitReached(STILL_CUT, limit="length limit")
+        return limited(f"{''.join(spoken(session))}\n\n{limit}", session.turn, limit)
     text = "".join(spoken(session)) if session.turn else TOO_LATE
     return RunEnded(outcome=Outcome.ANSWERED, text=text, turns=session.turn)
 
@@ -160,11 +183,17 @@ async def at_limit(agent: Agent, session: Session, journal: Journal, limit: Limi
                 raise
             await journal.commit(Undone(to=before))  # Whoever lets the run go on wants work, not the summary.
             text = f"{limit} (No summary: {error})"
-    return RunEnded(outcome=Outcome.LIMIT, text=text, turns=session.turn, reason=limit.limit, error="LimitReached")
+    return limited(text, session.turn, limit)
+
+
+def limited(text: str, turns: int, limit: LimitReached) -> RunEnded:
+    """The end of a run that may go on when a person says so."""
+    return RunEnded(outcome=Outcome.LIMIT, text=text, turns=turns, reason=limit.limit, error="LimitReached")
 
 
 async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: Closing | None = None) -> RunEnded:
     """Close what is open and commit the end together with the fate of every message that the run took."""
+    await journal.tell_waiting()
     closing: list[Replied | ToolEnded | Undone | MessageTaken] = [*loose_ends(session)]
     effects = [journal.finish_effect(event.call_id) for event in closing if isinstance(event, ToolEnded)]
     ending = ENDINGS[ended.outcome]
@@ -172,7 +201,6 @@ async def end(session: Session, journal: Journal, ended: RunEnded, closing_by: C
     if lapsed := ended.reason == WITHDRAWN:
         closing, reason = [*closing, *taken_back(session)], TAKEN_BACK
     more = closing_by.changes(session, ended) if closing_by else ()
-    await journal.tell_waiting()
     settled = journal.mailbox.settle(ending, reason, lapsed=lapsed)
     await journal.commit(*closing, ended, changes=[*effects, settled, *more])
     return ended
@@ -213,9 +241,9 @@ async def give_up(session: Session, journal: Journal, ids: Ids, error: HermesErr
         session.run = ids.short()
         await journal.commit(RunStarted())
     await take_inbox(session, journal, first=True)
-    ended = RunEnded(
-        outcome=Outcome.FAILED, text=str(error), turns=session.turn, reason="error", error=type(error).__name__
-    )
+    ended = failed(error, session.turn)
+    if isinstance(error, LimitReached):
+        ended = limited(str(error), session.turn, error)
     return await end(session, journal, ended)
 
 

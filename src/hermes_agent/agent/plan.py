@@ -1,4 +1,5 @@
-"""Which calls of one turn may run side by side: reads, and writes to provably different paths."""
+"""The order of one turn's calls, and which of them may run side by side: reads, and writes to provably different
+paths."""
 
 from __future__ import annotations
 
@@ -11,7 +12,10 @@ from hermes_agent.core.tool import CallFacts
 
 
 class HasFacts(Protocol):
-    """A planned call; without facts it only has an answer, which disturbs nobody."""
+    """A planned call of a tool; without facts it only has an answer, which disturbs nobody."""
+
+    @property
+    def name(self) -> str: ...
 
     @property
     def facts(self) -> CallFacts | None: ...
@@ -24,10 +28,11 @@ P = TypeVar("P", bound=HasFacts)
 
 
 def side_by_side(planned: Sequence[P]) -> Iterator[list[P]]:
-    """The calls in batches: those of one batch may run together, the batches run in order."""
+    """The calls in batches: those of one batch may run together, the batches run in order. A call comes after those of
+    the tools that it depends on."""
     batch: list[P] = []
-    for item in planned:
-        if batch and not all(_independent(item.facts, other.facts) for other in batch):
+    for item in _ordered(planned):
+        if batch and not all(_independent(item, other) for other in batch):
             yield batch
             batch = []
         batch.append(item)
@@ -35,9 +40,27 @@ def side_by_side(planned: Sequence[P]) -> Iterator[list[P]]:
         yield batch
 
 
-def _independent(one: CallFacts | None, other: CallFacts | None) -> bool:
+def _ordered(planned: Sequence[P]) -> list[P]:
+    """As asked, but for those that depend on a tool that is called later."""
+    left, ordered = list(planned), []
+    while left:
+        names = {item.name for item in left}
+        free = next((item for item in left if names.isdisjoint(_depends_on(item) - {item.name})), left[0])
+        left.remove(free)
+        ordered.append(free)
+    return ordered
+
+
+def _depends_on(item: HasFacts) -> set[str]:
+    return set(item.facts.depends_on) if item.facts else set()
+
+
+def _independent(item: HasFacts, before: HasFacts) -> bool:
+    one, other = item.facts, before.facts
     if one is None or other is None:
         return True
+    if before.name in one.depends_on:
+        return False
     effects = {one.effect, other.effect}
     if effects == {Effect.READS}:
         return True

@@ -81,7 +81,8 @@ class SessionPrompt:
         frozen = await self._store.prefixes.get(session.prefix_hash)
         if frozen is None:
             raise StoreError(
-                f"The prompt of session {session.id} is missing from the database; `hermes doctor` says more."
+                f"The prompt of session {session.id} is missing from the database, or damaged: the session can be read "
+                "and not gone on with. Begin a new one, or put a backup of the database in its place."
             )
         return frozen.prefix
 

@@ -25,6 +25,7 @@ from hermes_agent.core.events import (
     Unpinned,
 )
 from hermes_agent.core.messages import Message, Origin, Role, Text, ToolCall, ToolResult
+from hermes_agent.core.model import StopReason
 from hermes_agent.core.sizes import tokens_of
 
 LARGEST_SCALE = 4.0
@@ -45,14 +46,15 @@ class _Past:
 class Session:
     """What a run knows of its conversation.
 
-    `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's last
-    event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those that were
-    taken back. `started` maps the calls whose intent is in the log and whose result is not to their effect. `speakers`
-    are the principals whose messages this run took, `heard` counts these, `rounds` the replies that asked for tools.
-    `began` is the number of the event with which the run began. `mark` is the sign of the runtime's own notes, `told`
-    what each of their sources said last (its hash), `pins` what is never compacted away. `compacted` is the length of
-    `messages` after the last compaction, `prefix_tokens` the size
-    of the prefix by bytes / 4.
+    `messages` is what a model is shown; within a run it only grows, but for a compaction. `number` is the log's
+    last event. `turn` counts the model calls of the run. `calls` are the ids of all tool calls ever, also of those
+    that were taken back. `started` maps the calls whose intent is in the log and whose result is not to their
+    effect. `speakers` are the principals whose messages this run took, `heard` counts these, `rounds` the replies
+    that asked for tools; `is_cut`: its last reply ended at the length limit. `began` is the number of the event
+    with which the run began, `answered` the tools that ever answered without an error. `mark` is the sign of the
+    runtime's own notes, `told` what each of their sources said last (its hash), `pins` what is never compacted
+    away. `compacted` is the length of `messages` after the last compaction, `prefix_tokens` the size of the prefix
+    by bytes / 4.
     """
 
     id: str
@@ -71,6 +73,8 @@ class Session:
     heard: int = 0
     rounds: int = 0
     began: int = 0
+    answered: set[str] = field(default_factory=set)
+    is_cut: bool = False
     draft: list[str] = field(default_factory=list)
     mark: str = ""
     told: dict[str, str] = field(default_factory=dict)
@@ -116,15 +120,16 @@ class Session:
                 self._say(entry.number, message)
                 self.speakers.update(filter(None, (principal,)))
                 self.heard += bool(inbox)
-            case Replied(message=message, turn=turn, usage=usage):
-                self.turn = turn
+            case Replied(message=message, turn=turn, usage=usage, stop=stop):
+                self.turn, self.is_cut = turn, stop is StopReason.LENGTH
                 self._measured = (len(self.messages), usage.input if usage.known else 0)
                 self._say(entry.number, message)
                 self._waiting = list(message.tool_calls)
                 self.rounds += bool(message.tool_calls)
                 self.calls.update(call.id for call in message.tool_calls)
-            case ToolEnded(message=message):
+            case ToolEnded(message=message, tool=tool, is_error=failed):
                 self._answer(entry.number, message)
+                self.answered.update(() if failed else (tool,))
             case ContextAdded(message=message, mark=mark, sections=sections):
                 self.mark = mark
                 self.told.update((section.name, section.hash) for section in sections)
@@ -141,7 +146,7 @@ class Session:
         match entry.event:
             case RunStarted():
                 self.run, self.running, self.turn, self.heard, self.rounds = entry.run, True, 0, 0, 0
-                self.began = entry.number
+                self.began, self.is_cut = entry.number, False
                 self.speakers.clear()
             case RunEnded():
                 self.running = False

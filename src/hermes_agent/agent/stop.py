@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -26,6 +27,10 @@ def at_once(reason: str, strike: Strike) -> None:  # noqa: ARG001  the shape of 
     strike()
 
 
+class CutShort(Exception):
+    """The run was ended by its switch. Not `TimeoutError`: a disk or host that does not answer raises that too."""
+
+
 class StopSwitch:
     """Cancels what runs `within` it, when `when` says so. A stop before the run began ends it as it begins."""
 
@@ -33,6 +38,7 @@ class StopSwitch:
         self._when = when
         self._scope: asyncio.Timeout | None = None
         self._reason = ""
+        self._struck: float | None = None
 
     @property
     def stopped(self) -> bool:
@@ -49,29 +55,39 @@ class StopSwitch:
         """Whether the run was stopped because all that it was to answer was deleted."""
         return self._reason == WITHDRAWN
 
+    @property
+    def overdue(self) -> float:
+        """For how many seconds the run has gone on after it was to end; 0 where it need not."""
+        return 0.0 if self._struck is None else time.monotonic() - self._struck
+
     def stop(self, reason: str = "stopped") -> None:
         """End the run. Safe to call at any time and more than once, from the run's event loop."""
         self._when(reason, partial(self._strike, reason))
 
     def _strike(self, reason: str) -> None:
         self._reason = self._reason or ("" if reason == TIME_UP else reason)
+        self._struck = self._struck or time.monotonic()
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
     @asynccontextmanager
     async def within(self, seconds: float | None) -> AsyncIterator[None]:
-        """Raise `TimeoutError` out of the block when stopped, or after so many seconds; in place of it where that was
+        """Raise `CutShort` out of the block when stopped, or after so many seconds; in place of it where that was
         before."""
         if self.stopped:
-            raise TimeoutError
+            raise CutShort
         loop = asyncio.get_running_loop()
         clock = None if seconds is None else loop.call_later(seconds, self.stop, TIME_UP)
+        self._scope = scope = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as scope:
-                self._scope = scope
+            async with scope:
                 yield
+        except TimeoutError as error:
+            if scope.expired():
+                raise CutShort from error
+            raise
         finally:
-            self._scope = None
+            self._scope = self._struck = None
             if clock is not None:
                 clock.cancel()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hermes_agent.api.answered import Health, ModelFacts, ModelList, SkillFacts, SkillList
-from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain
+from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Plain, Told
 from hermes_agent.api.figures import MEDIA_TYPE
 from hermes_agent.api.house import House
 from hermes_agent.api.problems import missing
 from hermes_agent.api.talk import SELF
+from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.inbound import Standing
 from hermes_agent.version import VERSION
@@ -48,9 +49,15 @@ async def skills(house: House, call: Call[Nothing, Nothing]) -> Answer:
 
 
 async def health(house: House, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
-    """Whether the database answers."""
-    await house.runtime.store.sessions.get("")
-    return Health(status="ok", version=VERSION)
+    """Whether the process gets on; 503 where it does not."""
+    status, body = await healthy(house.runtime)
+    return Told(body=body, status=status)
+
+
+async def healthy(runtime: Runtime) -> tuple[int, Health]:
+    """How a system is: the status of an answer, and its body."""
+    reasons = [ailment.text for ailment in await runtime.health.ailments()]
+    return (503 if reasons else 200), Health(status="failing" if reasons else "ok", version=VERSION, reasons=reasons)
 
 
 async def figures(house: House, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape

@@ -51,7 +51,8 @@ class Question(msgspec.Struct, kw_only=True):
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """A run: from a message to its reply. `status` is `waiting` where `question` is to be answered."""
+    """A run: from a message to its reply. `status` is `waiting` where `question` is to be answered; `notices` are what
+    the runtime told the person besides."""
 
     id: str
     session: str
@@ -62,6 +63,7 @@ class Run(msgspec.Struct, kw_only=True):
     model: str = ""
     question: Question | None = None
     usage: ResponseUsage
+    notices: list[str] = []
     object: Literal["run"] = "run"
 
 
@@ -296,10 +298,11 @@ class SkillList(msgspec.Struct, kw_only=True):
 
 
 class Health(msgspec.Struct, kw_only=True):
-    """Whether the server works."""
+    """Whether the server works; `reasons` say what does not."""
 
     status: Literal["ok", "failing"]
     version: str
+    reasons: list[str] = []
 
 
 class Removed(msgspec.Struct, kw_only=True):

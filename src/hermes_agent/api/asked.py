@@ -158,18 +158,18 @@ def _data(url: str, field: str) -> tuple[str, str]:
 
 def content_of(parts: Sequence[object]) -> list[InputText | InputImage | InputFile]:
     """The parts of one of our messages, as the responses API writes them."""
-    found: list[InputText | InputImage | InputFile] = []
-    for part in parts:
-        match part:
-            case Text(text=text):
-                found.append(InputText(text=text))
-            case Image(url=url, media_type=kind, data=data):
-                found.append(InputImage(image_url=url or f"data:{kind};base64,{data}"))
-            case File(name=name, media_type=kind, data=data):
-                found.append(InputFile(file_data=f"data:{kind};base64,{data}", filename=name))
-            case _:
-                pass
-    return found
+    return [said_as(part) for part in parts if isinstance(part, Text | Image | File)]
+
+
+def said_as(part: Part) -> InputText | InputImage | InputFile:
+    """One of our parts, as the responses API writes it."""
+    match part:
+        case Text(text=text):
+            return InputText(text=text)
+        case Image(url=url, media_type=kind, data=data):
+            return InputImage(image_url=url or f"data:{kind};base64,{data}")
+        case File(name=name, media_type=kind, data=data):
+            return InputFile(file_data=f"data:{kind};base64,{data}", filename=name)
 
 
 def text_of(content: Content | None) -> str:

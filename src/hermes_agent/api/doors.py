@@ -165,8 +165,8 @@ async def reply(answer: Answer, status: int, send: Send, left: Left) -> None:
                 leaving.cancel()
         case Plain(body=body, media_type=media_type):
             await whole(send, status, media_type, body)
-        case Told(body=body, headers=headers):
-            await whole(send, status, JSON, written(body), headers)
+        case Told(body=body, headers=headers, status=own):
+            await whole(send, own or status, JSON, written(body), headers)
         case _:
             await whole(send, status, JSON, written(answer))
 

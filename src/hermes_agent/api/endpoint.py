@@ -55,10 +55,11 @@ class Plain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """A JSON answer with headers of its own."""
+    """A JSON answer with headers of its own, or a `status` of its own (0: that of the endpoint)."""
 
     body: msgspec.Struct
     headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 0
 
 
 Answer = msgspec.Struct | Told | Streamed | Plain

@@ -108,4 +108,6 @@ def problem_of(error: Exception) -> Problem:
         case HermesError():
             return Problem(409, str(error), code="refused", headers=FINAL)
         case _:
-            return Problem(500, APOLOGY, code="internal_error")
+            said = error.strerror if isinstance(error, OSError) else ""
+            told = f"The system refused something ({said}); logs/hermes.log has the details." if said else APOLOGY
+            return Problem(500, told, code="internal_error")

@@ -153,7 +153,10 @@ async def remove(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Remove an answer with its session, where no other one stands there."""
     ref = ref_of(call.path["id"])
     await house.talk.look(call.who, ref)
-    if any(taken.inbox not in (0, ref.row) for taken in await _taken(house, ref.session)):
+    waiting = await house.runtime.store.inbox.has_other(
+        ref.session, ref.row
+    )  # First: what waits may be taken meanwhile.
+    if waiting or any(taken.inbox not in (0, ref.row) for taken in await _taken(house, ref.session)):
         words = f"Other answers stand in the same session: DELETE /v1/sessions/{ref.session} removes them all."
         raise Problem(409, words, code="not_alone", headers=FINAL)
     await house.visit(call.who).delete(ref.session)

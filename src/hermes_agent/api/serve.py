@@ -35,8 +35,8 @@ async def serve(
     `ConfigError`."""
     options = Options(queue=SERVED, own_only=False, channel="api", reviews=True, tape=tape)
     async with open_runtime(home, options) as runtime:
-        if runtime.loaded.notice:
-            say(runtime.loaded.notice)
+        if runtime.notice:
+            say(runtime.notice)
         servers = Servers(runtime, say, alone=True)
         try:
             await servers.follow(runtime.settings)

@@ -27,6 +27,7 @@ from hermes_agent.api.talk import Talk
 from hermes_agent.api.webhooks.incoming import webhooks
 from hermes_agent.api.wire import Connection
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.serving.settings import DRAIN_SECONDS
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.tasks import spawn
@@ -34,8 +35,6 @@ from hermes_agent.host.tasks import spawn
 BACKLOG = 2048
 KEPT_SECONDS = 75
 """Seconds that a connection without a request stays open."""
-DRAIN_SECONDS = 10
-"""Seconds that answers under way have at the end; runs that are not over by then go on with the next process."""
 
 
 async def describe(house: House, call: Call[Nothing, Nothing]) -> Answer:  # noqa: ARG001  an endpoint's shape
@@ -158,7 +157,8 @@ class _Server(uvicorn.Server):
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small pieces at once only on what says that it is TCP.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

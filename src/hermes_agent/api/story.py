@@ -17,7 +17,7 @@ from hermes_agent.api.answered import (
 )
 from hermes_agent.api.problems import missing
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Outcome, Replied, RunEnded, Seen
+from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Notice, Outcome, Replied, RunEnded, Seen
 from hermes_agent.core.model import Usage
 
 RUN = "run"
@@ -68,6 +68,7 @@ class Story:
     question: Question | None = None
     usage: Usage = field(default_factory=Usage)
     spoken: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     began: int = 0
     at: float = 0.0
 
@@ -97,6 +98,8 @@ class Story:
                 self.status = "waiting"
             case Answered(question=id_) if self.question is not None and self.question.id == id_:
                 self.question, self.status = None, "running"
+            case Notice(text=text, level="news" | "warning" | "error"):
+                self.notices.append(text)
             case RunEnded(outcome=outcome, text=text, reason=reason, error=error):
                 self.status, self.question = STATUS[outcome], None
                 self.text, self.reason, self.error = text, reason, error
@@ -129,6 +132,7 @@ class Story:
             model=self.model,
             question=self.question,
             usage=self.response_usage(),
+            notices=self.notices,
         )
 
     def response_usage(self) -> ResponseUsage:

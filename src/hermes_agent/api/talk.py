@@ -6,14 +6,16 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.api.asked import Part, Said, text_of
+from hermes_agent.api.asked import Part, Said, parts_of, said_as, text_of
 from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.past import INSTRUCTIONS, events_of, instructions_pin, mark_of, tells
 from hermes_agent.api.problems import FINAL, Problem, busy, missing
 from hermes_agent.api.story import Ref, Story
 from hermes_agent.app.front import NothingMore
+from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.visits.visit import SessionRecord, Visit
 from hermes_agent.core.dataclass import dataclass
@@ -85,6 +87,7 @@ class Talk:
         if wish.previous is not None:
             return await self._alone_in(await self._after(wish, wish.previous), wish, model)
         place = self._place(wish)
+        wish = replace(wish, history=await self._as_logged(wish, model))
         if wish.name or wish.history:
             current = await self._runtime.store.sessions.current(place.key)
             if current is not None and (wish.name or await self._matches(current, wish)):
@@ -95,6 +98,16 @@ class Talk:
         workspace = wish.workspace or self._workspace
         submitted = await self._runtime.hermes.begin(inbound, workspace=workspace, model=model)
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
+
+    async def _as_logged(self, wish: Wish, model: str) -> tuple[Said, ...]:
+        """What a client tells, as the log has it: of what is too large for the window the same beginning and end."""
+        runtime, told = self._runtime, list(wish.history)
+        for place, said in enumerate(told):
+            parts = parts_of(said.content, wish.who) if said.role == "user" else ()
+            if not is_small(parts):
+                fitted = await asyncio.to_thread(runtime.intake.fitted, parts, await runtime.intake.window(model))
+                told[place] = Said(role=said.role, content=list(map(said_as, fitted.parts)))
+        return tuple(told)
 
     async def _alone_in(self, record: SessionRecord, wish: Wish, model: str) -> Begun:
         try:

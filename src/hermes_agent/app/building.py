@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import field, replace
 from functools import cached_property, partial
@@ -18,10 +18,12 @@ from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.decks.deck import Deck, Playing
+from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.ledger import Book, RunLedger
 from hermes_agent.app.models.answering import Answerer, Answering
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
+from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.options import Options
 from hermes_agent.app.service.people import People
 from hermes_agent.app.settings import Settings
@@ -30,7 +32,7 @@ from hermes_agent.app.toolkit import CLI, Toolkit
 from hermes_agent.core.budget import Budget, Limits
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.ids import Ids, RandomIds
 from hermes_agent.core.model import Model
 from hermes_agent.host.config import Loaded
@@ -41,6 +43,7 @@ from hermes_agent.host.secrets import Secrets
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.whose import person_of
 from hermes_agent.providers.broker import Ledger
+from hermes_agent.providers.catalog import UNKNOWN_WINDOW
 from hermes_agent.providers.route import Route
 from hermes_agent.store.database import Store
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
+REAL_WINDOW = "hermes_agent.providers.windows:real_window"
 SHORTENER = "hermes_agent.agent.compaction.shorten:Shortener"
 
 
@@ -75,10 +79,13 @@ class Builder:
     outside: Outside | None = None
     learner: Learner | None = None
     watched: Hooks | None = None
+    catch_up: Callable[[], Awaitable[None]] | None = None
     started: dict[str, str] = field(default_factory=dict)
 
     async def agent(self, record: SessionRecord, journal: Journal) -> Agent:
         """The agent for a run of this session. Raises `NoModel`."""
+        if self.catch_up is not None:
+            await self.catch_up()
         agent = await self._agent(record, journal, self.deck)
         if self.watched is None:
             return agent
@@ -109,7 +116,7 @@ class Builder:
             skills = await offer.index()
             look = partial(
                 surroundings,
-                soul=self.home.soul_file,
+                home=self.home.root,
                 workspace=Path(record.workspace),
                 channel=self.options.channel,
                 now=self.clock.now(),
@@ -119,7 +126,8 @@ class Builder:
             # What lies in the home is as near as the database: a thread would cost several times what it takes.
             is_near = Path(record.workspace).is_relative_to(self.home.root)
             around = look() if is_near else await asyncio.to_thread(look)
-            return replace(around, skills=skills)
+            wrong = (*around.warnings, *self.toolkit.wrong(), *await offer.broken())
+            return replace(around, skills=skills, warnings=wrong)
 
         limits = self._limits(own.clock)
         recall = self.outside.recall(record) if self.outside else None
@@ -136,6 +144,7 @@ class Builder:
                 deadline=limits.deadline,
                 ids=own.ids,
                 redact=self.secrets.redact,
+                keep=self.intake.kept,
                 **({"leaving": recall.leaving} if recall else {}),
             )
             return made
@@ -163,8 +172,25 @@ class Builder:
             tail=tail,
             compactor=Compactor(settings=settings.compaction, shortener=shortener),
             closing=self.learner.closing(record, toolbox.names) if self.learner else None,
+            location=self.toolkit.location,
         )
         return deck.outfit(record.id, agent)
+
+    @cached_property
+    def intake(self) -> Intake:
+        """Keeps what comes in and is large."""
+        return Intake(self.home.cache / "input", self._window, strict=self.options.strict_input)
+
+    async def _window(self, model: str) -> int:
+        """Tokens of the window of that model (empty: the one that answers here); of a usual one where there is none."""
+        try:
+            route = await self._reachable(route_of(self.loaded, self.secrets, model or self.options.model))
+        except NoModel:
+            return UNKNOWN_WINDOW
+        if not route.vendor.window_probe or self.loaded.value.model.window is not None:
+            return route.facts.window
+        real: int | None = await late(REAL_WINDOW)(self.http, route)
+        return real or route.facts.window
 
     def learns(self, notes: Notes, ids: Ids) -> Learner:
         """What this process learns, and with whose hands."""

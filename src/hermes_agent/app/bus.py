@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import ParamSpec
 
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Entry, Seen, is_live
+
+log = logging.getLogger(__name__)
 
 READER_ROOM = 2_000
 """Live events that a reader may be behind before it loses live ones (durable ones it reads from the log)."""
@@ -15,6 +19,7 @@ READER_ROOM = 2_000
 GLANCE = 0.5
 """Seconds between looks into the log of a session that another process may be working on, while somebody watches it."""
 
+P = ParamSpec("P")
 ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
 Over = Callable[[], Awaitable[HermesError | None]]
 """Why nothing more comes, as an error; None where something may."""
@@ -22,6 +27,15 @@ Over = Callable[[], Awaitable[HermesError | None]]
 
 async def never() -> None:
     """Something may always come."""
+
+
+def notify(listener: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Call somebody who only watches: a defect there is logged, and harms neither the run nor the other listeners."""
+    # Boundary: one event listener.
+    try:
+        listener(*args, **kwargs)
+    except Exception:
+        log.exception("a listener failed")
 
 
 class Reader:
@@ -99,7 +113,7 @@ class Bus:
     def publish(self, seen: Seen) -> None:
         """Show an event to the session's readers; never waits."""
         for listener in self._listeners:
-            listener(seen)
+            notify(listener, seen)
         for reader in self._readers.get(seen.session, ()):
             reader.offer(seen)
 

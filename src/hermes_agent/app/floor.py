@@ -7,16 +7,15 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import StopSwitch
-from hermes_agent.app.bus import Bus
+from hermes_agent.app.bus import Bus, notify
 from hermes_agent.app.decks.deck import Deck
+from hermes_agent.app.service.activity import ActivityLog
 from hermes_agent.app.service.keeping import Keeping, refuse
 from hermes_agent.app.service.running import (
-    APOLOGY,
     BuildAgent,
     Running,
     Service,
@@ -25,8 +24,10 @@ from hermes_agent.app.service.running import (
     give_back,
     heed,
     one_run,
+    told_of,
 )
 from hermes_agent.app.service.trials import Trials
+from hermes_agent.core.activity import Activity, activity, while_there
 from hermes_agent.core.errors import HermesError, LostLease, StoreError, UnknownSession
 from hermes_agent.core.events import Asked, Seen, ToolEnded
 from hermes_agent.host.tasks import spawn
@@ -54,8 +55,7 @@ class Floor:
     """The runs of this process.
 
     `queue` names the lanes that it works on: with `own_only` just those of the sessions that it was told of by `want`,
-    otherwise every lane of the queue, as `service` says. Of sessions at rest only the last few are held in memory.
-    `keeping` is what is held beside runs.
+    otherwise every lane of the queue, as `service` says. `keeping` is what is held beside runs.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Floor:
     ) -> None:
         self.service = service or Service()
         self.bus = Bus(store.history.entries, self.runs)
+        self.bus.overhear(ActivityLog())
         self.queue = queue
         self._store = store
         self._build = build
@@ -80,7 +81,7 @@ class Floor:
         self._heeding: list[Callable[[], None]] = []
         self._running: dict[str, Running] = {}
         self._trials = Trials(deck.clock, self._running)
-        self._views: OrderedDict[str, Session] = OrderedDict()
+        self._views: OrderedDict[str, tuple[int, Session]] = OrderedDict()
         self._worker: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
         if self.service.most is not None:
@@ -116,9 +117,13 @@ class Floor:
         self._heeding.append(listener)
 
     async def question(self, session: str) -> str:
-        """The id of what the session's run, in whichever process, asks a person; empty where it asks nothing."""
+        """The id of the question that words answer, of the session's run in whichever process; empty: there is none."""
         running = self._running.get(session)
         return asked_in(running.journal.session) if running else await asked_elsewhere(self._store, session)
+
+    def overdue(self) -> list[float]:
+        """Of each run under way, for how many seconds it should have ended; 0 where it need not yet."""
+        return [running.switch.overdue for running in self._running.values()]
 
     async def idle(self) -> None:
         """Return when the runs that are under way here have ended."""
@@ -126,8 +131,7 @@ class Floor:
             await running.ended.wait()
 
     def journal_of(self, session: str) -> Journal | None:
-        """The journal of the session's run in this process; None where none is under way, or it has given its lane
-        back."""
+        """The journal of the session's run in this process; None where none is under way that has its lane."""
         running = self._running.get(session)
         return running.journal if running and not running.journal.mailbox.released else None
 
@@ -181,7 +185,7 @@ class Floor:
             if self._has_room():  # Where there is none, the end of a run says so.
                 ready = await self._store.lanes.next_ready([self.queue], self._idle(), suspects=self._trials.open())
                 pause = pause if ready is None else min(pause, max(ready, SHORTEST_PAUSE))
-            if await rung(self._store.workers, self._wanted, pause):
+            if await rung(self._store.workers, self._wanted, pause) or (self._running and not self._wanted.is_set()):
                 await self._heed()
 
     def _has_room(self) -> bool:
@@ -202,7 +206,7 @@ class Floor:
     async def _heed(self) -> None:
         """After a ring: there may be mail for a run under way, or an order to stop one."""
         for listener in self._heeding:
-            listener()
+            notify(listener)
         await heed(self._store, self._running)
 
     async def _claim(self) -> Lease | None:
@@ -211,7 +215,7 @@ class Floor:
             return await self._store.lanes.claim([self.queue], suspects=self._trials.open())
         for session in self._idle() or ():
             if lease := await self._store.lanes.claim([self.queue], session):
-                return replace(lease, poison="")  # A person is there, and wants it tried.
+                return lease.wanted()  # A person is there, and wants it tried.
         return None
 
     def _idle(self) -> list[str] | None:
@@ -221,14 +225,8 @@ class Floor:
     def _start(self, lease: Lease) -> None:
         earlier = self._running.get(lease.lane)
         own = self._deck.own(lease.lane)
-        journal = Journal(
-            self._store,
-            lease,
-            self._views.pop(lease.lane, Session(id=lease.lane)),
-            clock=own.clock,
-            show=self.bus.publish,
-            spawn=spawn,
-        )
+        view = kept(self._views, lease)
+        journal = Journal(self._store, lease, view, clock=own.clock, show=self.bus.publish, spawn=spawn)
         journal.mailbox.behind(own.gate)
         running = Running(lease=lease, journal=journal, switch=StopSwitch(own.when), ended=asyncio.Event())
         journal.mailbox.back.overtaken = running.overtaken
@@ -239,21 +237,22 @@ class Floor:
     async def _run(self, running: Running, earlier: Running | None) -> None:
         """Everything that happens under one lease; an `earlier` run there has lost its own, and may not know it yet."""
         lane = running.lease.lane
+        activity.set(Activity(name=f"session {lane}", notify=while_there(running.journal.notify)))
         # Boundary: one conversation.
         try:
             if earlier is not None:
                 await earlier.lost()
             await self._rounds(running)
-        except LostLease:
-            log.warning("session %s was taken over by another process", lane)
+        except LostLease as error:
+            log.warning("%s", error)
         except StoreError as error:
             log.exception("session %s cannot be written", lane)
-            await give_back(self._store, running.lease, str(error))
-            self.bus.fail(lane, error)
+            self.bus.fail(lane, error)  # First: giving the lane back waits for the same database.
+            await give_back(self._store, running.lease, error)
         except Exception as error:
             log.exception("session %s: the run could not be ended", lane)
-            await give_back(self._store, running.lease, f"{type(error).__name__}: {error}")
-            self.bus.fail(lane, HermesError(APOLOGY))
+            await give_back(self._store, running.lease, error)
+            self.bus.fail(lane, told_of(error))
         finally:
             if self._running.get(lane) is running:
                 del self._running[lane]
@@ -269,13 +268,12 @@ class Floor:
             self._own.discard(lane)
             if lease := await self._store.lanes.claim([self.queue], lane):
                 self._own.add(lane)
-                self._start(replace(lease, poison=""))
+                self._start(lease.wanted())
 
     async def _rounds(self, running: Running) -> None:
         """Run until the lane was given back; mail that came too late for one run begins the next.
 
-        After a stop the lane is given back with its mail: the next run has an epoch of its own, and the stop, which
-        names the old one, does not end it too.
+        After a stop the lane is given back with its mail: the stop is for this epoch, and the next run has its own.
         """
         view, journal = running.journal.session, running.journal
         record = await self._store.sessions.get(view.id)
@@ -293,13 +291,13 @@ class Floor:
             ended = await one_run(self._build, record, running, self._deck.own(view.id).ids)
             await self._deck.ended(view.id, ended.outcome, view.number, released=journal.mailbox.released)
             if self.service.afterwards is not None:
-                self.service.afterwards(record, view, ended)
+                notify(self.service.afterwards, record, view, ended)
             if running.switch.stopped and not journal.mailbox.released:
                 await self._store.lanes.release(running.lease)
                 return
             running.switch = StopSwitch(self._deck.own(view.id).when)
             journal.mailbox.next_run()
-        keep(self._views, view)
+        keep(self._views, view, running.lease)
 
 
 def noted(error: Exception) -> HermesError:
@@ -308,18 +306,26 @@ def noted(error: Exception) -> HermesError:
         log.error("no run can begin: %s", error, exc_info=error if type(error) is StoreError else None)
         return error
     log.error("no run can begin", exc_info=error)
-    return HermesError(APOLOGY)
+    return told_of(error)
 
 
-def keep(views: OrderedDict[str, Session], view: Session) -> None:
+def kept(views: OrderedDict[str, tuple[int, Session]], lease: Lease) -> Session:
+    """The view of the lease's session; an empty one where none is kept, or a standby that was promoted since may have
+    lost some of what is in it."""
+    era, view = views.pop(lease.lane, (lease.era, Session(id=lease.lane)))
+    return view if era == lease.era else Session(id=lease.lane)
+
+
+def keep(views: OrderedDict[str, tuple[int, Session]], view: Session, lease: Lease) -> None:
     """Keep the view of a session whose log has all that is in it."""
-    views[view.id] = view
+    views[view.id] = (lease.era, view)
     if len(views) > KEPT_VIEWS:
         views.popitem(last=False)
 
 
 async def rung(workers: Workers, wanted: asyncio.Event, seconds: float) -> bool:
-    """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too."""
+    """Whether a ring came from outside within that time; a look that is wanted in here ends the wait too. A ring may be
+    lost: what it would have told of runs under way is looked for when the wait is over."""
     try:
         async with asyncio.TaskGroup() as group:
             outside = group.create_task(workers.wait(seconds))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
@@ -43,8 +44,11 @@ class _Overtaken(Exception):
     """The conversation has a session since a moment ago."""
 
 
-Receive = Callable[[Inbound], Awaitable[Inbound]]
-"""Makes of a message what is taken in. Raises `HermesError` where it is not let in."""
+class Receive(Protocol):
+    """Makes of a message to a session, or to a new one with that model, what is taken in. Raises `HermesError` where it
+    is not let in."""
+
+    def __call__(self, inbound: Inbound, *, session: str = "", model: str = "") -> Awaitable[Inbound]: ...
 
 
 class NothingMore(HermesError):
@@ -103,7 +107,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         """Take in the message that a new session begins with: one commit makes both. One that was taken in before
         makes none, and is found by its identity."""
         if self.receive is not None:
-            inbound = await self.receive(inbound)
+            inbound = await self.receive(inbound, model=model)
         record = self._record(inbound.conversation, inbound.principal, workspace=workspace, model=model)
         at = self._deck.arrival()
 
@@ -170,8 +174,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         if inbound.answers:
             await check_answer(self.store, inbound, session)
         if self.receive is not None and not inbound.withdraws:
-            received = await self.receive(inbound)
-            inbound = inbound if inbound.answers else received
+            inbound = await self.receive(inbound, session=session)
         at = self._deck.arrival()
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         self._deck.arrived(session, inbound, at)

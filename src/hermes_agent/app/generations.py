@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field
 
@@ -11,7 +11,9 @@ from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session as View
 from hermes_agent.app.building import Builder
+from hermes_agent.app.bus import notify
 from hermes_agent.app.front import Hermes
+from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.service.running import Afterwards
 from hermes_agent.app.settings import Settings
@@ -28,7 +30,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 @dataclass(kw_only=True)
 class Generation:
-    """All that one reading of the settings made. `afterwards` is told of the end of runs; `closing` closes it;
+    """All that one reading of the settings made. `afterwards` are told of the end of runs; `closing` closes it;
     `users` are the runs and commands that were built from it and go on."""
 
     loaded: Loaded[Settings]
@@ -36,7 +38,7 @@ class Generation:
     notes: Notes
     builder: Builder
     learner: Learner
-    afterwards: Afterwards
+    afterwards: Sequence[Afterwards]
     closing: AsyncExitStack
     users: int = 0
     free: asyncio.Event = field(default_factory=asyncio.Event)
@@ -108,16 +110,22 @@ class Generations:
         async with self.now.held() as builder:
             yield await builder.apart(record, journal)
 
-    async def receive(self, inbound: Inbound) -> Inbound:
-        """A message as the person's hooks let it in. Raises `HermesError` where one does not."""
-        hooks = self.now.builder.watched
-        if hooks is None or not hooks.waits_for("message:received"):
+    async def receive(self, inbound: Inbound, *, session: str = "", model: str = "") -> Inbound:
+        """A message as the person's hooks let it in, and as it fits into the window of the session's model. Raises
+        `HermesError` where it is not let in."""
+        builder = self.now.builder
+        if builder.watched is not None and builder.watched.waits_for("message:received"):
+            received = await builder.watched.received(inbound)
+            inbound = inbound if inbound.answers else received
+        if is_small(inbound.parts):
             return inbound
-        return await hooks.received(inbound)
+        record = await builder.store.sessions.get(session) if session else None
+        return await builder.intake.fit(inbound, record.model if record is not None else model)
 
     def afterwards(self, record: SessionRecord, view: View, ended: RunEnded) -> None:
         """Tell of the end of a run."""
-        self.now.afterwards(record, view, ended)
+        for listener in self.now.afterwards:
+            notify(listener, record, view, ended)
 
     async def quiet(self) -> None:
         """Give up, or give back, what goes on beside the runs."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from hermes_agent.agent.hooks import Proposed
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Capability, Effect
-from hermes_agent.core.errors import GoingInCircles, Refused
+from hermes_agent.core.errors import GoingInCircles, Refused, Unapproved
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.tool import Answer
@@ -62,9 +62,9 @@ class PermissionHook:
             decision = await self._judged(request, decision, proposed)
         if isinstance(decision, NeedsApproval):
             answer = await proposed.context.ask(decision.question)
-            decision = await asyncio.to_thread(self.permission.remember, request, answer)
+            decision = await self.permission.remember(request, answer)
         if isinstance(decision, Denied):
-            raise Refused(decision.reason, hint=HINT)
+            raise (Unapproved if decision.unasked else Refused)(decision.reason, hint=HINT)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape
         """Nothing to add."""

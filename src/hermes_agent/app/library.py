@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Callable, Iterable
+import warnings
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError
+from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Event, MessageTaken, Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text, ToolResult
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from hermes_agent.providers.cassette.playing import Player
     from hermes_agent.providers.cassette.recording import Recorder
 
-log = logging.getLogger(__name__)
 TAPE = "hermes_agent.app.decks.tapes:tape"
+DEMO = "demo/scripted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +36,15 @@ class Tool:
 
     `function` may be `def` (it then runs in a thread) or `async def`; its signature becomes the schema. `capabilities`
     says what it needs (`network`, `fs.read`, `fs.write`, `exec`, ...); an agent that was not granted them refuses the
-    call.
+    call. `depends_on` names tools that must have answered before, in this or an earlier run of the conversation: of one
+    reply's calls theirs come first, and a call without them is refused.
     """
 
     name: str
     function: Callable[..., Any]
     description: str = ""
     capabilities: Iterable[str] = ()
+    depends_on: Iterable[str] = ()
 
 
 class ToolRecord(TypedDict):
@@ -82,7 +84,8 @@ class Agent:
 
     Works with the tools that are registered and with the built-in `toolsets` named (`files`, `shell`, ...);
     `capabilities` grants what tools may need (None: whatever those tools declare). `model` is `vendor/model`,
-    empty for the configured one. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is
+    empty for the configured one; where none is configured and there is no key, the scripted demo model answers, and a
+    warning says so. `home` is where settings, keys and conversations are (default HERMES_HOME). Nobody is
     asked: what would need a person's yes is refused.
     """
 
@@ -110,13 +113,15 @@ class Agent:
 
     def register_tool(self, tool: Tool) -> None:
         """Let the model call a function. A name that is taken raises `HermesError`; so does a signature without a
-        schema."""
+        schema, and a circle of tools that depend on each other."""
         if tool.name in self._tools:
             raise HermesError(f"A tool called `{tool.name}` is registered already.")
         try:
             from_function(tool.name, tool.function, tool.description, tool.capabilities)
         except Unusable as reason:
             raise HermesError(f"`{tool.name}` cannot be a tool: {reason}.") from reason
+        if circle := _circle(tool, self._tools):
+            raise HermesError(f"`{tool.name}` cannot be a tool: {' needs '.join(circle)}.")
         self._tools[tool.name] = tool
 
     def record(self, file: str | Path) -> None:
@@ -158,7 +163,7 @@ class Agent:
             toolsets=self._toolsets,
             capabilities=self._capabilities,
             extra_tools=tuple(
-                from_function(tool.name, tool.function, tool.description, tool.capabilities)
+                from_function(tool.name, tool.function, tool.description, tool.capabilities, depends_on=tool.depends_on)
                 for tool in self._tools.values()
             ),
             tape=self._tape,
@@ -174,7 +179,7 @@ class Agent:
         conversation = Conversation(platform="library", chat=self.name)
         if not self.state.session:
             record = await runtime.hermes.open_session(
-                conversation, runtime.owner, workspace=self._workspace, model=self._model, new=True
+                conversation, runtime.owner, workspace=self._workspace, model=self._model_of(runtime), new=True
             )
             self.state.session = record.id
         after = await runtime.store.history.last_number(self.state.session)
@@ -189,6 +194,17 @@ class Agent:
         await runtime.hermes.submit(inbound, self.state.session)
         return self.state.session, after
 
+    def _model_of(self, runtime: Runtime) -> str:
+        """The model by name; the scripted one where nobody chose any and there is none to ask."""
+        if self._model or self._tape or runtime.model or runtime.settings.model.default:
+            return self._model
+        try:
+            runtime.route()
+        except NoModel as reason:
+            warnings.warn(f"{reason} Until then the scripted demo model answers.", stacklevel=2)
+            return DEMO
+        return ""
+
     def _remember(self, event: Event) -> None:
         match event:
             case MessageTaken():
@@ -197,8 +213,6 @@ class Agent:
                 self._inputs.update({call.id: dict(call.arguments) for call in message.tool_calls})
             case ToolEnded(tool=tool, call_id=call_id, message=message, is_error=failed, seconds=seconds):
                 output = "".join(part.text for part in message.parts if isinstance(part, ToolResult))
-                if failed:
-                    log.error("tool %s: %s", tool, output)
                 record = ToolRecord(
                     tool=tool,
                     input=self._inputs.get(call_id, {}),
@@ -209,3 +223,17 @@ class Agent:
                 self.state.tool_history.append(record)
             case _:
                 pass
+
+
+def _circle(new: Tool, known: Mapping[str, Tool]) -> list[str]:
+    """The names on a way from a tool back to itself; empty where there is none."""
+    ways = [[new.name]]
+    tools = {**known, new.name: new}
+    while ways:
+        way = ways.pop()
+        for name in tools[way[-1]].depends_on if way[-1] in tools else ():
+            if name == new.name:
+                return [*way, name]
+            if name not in way:
+                ways.append([*way, name])
+    return []

@@ -39,7 +39,8 @@ class Options:
     owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
     `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
     `restart` has this process begin again (None: it cannot); `veil`
-    hides in the log what only the platforms may know.
+    hides in the log what only the platforms may know. `strict_input` refuses what would be kept as a file; `allow` are
+    globs of calls that need no approval.
     """
 
     model: str = ""
@@ -60,6 +61,8 @@ class Options:
     reviews: bool = False
     restart: Callable[[], None] | None = None
     veil: Callable[[str], str] = str
+    strict_input: bool = False
+    allow: tuple[str, ...] = ()
 
     def service(self, store: Store, people: People, afterwards: Afterwards) -> Service:
         """How a process of these options serves everybody."""

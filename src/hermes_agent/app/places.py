@@ -42,7 +42,7 @@ async def try_place(home: Home, settings: TerminalSettings, variables: Mapping[s
     place = make_place(home, settings, variables)
     try:
         async with asyncio.timeout(TRY_SECONDS):
-            running = await place.start(f"doctor/{id_}", Command(text="exit 7", folder=folder))
+            running = await place.start(f"doctor/{id_}", Command(text="exit 7", folder=folder, limit=TRY_SECONDS))
             code = (await running.wait()).code
     finally:
         await place.close()

@@ -11,8 +11,10 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.app.auxiliary.settings import Purpose
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.generations import Generations
+from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
 from hermes_agent.app.models.routes import refused_by, route_of
+from hermes_agent.app.service.health import Health
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.app.toolkit import CLI
@@ -62,6 +64,7 @@ class Runtime:
     secrets: Secrets
     store: Store
     hermes: Hermes
+    health: Health
     generations: Generations
     unasked: Unasked
     clock: Clock
@@ -80,6 +83,12 @@ class Runtime:
     def settings(self) -> Settings:
         """The settings in force."""
         return self.loaded.value
+
+    @property
+    def notice(self) -> str:
+        """What whoever begins to work here should know first: how the database was found, what is wrong with the
+        settings; empty where nothing."""
+        return " ".join(filter(None, (self.store.notice, self.loaded.notice)))
 
     @property
     def toolbox(self) -> Toolbox:
@@ -121,9 +130,10 @@ class Runtime:
         """The agent of a session under its journal, for a command, as long as a block."""
         return self.generations.apart
 
-    def is_owner(self, principal: str) -> bool:
-        """Whether it is one of those whose `notes` are the home's own."""
-        return self.generations.now.toolkit.is_owner(principal)
+    @property
+    def intake(self) -> Intake:
+        """Keeps what comes in and is large."""
+        return self.generations.now.builder.intake
 
     async def settled(self) -> None:
         """Return when no run is under way, and nothing beside them."""

@@ -39,6 +39,9 @@ class StoreSettings:
     url: str = setting(
         "", "Database address; empty means hermes.db in the home, postgresql://... a server for many machines."
     )
+    shared: bool = setting(
+        False, "Whether several homes of one household may use that database; otherwise a second home is refused."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,8 @@ LONGEST_OUTPUT = 16_000
 """Bytes that are read of what a skill's command printed."""
 SKILLS = "skills"
 """The toolset without which a surface knows nothing of skills."""
+SHOWN = 3
+"""Skills that cannot be used and are named each."""
 REMEMBERED = 256
 
 
@@ -123,11 +125,17 @@ class Skills:
         """What changes skills, with its history in that store."""
         made: Writer = late(WRITER)(
             library=self.library,
-            versions=late(VERSIONS)(store, self._clock),
+            versions=late(VERSIONS)(store, self._clock, self.home),
             ids=self._ids,
             guarded=self._settings.guard_agent_created,
         )
         return made
+
+    async def catch_up(self) -> None:
+        """Bring the home's skills in step with what other homes of the household changed."""
+        writer = self.writer(self._open_store())
+        if names := await writer.versions.behind():
+            await writer.mend(names)
 
     async def invoked(self, line: str, workspace: str, session: str) -> tuple[Text, ...] | None:
         """A line such as `/skill words` as parts of a message, the skills' first; None where it names no skill."""
@@ -157,7 +165,8 @@ class Skills:
         if self._place is None:
             return f"[not run: `{command}`]"
         try:
-            running = await self._place.start(f"skills/{self._ids.short()}", Command(text=command, folder=workspace))
+            wanted = Command(text=command, folder=workspace, limit=self._settings.inline_shell_timeout + 1)
+            running = await self._place.start(f"skills/{self._ids.short()}", wanted)
         except PlaceFailed as error:
             return f"[not run: `{command}`; {error}]"
         ended = None
@@ -186,6 +195,13 @@ class Offer:
     async def index(self) -> str:
         """The section of its prefix."""
         return await index_text(self._library, self._workspace, self._occasion) if self._told else ""
+
+    async def broken(self) -> tuple[str, ...]:
+        """Sentences about the skills that cannot be used."""
+        found = await self._library.broken(self._workspace) if self._told else ()
+        told = [f"The skill in {folder} cannot be used: {problem}" for folder, problem in found[:SHOWN]]
+        more = [f"{len(found) - SHOWN} more skills cannot be used: `hermes skills list`."] if len(found) > SHOWN else ()
+        return (*told, *more)
 
     @property
     def tail(self) -> tuple[Candidates, ...]:

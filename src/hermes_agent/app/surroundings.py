@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hermes_agent.agent.prompt import Surroundings
 from hermes_agent.core.section import BYTES_PER_TOKEN
+from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late
 
 CONTEXT_FILES = (".hermes.md", "HERMES.md")
@@ -25,7 +26,7 @@ CONTEXT_SHARE = 0.06
 
 def surroundings(
     *,
-    soul: Path,
+    home: Path,
     workspace: Path,
     channel: str,
     now: float,
@@ -38,7 +39,7 @@ def surroundings(
     A small `window` (tokens; 0: not known) leaves less room for the files. `notes` gives what is remembered, and
     sentences for the person about what was left out of it.
     """
-    longest = longest_file(window)
+    soul, longest = home / "SOUL.md", longest_file(window)
     identity, said = screened(_cut(read_text(soul), soul.name, longest), soul.name)
     context, told = project_context(workspace, longest)
     memory, heard = notes()
@@ -48,8 +49,21 @@ def surroundings(
         memory=memory,
         environment=environment(workspace, channel),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
-        warnings=(*said, *told, *heard),
+        warnings=(*unread(soul), *said, *told, *heard),
     )
+
+
+def unread(path: Path) -> tuple[str, ...]:
+    """That a file of the home which is there cannot be read as text, as a sentence; nothing where it can be."""
+    try:
+        if not path.is_file():
+            return (f"{path} is no file; the session goes on without it.",) if path.exists() else ()
+        text = _beginning(path)
+    except OSError as error:
+        return (f"{sentence(error)} The session goes on without it.",)
+    if "\N{REPLACEMENT CHARACTER}" in text[:-1]:  # The last one may have been cut.
+        return (f"{path.name} is not UTF-8 text: what cannot be read in it is left out.",)
+    return ()
 
 
 def longest_file(window: int) -> int:
@@ -114,12 +128,14 @@ def read_text(path: Path) -> str:
     """The beginning of a text file, empty where there is none (or a device, which might have no end); bytes that are
     not UTF-8 are shown as replacement characters."""
     try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            raw = file.read(LONGEST_CONTEXT * 4 + 4)
+        return _beginning(path) if path.is_file() else ""
     except OSError:
         return ""
+
+
+def _beginning(path: Path) -> str:
+    with path.open("rb") as file:
+        raw = file.read(LONGEST_CONTEXT * 4 + 4)
     encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return raw.decode(encoding, "replace")
 

@@ -13,13 +13,13 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Capability
+from hermes_agent.core.effects import Capability, Location
 from hermes_agent.core.errors import ConfigError, ToolError
 from hermes_agent.core.inbound import Standing
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import Home, environment
+from hermes_agent.host.paths import Home, environment, own_source
 from hermes_agent.memory.notes import Notes
 from hermes_agent.sandbox.chosen import ChosenPlace
 from hermes_agent.sandbox.environment import scrubbed
@@ -52,6 +52,8 @@ DECIDES = "hermes_agent.tools.permission.permission:Permission"
 OPENED = "hermes_agent.tools.handles:opened"
 PLACE = "hermes_agent.app.places:make_place"
 SKILLS_PLACE = "hermes_agent.app.places:skills_place"
+APPROVALS = "approvals.yaml"
+WRONG_WITH = "hermes_agent.tools.permission.remembered:wrong_with"
 REMEMBERED = "hermes_agent.tools.permission.remembered:RememberedFile"
 
 TOOLSETS = ("files", "shell", "code", "web", "todo", "skills", "memory", "recall", "clarify", "sending")
@@ -79,7 +81,7 @@ class Means:
     is none, `redact` for a text without any known secret, `mask` for one of the same
     length; `notes` for those of the home, `standing` what a principal,
     by their key, is to this agent. `http` is what the web is reached by. `store` gives the log. `unasked` is what
-    people said about questions. `delivers` tells surfaces that are chats."""
+    people said about questions, `allowed` what they allowed beforehand. `delivers` tells surfaces that are chats."""
 
     secret: Callable[[str], str] = lambda _: ""
     redact: Callable[[str], str] = str
@@ -90,6 +92,7 @@ class Means:
     http: Http = field(default_factory=Http)
     delivers: Callable[[str], bool] = lambda _: False
     unasked: Unasked = field(default_factory=Unasked)
+    allowed: tuple[str, ...] = ()
 
     def is_owner(self, principal: str) -> bool:
         """Whether it is the one whose home this is."""
@@ -125,6 +128,10 @@ class Toolkit:
         self._boxes: dict[tuple[str, bool, tuple[str, ...]], Toolbox] = {}
         self._grants: dict[tuple[str, Standing], frozenset[Capability]] = {}
         self._built_in: dict[str, tuple[Tool, ...]] = {}
+
+    async def location(self, workspace: str) -> Location:
+        """Where the commands of a workspace are recorded."""
+        return await self._place.location(workspace)
 
     @property
     def is_owner(self) -> Callable[[str], bool]:
@@ -255,10 +262,18 @@ class Toolkit:
         """What the tools say beside each message."""
         return (TodoTail(self._todos),)
 
+    def wrong(self) -> tuple[str, ...]:
+        """Sentences about files of the tools that cannot be read."""
+        file = self._home.root / APPROVALS
+        said: str = late(WRONG_WITH)(file) if file.exists() else ""
+        return (said,) if said else ()
+
     @cached_property
     def _permission(self) -> Permission:
-        remembered = late(REMEMBERED)(self._home.root / "approvals.yaml", self._clock)
-        made: Permission = late(DECIDES)(self._settings.approvals, remembered)
+        remembered = late(REMEMBERED)(self._home.root / APPROVALS, self._clock)
+        made: Permission = late(DECIDES)(
+            self._settings.approvals, remembered, allowed=self._means.allowed, source=str(own_source())
+        )
         return made
 
     def _spill(self) -> Hook:

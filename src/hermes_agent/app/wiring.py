@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hermes_agent.app.building import Builder
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.front import Hermes
 from hermes_agent.app.generations import Generation, Generations
+from hermes_agent.app.household import open_store_of
 from hermes_agent.app.ledger import Book
 from hermes_agent.app.options import Options as Options
 from hermes_agent.app.remembering import local_owner
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.health import Health
 from hermes_agent.app.service.people import People, keep_met
 from hermes_agent.app.serving.settings import standing_by_key
 from hermes_agent.app.settings import Settings
@@ -38,7 +42,9 @@ from hermes_agent.tools.surfaces import StandingOf
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
     from hermes_agent.app.outside import Outside
+    from hermes_agent.app.skills import Skills
 
+log = logging.getLogger(__name__)
 HOOKS = "hermes_agent.app.hooks.hooks:hooks_of"
 OUTSIDE = "hermes_agent.app.outside:Outside"
 TAPES = "hermes_agent.app.decks.tapes:inserted"
@@ -60,12 +66,13 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))
         people = options.people or People(loaded.value.gateway.channels)
         closing.push_async_callback(http.close)
-        store = await open_store(
-            inserted.database or loaded.value.store.url or str(home.database),
-            clock=clock,
-            ids=inserted.store_ids,
-            timings=Timings(lasting=not inserted.database),
+        store = await (
+            open_store(inserted.database, clock=clock, ids=inserted.store_ids, timings=Timings(lasting=False))
+            if inserted.database
+            else open_store_of(home, loaded.value.store, clock, inserted.store_ids)
         )
+        if store.notice:
+            log.warning("%s", store.notice)
         lasting = Lasting(
             home=home,
             secrets=secrets,
@@ -95,13 +102,17 @@ async def open_runtime(home: Home, options: Options | None = None) -> AsyncItera
         hermes.receive = generations.receive
         generations.serve(hermes)
         closing.push_async_callback(hermes.close)
+        health = Health(store, hermes.floor.bus, hermes.floor.overdue)
+        closing.callback(health.close)
         closing.push_async_callback(generations.quiet)
+        closing.callback(store.engine.hurry)
         await keep_met(people, store, None if options.own_only else hermes.floor.heed)
         yield Runtime(
             home=home,
             secrets=secrets,
             store=store,
             hermes=hermes,
+            health=health,
             generations=generations,
             unasked=lasting.unasked,
             clock=inserted.deck.clock,
@@ -153,6 +164,7 @@ class Lasting:
                 standing=self.standing,
                 http=self.http,
                 unasked=self.unasked,
+                allowed=options.allow,
                 delivers=lambda surface: surface in self.people.channels,
             )
             toolkit = Toolkit(self.home, settings, self.clock, options.toolsets, options.extra_tools, means)
@@ -179,9 +191,10 @@ class Lasting:
                 book=replace(self.book, rules=self.inserted.rules or settings.rules),
                 standing=self.standing,
                 people=self.people,
+                catch_up=partial(catch_up, notes, toolkit.skills) if self.store.versions.home else None,
             )
             learner = builder.learner = builder.learns(notes, RandomIds())
-            afterwards = learner.also(builder.beside.afterwards)
+            learner.rest()
             builder.closing = closing.pop_all()
             return Generation(
                 loaded=loaded,
@@ -189,7 +202,7 @@ class Lasting:
                 notes=notes,
                 builder=builder,
                 learner=learner,
-                afterwards=afterwards if hooks is None else hooks.also(afterwards),
+                afterwards=(builder.beside.afterwards, learner.afterwards, *([hooks.over] if hooks else [])),
                 closing=builder.closing,
             )
 
@@ -212,6 +225,12 @@ class Lasting:
             return None
         made: Hooks = late(HOOKS)(settings.hooks, self.home.root, environment())
         return made
+
+
+async def catch_up(notes: Notes, skills: Skills) -> None:
+    """Have a run begin with what other homes of the household have learned."""
+    await notes.catch_up()
+    await skills.catch_up()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.outbound import Slot
+from hermes_agent.core.plural import plural
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import environment
 from hermes_agent.memory.whose import Person
@@ -34,6 +36,8 @@ from hermes_agent.store.health import examine
 
 OLDEST_PYTHON = (3, 11)
 ANSWER_SECONDS = 5.0
+WEEK = 7 * 86_400.0
+FEW = 3
 LEAST_ROOM = 500 * 1024 * 1024
 PROGRAMS = {
     "git": "it finds a project's root and its history",
@@ -179,17 +183,32 @@ async def place(surface: Surface, *, offline: bool) -> list[Check]:
 
 
 async def database(surface: Surface) -> list[Check]:
-    """Does the database open, and is it whole?"""
+    """Does the database open, and is it whole, down to each record?"""
     try:
         async with opened(surface) as store:
             health = await examine(store)
+            found = f"{health.engine}, {'with' if health.full_text else 'without'} full-text search"
+            if health.damage:
+                todo = "Put a backup in its place; the manual says how (sessions.md, Backup)."
+                return [Check(name="database", state=State.FAIL, found=f"{found}: {health.damage}", todo=todo)]
+            damaged = await store.history.damaged()
+            lost = [slot for slot in await store.outbox.failed() if slot.at > SystemClock().now() - WEEK]
     except HermesError as error:
         return [Check(name="database", state=State.FAIL, found=str(error))]
-    found = f"{health.engine}, {'with' if health.full_text else 'without'} full-text search"
-    if health.damage:
-        todo = "Restore a backup, or save what can be read (`hermes sessions export`)."
-        return [Check(name="database", state=State.FAIL, found=f"{found}: {health.damage}", todo=todo)]
-    return [Check(name="database", state=State.OK if health.full_text else State.WARN, found=found)]
+    checks = [Check(name="database", state=State.OK if health.full_text else State.WARN, found=found)]
+    return checks + [_damaged(damaged)] * bool(damaged) + [_undelivered(slot) for slot in lost[:FEW]]
+
+
+def _damaged(entries: list[str]) -> Check:
+    found = f"{plural(len(entries), 'entry', 'entries')} of logs cannot be read: {', '.join(entries[:FEW])}"
+    more = f" and {len(entries) - FEW} more" if len(entries) > FEW else ""
+    todo = "They are left out wherever the sessions are read. To have them back, put a backup in the database's place."
+    return Check(name="log", state=State.FAIL, found=f"{found}{more}", todo=todo)
+
+
+def _undelivered(slot: Slot) -> Check:
+    found = f"message {slot.id} for {slot.to.platform} chat {slot.to.chat} was not delivered: {slot.error}"
+    return Check(name="outbox", state=State.WARN, found=found)
 
 
 async def memory(surface: Surface) -> list[Check]:

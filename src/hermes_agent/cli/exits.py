@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from hermes_agent.core import errors
-from hermes_agent.core.errors import ConfigError, HomeError, LimitReached, NoModel, ProviderError, Stopped
+from hermes_agent.core.errors import (
+    ConfigError,
+    HomeError,
+    InputTooLarge,
+    LimitReached,
+    NoModel,
+    ProviderError,
+    Stopped,
+)
 from hermes_agent.core.events import Outcome, RunEnded
 
 
@@ -20,6 +28,8 @@ class Exit(IntEnum):
     CONFIG = 4
     PROVIDER = 5
     LIMIT = 6
+    REFUSED = 7
+    TOO_LARGE = 8
     STOPPED = 130
 
     @classmethod
@@ -47,6 +57,7 @@ BY_ERROR: Mapping[type[BaseException], Exit] = {
     HomeError: Exit.CONFIG,
     ProviderError: Exit.PROVIDER,
     LimitReached: Exit.LIMIT,
+    InputTooLarge: Exit.TOO_LARGE,
     Stopped: Exit.STOPPED,
     KeyboardInterrupt: Exit.STOPPED,
 }
@@ -59,5 +70,7 @@ MEANINGS: Mapping[Exit, str] = {
     Exit.CONFIG: "a setting is wrong, or the home cannot be read or written",
     Exit.PROVIDER: "the model's provider refused or failed",
     Exit.LIMIT: "a limit of turns, time, money or tokens was reached; `hermes -c` goes on",
-    Exit.STOPPED: "stopped by a person (Ctrl-C)",
+    Exit.REFUSED: "a call was refused, and `--fail-on-refusal` was given",
+    Exit.TOO_LARGE: "the input is too large for the model's window, and `--strict-input` was given",
+    Exit.STOPPED: "stopped: by a person (Ctrl-C), or asked to end (SIGTERM, SIGHUP)",
 }

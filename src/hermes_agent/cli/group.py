@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.options import OPTIONS, Invocation
+from hermes_agent.cli.options import OPTIONS, RESULT, Invocation, Option
 from hermes_agent.cli.surface import Surface
 from hermes_agent.cli.table import COMMANDS, SUMMARIES, TAPED
 from hermes_agent.host.late import late
@@ -51,12 +51,12 @@ def _uncut(command: click.Command) -> None:
 
 
 @click.pass_context
-def _options_given(context: click.Context, /, **given: str | bool | None) -> None:
+def _options_given(context: click.Context, /, **given: str | bool | tuple[str, ...] | None) -> None:
     if not isinstance(context.obj, Surface):
         values = {name: value for name, value in given.items() if value is not None}
         invocation = Invocation(**values)  # type: ignore[arg-type]  # the table says which is which
         if invocation.is_taped and context.invoked_subcommand not in TAPED:
-            taped = ", ".join(f"`hermes {name}`" for name in TAPED)
+            taped = ", ".join(f"`hermes {name}`" for name in TAPED if name != "chat")
             context.fail(
                 f"Nothing of `hermes {context.invoked_subcommand}` is recorded or replayed: --record and --replay are"
                 f" for the chat, -z, {taped}."
@@ -64,10 +64,11 @@ def _options_given(context: click.Context, /, **given: str | bool | None) -> Non
         context.obj = Surface(invocation=invocation)
 
 
-def _parameter(name: str, flags: tuple[str, ...], metavar: str, words: str) -> click.Option:
-    if metavar:
-        return click.Option([name, *flags], metavar=metavar, help=words)
-    return click.Option([name, *flags], is_flag=True, help=words)
+def _parameter(option: Option) -> click.Option:
+    names = [option.field, *(flag for flag in option.flags if flag != RESULT)]
+    if option.metavar:
+        return click.Option(names, metavar=option.metavar, multiple=option.repeats, help=option.help)
+    return click.Option(names, is_flag=True, help=option.help)
 
 
 def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -80,7 +81,7 @@ hermes = Subcommands(
     name="hermes",
     callback=_options_given,
     params=[
-        *(_parameter(option.field, option.flags, option.metavar, option.help) for option in OPTIONS),
+        *map(_parameter, OPTIONS),
         click.Option(
             ["-V", "--version"],
             is_flag=True,
@@ -98,7 +99,8 @@ hermes = Subcommands(
 def run(arguments: Sequence[str]) -> int:
     """Run a subcommand and return the exit code. Raises `HermesError`."""
     try:
-        result = hermes.main(list(arguments), prog_name="hermes", standalone_mode=False)
+        words = ["--json-result" if word == RESULT else word for word in arguments]
+        result = hermes.main(words, prog_name="hermes", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         return error.exit_code

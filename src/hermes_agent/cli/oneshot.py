@@ -6,22 +6,32 @@ import asyncio
 import signal
 import sys
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 
+from hermes_agent.app.intake.intake import Part, Taken, total
+from hermes_agent.app.intake.spool import named
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.result import Result, answer_of, failed_with
 from hermes_agent.cli.taped import tape_of
-from hermes_agent.core.events import Notice, Outcome, Replied, RunEnded, Seen, ToolStarted
+from hermes_agent.core.events import Event, Notice, Outcome, RunEnded, Seen, ToolEnded, ToolStarted
 from hermes_agent.core.inbound import Conversation, Inbound
 from hermes_agent.core.messages import Origin, Text
-from hermes_agent.host.paths import current_folder, find_home
+from hermes_agent.host.loops import asked_to_end, heeding
+from hermes_agent.host.paths import current_folder, environment, find_home
 from hermes_agent.store.sessions import Session as SessionRecord
 
 GO_ON = '`hermes -c -z ""`'
 """What lets a run that was cut short go on."""
+HANDING_OVER = 1.0
+"""Seconds in which the message is handed over where nothing keeps it waiting."""
+STOP_SECONDS = 3.0
+"""Seconds after which a stopped run is left to the log, whatever keeps it; a stop takes two at most."""
 
 
 def run(invocation: Invocation) -> int:
@@ -34,24 +44,35 @@ def run(invocation: Invocation) -> int:
 
 async def _run(invocation: Invocation) -> int:
     home = find_home(invocation.profile).ensure()
-    options = Options(model=invocation.model, attended=False, tape=tape_of(invocation))
+    options = Options(
+        model=invocation.model,
+        attended=False,
+        tape=tape_of(invocation),
+        strict_input=invocation.strict_input,
+        allow=invocation.allowed,
+    )
     async with open_runtime(home, options) as runtime:
-        if runtime.loaded.notice:
-            tell(runtime.loaded.notice)
+        if runtime.notice:
+            tell(runtime.notice)
         interrupt = _Interrupt(runtime)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt.press)
-        session, after, works = await _begin(runtime, invocation)
-        if not works:
-            tell("Nothing to resume: the last run of this session is complete.")
-            return Exit.OK
-        interrupt.watch(session)
-        ended, reply = await _follow(runtime, session, after, invocation)
-        return report(ended, reply, as_json=invocation.json)
+        with heeding({signal.SIGINT: interrupt.press}), asked_to_end(interrupt.press):
+            session, after, works = await _begin(runtime, invocation)
+            if not works:
+                tell("Nothing to resume: the last run of this session is complete.")
+                return Exit.OK
+            interrupt.watch(session)
+            ended, result = await _follow(runtime, session, after, invocation)
+            code = report(ended, result.reply, silent=invocation.json or invocation.result)
+            if invocation.fail_on_refusal and result.refusals and code == Exit.OK:
+                code = Exit.REFUSED
+            if invocation.result:
+                say(await _as_json(runtime, session, ended, result, code))
+            return code
 
 
 class _Interrupt:
-    """Ctrl-C: stops the run, or this watching of a run in another process. One that comes while the message is being
-    handed over waits until it is."""
+    """Ctrl-C, SIGTERM or SIGHUP: stops the run, or this watching of a run in another process. One that comes while the
+    message is being handed over waits until it is."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -64,7 +85,14 @@ class _Interrupt:
         again, self._pressed = self._pressed, True
         if self._session:
             self._stop()
-        elif again and self._task is not None:
+        elif again:
+            self._leave()
+        else:
+            asyncio.get_running_loop().call_later(HANDING_OVER, self._leave)
+
+    def _leave(self) -> None:
+        """End what hands the message over: something keeps it waiting."""
+        if not self._session and self._task is not None:
             self._task.cancel()
 
     def watch(self, session: str) -> None:
@@ -74,7 +102,11 @@ class _Interrupt:
             self._stop()
 
     def _stop(self) -> None:
-        if not self._runtime.hermes.stop_now(self._session) and self._task is not None:
+        if self._task is None:
+            return
+        if self._runtime.hermes.stop_now(self._session):
+            asyncio.get_running_loop().call_later(STOP_SECONDS, self._task.cancel)
+        else:
             self._task.cancel()
 
 
@@ -84,11 +116,13 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
     conversation = Conversation(platform="cli", chat_kind="folder", chat=workspace)
     if not (runtime.taped or invocation.resume or invocation.go_on):
         runtime.route()  # Without a model no session is begun.
+    given = await _given(runtime, invocation)
     record = await session_for(runtime, invocation, conversation)
     if invocation.model not in ("", record.model):
         await runtime.hermes.choose(record.id, invocation.model)
     after = await runtime.store.history.last_number(record.id)
-    if not invocation.prompt:
+    asks = bool(invocation.prompt or given.parts)
+    if not asks:
         if await runtime.hermes.resume(record.id):
             return record.id, after, True
         if not await _was_cut_short(runtime, record.id):
@@ -99,14 +133,31 @@ async def _begin(runtime: Runtime, invocation: Invocation) -> tuple[str, int, bo
         source_id=runtime.ids.short(),
         principal=runtime.owner,
         conversation=conversation,
-        parts=parts,
+        parts=(*apart(parts), *given.parts) if given.parts else parts,
         received=runtime.clock.now(),
-        resumes=not invocation.prompt,
+        resumes=not asks,
+        notice=given.notice,
     )
     await runtime.hermes.submit(inbound, record.id)
     if invocation.resume or invocation.go_on:
         await runtime.hermes.resume(record.id)  # A run that a crash left open takes the message along.
     return record.id, after, True
+
+
+async def _given(runtime: Runtime, invocation: Invocation) -> Taken:
+    """What comes with the words of the question: what was piped in, and files. Raises `HermesError` for a file that
+    cannot be read, and `InputTooLarge` before any session is begun."""
+    intake, window = runtime.intake, await runtime.intake.window(invocation.model)
+    files = [(await asyncio.to_thread(named, Path(path)), path) for path in invocation.files]
+    parts: list[Part] = []
+    if isinstance(piped := invocation.piped, str):
+        parts += [Text(text=piped, origin=Origin.OWNER)] if piped else []
+    else:
+        files.insert(0, (piped, ""))
+    taken = [await asyncio.to_thread(intake.of_file, file, Origin.OWNER, window, name=name) for file, name in files]
+    parts += [part for each in taken for part in each.parts]
+    intake.check(total((Text(text=invocation.prompt), *parts)), window)
+    return Taken(parts=tuple(parts), notice=" ".join(each.notice for each in taken if each.notice))
 
 
 async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord) -> tuple[Text, ...]:
@@ -138,23 +189,56 @@ async def session_for(runtime: Runtime, invocation: Invocation, conversation: Co
     )
 
 
-async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, str]:
-    """The end of the run, and the last words of the model in it."""
-    ended, reply = None, ""
+async def _follow(runtime: Runtime, session: str, after: int, invocation: Invocation) -> tuple[RunEnded, Result]:
+    """The end of the run, and what came of it. What the person should know at once stands beside the output."""
+    ended, result = None, Result()
     progress = sys.stderr.isatty() and not invocation.quiet
     async with aclosing(runtime.hermes.follow(session, after)) as events:
         async for seen in events:
             ended = seen.event
+            refusal = result.see(ended)
             if invocation.json:
                 say(line_of(seen))
-            elif isinstance(ended, Replied):
-                reply = ended.message.text
+            elif refusal is not None:
+                tell(str(refusal))
             elif isinstance(ended, Notice):
                 tell(ended.text)
-            elif isinstance(ended, ToolStarted) and progress:
-                tell(f"· {ended.summary}")
+            elif progress and (line := progress_line(ended)):
+                tell(line)
     assert isinstance(ended, RunEnded)
-    return ended, reply
+    return ended, result
+
+
+def progress_line(event: Event) -> str:
+    """What an event shows of the work: a call that begins, a command that failed; empty for the rest."""
+    match event:
+        case ToolStarted(summary=summary):
+            return f"· {summary}"
+        case ToolEnded(tool=tool, is_error=False) if failed := failed_with(answer_of(event)):
+            words = f"✗ {tool}: {failed}"
+            return words if environment().get("NO_COLOR") else f"\x1b[31m{words}\x1b[0m"
+        case _:
+            return ""
+
+
+async def _as_json(runtime: Runtime, session: str, ended: RunEnded, result: Result, code: int) -> str:
+    """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
+    view = await runtime.hermes.view(session)
+    costs = [row.cost for row in await runtime.store.usage.rows(session) if row.run == view.run]
+    answered = ended.outcome is Outcome.ANSWERED
+    return result.as_json(
+        ended.text if answered else result.reply,
+        outcome=ended.outcome,
+        problem="" if answered else ended.text,
+        cost=None if None in costs else sum(filter(None, costs)),
+        session=session,
+        exit_code=code,
+    )
+
+
+def apart(words: tuple[Text, ...]) -> tuple[Text, ...]:
+    """Words that something else follows."""
+    return (*words[:-1], replace(words[-1], text=f"{words[-1].text}\n\n")) if words else ()
 
 
 def line_of(seen: Seen) -> str:
@@ -174,18 +258,18 @@ def tell(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def report(ended: RunEnded, reply: str, *, as_json: bool) -> int:
+def report(ended: RunEnded, reply: str, *, silent: bool) -> int:
     """Print the reply where it belongs, also the one with which a model ends at a limit; why there is no whole one
     stands beside it, and the exit code says how the run ended."""
     if ended.outcome is Outcome.ANSWERED:
-        if not as_json:
+        if not silent:
             say(ended.text)
         return Exit.OK
-    if not as_json:
-        rest = ended.text.removeprefix(reply).strip()
-        if reply and rest != ended.text.strip():
-            say(reply)
-        tell(rest.replace("`/continue`", GO_ON))
+    if not silent:
+        before, found, rest = ended.text.rpartition(reply) if reply else ("", "", ended.text)
+        if found:  # A reply may have come in several pieces, of which this was the last.
+            say(before + found)
+        tell(rest.strip().replace("`/continue`", GO_ON))
         if ended.outcome is Outcome.LIMIT and "`/continue`" not in ended.text:
             tell(f"{GO_ON} goes on.")
     return Exit.of(ended)

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from hermes_agent.app.household import open_store_of
+from hermes_agent.cli.output import remark
 from hermes_agent.cli.surface import Surface
-from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.database import Store
 
 T = TypeVar("T")
 
@@ -17,7 +19,9 @@ T = TypeVar("T")
 async def opened(surface: Surface) -> AsyncIterator[Store]:
     """The store that the settings name. Raises `HomeError`, `StoreError`."""
     home = surface.home.ensure()
-    store = await open_store(surface.loaded.value.store.url or home.database)
+    store = await open_store_of(home, surface.loaded.value.store)
+    if store.notice:
+        remark(store.notice)
     try:
         yield store
     finally:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.core.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from hermes_agent.app.intake.spool import Spooled
+
+EVERYTHING = "*"
+"""The glob that every call matches."""
+RESULT = "--json=result"
+"""Click would take it for a value of `--json`, which has none."""
+Values: TypeAlias = "dict[str, str | bool | tuple[str, ...]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. `field` names where its value goes in `Invocation`; without a `metavar` it is a switch."""
+    """One option. `field` names where its value goes in `Invocation`; without a `metavar` it is a switch; one that
+    `repeats` has several values."""
 
     field: str
     flags: tuple[str, ...]
     help: str
     metavar: str = ""
+    repeats: bool = False
 
 
 OPTIONS = (
@@ -26,6 +38,38 @@ OPTIONS = (
         help="Answer one question: only the reply goes to standard output. What is piped in joins the prompt.",
     ),
     Option(field="json", flags=("--json",), help="With a question: every event as a line of JSON."),
+    Option(
+        field="result",
+        flags=(RESULT, "--json-result"),
+        help=f"With a question ({RESULT}): one JSON object at its end, with reply, refusals, files, cost and session.",
+    ),
+    Option(
+        field="files",
+        flags=("--file",),
+        metavar="PATH",
+        repeats=True,
+        help="Give a file with the question, repeatable.",
+    ),
+    Option(
+        field="strict_input",
+        flags=("--strict-input",),
+        help="Refuse input that is too large for the model's window, instead of keeping it as a file.",
+    ),
+    Option(
+        field="allow",
+        flags=("--allow",),
+        metavar="GLOB",
+        repeats=True,
+        help="Allow calls that match without asking, such as 'git push *'; repeatable.",
+    ),
+    Option(
+        field="yolo", flags=("--yolo",), help="Allow every call without asking, but for those that are never allowed."
+    ),
+    Option(
+        field="fail_on_refusal",
+        flags=("--fail-on-refusal",),
+        help="With a question: exit with 7 where a call was refused.",
+    ),
     Option(field="go_on", flags=("-c", "--continue"), help="Continue the latest session of this folder."),
     Option(field="resume", flags=("-r", "--resume"), metavar="SESSION", help="Continue a session, by its id or title."),
     Option(field="model", flags=("-m", "--model"), metavar="MODEL", help="Ask this model, as vendor/model."),
@@ -54,7 +98,8 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """What the command line says. `question` is None where `-z` is not there; `prompt` is what to ask.
+    """What the command line says. `question` is None where `-z` is not there; `prompt` is what to ask,
+    `piped` what came on standard input: text, or a file where it is none or too much of it.
 
     `go_on` continues the folder's latest session, `resume` the one of that id or title; with an empty prompt either
     takes up a run that was interrupted.
@@ -63,6 +108,13 @@ class Invocation:
     profile: str = ""
     question: str | None = None
     json: bool = False
+    result: bool = False
+    files: tuple[str, ...] = ()
+    strict_input: bool = False
+    allow: tuple[str, ...] = ()
+    yolo: bool = False
+    fail_on_refusal: bool = False
+    piped: str | Spooled = ""
     go_on: bool = False
     resume: str = ""
     model: str = ""
@@ -79,6 +131,11 @@ class Invocation:
         return bool(self.record or self.replay or self.nearest or self.live_from)
 
     @property
+    def allowed(self) -> tuple[str, ...]:
+        """Globs of the calls that need no approval."""
+        return (*self.allow, EVERYTHING) if self.yolo else self.allow
+
+    @property
     def prompt(self) -> str:
         """The words of the question."""
         return self.question or ""
@@ -87,25 +144,29 @@ class Invocation:
 def parse(arguments: Sequence[str]) -> Invocation | None:
     """The options, or None where the line holds anything else: a subcommand, `--help`, a mistake. Click reads those."""
     by_flag = {flag: option for option in OPTIONS for flag in option.flags}
-    values: dict[str, str | bool] = {}
+    values: Values = {}
     rest = list(arguments)
     while rest:
         read = _read(rest, by_flag)
         if read is None:
             return None
-        values.update(read)
+        for name, value in read.items():
+            before = values.get(name, ())
+            values[name] = (*before, *value) if isinstance(value, tuple) and isinstance(before, tuple) else value
     return Invocation(**values)  # type: ignore[arg-type]  # the table says which field is a text and which a switch
 
 
-def _read(rest: list[str], by_flag: dict[str, Option]) -> dict[str, str | bool] | None:
+def _read(rest: list[str], by_flag: dict[str, Option]) -> Values | None:
     """Take one word (and its value) off the front. None where it is no option of the table."""
     word = rest.pop(0)
+    if word in by_flag:
+        return _one(by_flag[word], None, rest)
     if word.startswith("--"):
         flag, equals, value = word.partition("=")
         return _one(by_flag.get(flag), value if equals else None, rest)
     if not word.startswith("-") or word == "-":
         return None
-    values: dict[str, str | bool] = {}
+    values: Values = {}
     letters = word[1:]
     while letters:
         option, letters = by_flag.get(f"-{letters[0]}"), letters[1:]
@@ -119,11 +180,12 @@ def _read(rest: list[str], by_flag: dict[str, Option]) -> dict[str, str | bool] 
     return values
 
 
-def _one(option: Option | None, attached: str | None, rest: list[str]) -> dict[str, str | bool] | None:
+def _one(option: Option | None, attached: str | None, rest: list[str]) -> Values | None:
     if option is None or (attached is not None and not option.metavar):
         return None
     if not option.metavar:
         return {option.field: True}
     if attached is None and not rest:
         return None
-    return {option.field: rest.pop(0) if attached is None else attached}
+    value = rest.pop(0) if attached is None else attached
+    return {option.field: (value,) if option.repeats else value}

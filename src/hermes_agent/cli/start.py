@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.options import Invocation, parse
-from hermes_agent.cli.piped import piped_text
+from hermes_agent.cli.options import EVERYTHING, Invocation, parse
+from hermes_agent.cli.piped import piped
+from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError
+from hermes_agent.host.files import sentence
 from hermes_agent.host.late import late
-from hermes_agent.host.paths import environment
+from hermes_agent.host.paths import environment, find_home
 
 ONESHOT = "hermes_agent.cli.oneshot:run"
 CHAT = "hermes_agent.cli.chat:run"
@@ -28,6 +30,7 @@ def start(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    activity.set(Activity(notify=tell))
     try:
         invocation = None if COMPLETION in environment() else parse(arguments)
         code = int(late(COMMANDS)(arguments) if invocation is None else talk(invocation))
@@ -42,10 +45,19 @@ def start(arguments: Sequence[str]) -> int:
     return code
 
 
+def tell(text: str) -> None:
+    """A line for the person, beside the output."""
+    sys.stderr.write(f"{text}\n")
+
+
 def unwritten(error: OSError) -> int:
-    """The exit code where our output could not be written, which a person is told; raises any other error."""
-    if error.errno not in UNWRITTEN or error.filename is not None:
+    """The exit code where our output could not be written, or the system refused something else, which a person is
+    told; raises what the system did not say."""
+    if error.errno is None:
         raise error
+    if error.errno not in UNWRITTEN or error.filename is not None:
+        sys.stderr.write(f"{sentence(error)}\n")
+        return Exit.FAILED
     if error.errno != errno.EPIPE:  # Where who read our output has left, nobody is to be told.
         sys.stderr.write(f"The output could not be written: {error.strerror}.\n")
     # What is still buffered must not raise again when the interpreter ends.
@@ -55,15 +67,20 @@ def unwritten(error: OSError) -> int:
 
 def talk(invocation: Invocation) -> int:
     """A question with its answer, or the chat."""
+    if EVERYTHING in invocation.allow:
+        sys.stderr.write("`--allow '*'` allows every call that would need your approval, as --yolo does.\n")
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
-    if invocation.question is None and at_terminal and not invocation.json:
+    if invocation.question is None and at_terminal and not (invocation.json or invocation.result or invocation.files):
         chat: int = late(CHAT)(invocation)
         return chat
-    words = "\n\n".join(part.strip() for part in (invocation.prompt, piped_text(invocation.prompt)) if part.strip())
-    if not words and not invocation.resume and not invocation.go_on:
+    came = piped(invocation.prompt, find_home(invocation.profile).cache / "input")
+    asked = replace(
+        invocation, question=invocation.prompt.strip(), piped=came.strip() if isinstance(came, str) else came
+    )
+    if not (asked.prompt or asked.piped or asked.files or asked.resume or asked.go_on):
         sys.stderr.write(
             "Nothing was asked: `hermes -z PROMPT`, or pipe the prompt in. `hermes --help` lists the rest.\n"
         )
         return Exit.USAGE
-    answer: int = late(ONESHOT)(replace(invocation, question=words))
+    answer: int = late(ONESHOT)(asked)
     return answer

@@ -6,6 +6,7 @@ COMMANDS: dict[str, str] = {
     "api": "hermes_agent.cli.commands.api:api",
     "auth": "hermes_agent.cli.commands.auth:auth",
     "bundles": "hermes_agent.cli.commands.bundles:bundles",
+    "chat": "hermes_agent.cli.commands.chat:chat",
     "checkpoints": "hermes_agent.cli.commands.checkpoints:checkpoints",
     "completion": "hermes_agent.cli.commands.completion:completion",
     "config": "hermes_agent.cli.commands.config:config",
@@ -18,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "learn": "hermes_agent.cli.commands.learn:learn",
     "login": "hermes_agent.cli.commands.auth:login",
     "logout": "hermes_agent.cli.commands.auth:logout",
+    "logs": "hermes_agent.cli.commands.logs:logs",
     "memory": "hermes_agent.cli.commands.memory:memory",
     "model": "hermes_agent.cli.commands.model:model",
     "pairing": "hermes_agent.cli.commands.pairing:pairing",
@@ -33,13 +35,14 @@ COMMANDS: dict[str, str] = {
     "worker": "hermes_agent.cli.commands.worker:worker",
 }
 
-TAPED = ("api", "gateway", "worker")
+TAPED = ("api", "chat", "gateway", "worker")
 """Those that models answer in, so that they can be recorded and replayed like the chat."""
 
 SUMMARIES: dict[str, str] = {
     "api": "Serve the agent to programs, over HTTP.",
     "auth": "Show who is signed in, and which keys there are.",
     "bundles": "Group skills that are used by one name.",
+    "chat": "Begin a chat, as `hermes` alone does.",
     "checkpoints": "Show what files were before the agent changed them, and put them back.",
     "completion": "Print the completion script of a shell.",
     "config": "Read and change the settings.",
@@ -52,6 +55,7 @@ SUMMARIES: dict[str, str] = {
     "learn": "See, judge and take back what was learned.",
     "login": "Sign in to a vendor instead of holding a key.",
     "logout": "Forget a sign-in.",
+    "logs": "Show what the program did, line by line.",
     "memory": "Read, edit and take back what is noted.",
     "model": "Show, choose and test the model.",
     "pairing": "Let people in who were given a code.",

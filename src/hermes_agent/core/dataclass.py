@@ -2,8 +2,8 @@
 
 The standard one compiles six functions for each frozen class; two hundred of them were a quarter of the time until the
 first request. Here `__init__` alone is compiled, when the first record is made; comparing, hashing and showing are
-shared, and that a frozen class is not assigned to is left to the type checker. Everything else (`fields`, `replace`,
-`match`, slots) is as it was.
+shared, and that a frozen class is not assigned to is left to the type checker, and to the tests, which have it enforced
+(`ENFORCED`). Everything else (`fields`, `replace`, `match`, slots) is as it was.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import inspect
 from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING
+
+ENFORCED = False
+"""Whether values of frozen classes that are made from now on refuse to be changed."""
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -29,6 +32,8 @@ else:
             methods = {"__init__": _late_init(decorated), **_methods(dataclasses.fields(decorated))}
             if not frozen:
                 methods["__hash__"] = None
+            elif ENFORCED:
+                methods |= {"__setattr__": _refuse, "__delattr__": _refuse, "__setstate__": _restore}
             for name in methods.keys() - given:
                 setattr(decorated, name, methods[name])
             return decorated
@@ -53,6 +58,17 @@ MADE = object()
 """Stands for a default that is made anew for each record."""
 
 
+def _refuse(self: object, name: str, *_value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"{self.__class__.__qualname__}.{name} is not to be changed")
+
+
+def _restore(self: object, state: tuple[dict[str, object] | None, dict[str, object]] | dict[str, object]) -> None:
+    """Fill in what was copied or sent to another process."""
+    for values in state if isinstance(state, tuple) else (state,):
+        for name, value in (values or {}).items():
+            object.__setattr__(self, name, value)
+
+
 def _late_init(cls: type[object]) -> Callable[..., None]:
     """Compiles the real one when it is first called."""
 
@@ -65,7 +81,8 @@ def _late_init(cls: type[object]) -> Callable[..., None]:
 
 def _init(cls: type[object]) -> Callable[..., None]:
     by_place, by_name, body = ["self"], ["*"], []
-    known: dict[str, object] = {"MADE": MADE}
+    known: dict[str, object] = {"MADE": MADE, "put": object.__setattr__}
+    is_kept = cls.__setattr__ is _refuse
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is one
         name, default, value = field.name, "", field.name
         if field.default is not dataclasses.MISSING:
@@ -78,7 +95,7 @@ def _init(cls: type[object]) -> Callable[..., None]:
             (by_name if field.kw_only else by_place).append(name + default)
         else:
             known[name] = MADE if default == "=MADE" else field.default
-        body.append(f"self.{name} = {value}")
+        body.append(f"put(self, {name!r}, {value})" if is_kept else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     head = ", ".join(by_place + by_name * (len(by_name) > 1))

@@ -5,8 +5,10 @@ HermesError
 ├── HomeError                       HERMES_HOME cannot be used
 ├── StoreError
 │   ├── LostLease                   somebody else owns the session now; stop writing
+│   ├── LogBehind                   the database has lost the end of a session's log
 │   ├── DatabaseTooNew              made by a later version
 │   ├── DatabaseUnreachable         no connection, locked for too long, or a network file system
+│   ├── DatabaseInUse               another home keeps its rows there
 │   ├── DatabaseDamaged             not a database, or it fails its own check
 │   ├── DiskFull
 │   └── UnknownSession
@@ -17,10 +19,11 @@ HermesError
 ├── NoModel                         nothing to ask: no key, no local server
 ├── CassetteError                   a recording cannot be written, read or followed
 │   └── RequestDiffers              what is asked now is not what was asked then
+├── InputTooLarge                   a message takes too much of the window, and may not be kept as a file
 ├── LimitReached                    turns, time, money or tokens; the run can be continued
 │   └── GoingInCircles              calls repeat what does not help
 ├── ToolError                       an answer for the model
-│   ├── UnknownTool · BadArguments · Refused · Protected · StaleWrite
+│   ├── UnknownTool · BadArguments · Refused · Unapproved · Protected · StaleWrite · OutcomeUnknown
 └── Stopped                         a person said stop
 """
 
@@ -47,12 +50,25 @@ class LostLease(StoreError):
     """The lane was taken over by another worker: nothing more may be written under this lease."""
 
 
+class LogBehind(StoreError):
+    """The database went back to an earlier state: a session's log ends at number `last` (-1: its claim is gone too),
+    before what its writer wrote last."""
+
+    def __init__(self, message: str, last: int = -1) -> None:
+        super().__init__(message)
+        self.last = last
+
+
 class DatabaseTooNew(StoreError):
     """The database was made by a later version of this program."""
 
 
 class DatabaseUnreachable(StoreError):
     """No connection to the database, or it stayed locked, or its place cannot hold one."""
+
+
+class DatabaseInUse(StoreError):
+    """Another home uses the database, and nothing says that both are of one household."""
 
 
 class DatabaseDamaged(StoreError):
@@ -191,6 +207,10 @@ class RequestDiffers(CassetteError):
     """A replay was asked for something else than the recording has next; the message names the first difference."""
 
 
+class InputTooLarge(HermesError):
+    """A message would take too much of the model's window, and may not be kept as a file (`--strict-input`)."""
+
+
 class LimitReached(HermesError):
     """A limit ended the run, which can be continued. `limit` names its kind, e.g. `money limit`; the text names the
     setting."""
@@ -235,6 +255,12 @@ class Refused(ToolError):
     kind = "refused"
 
 
+class Unapproved(Refused):
+    """The call needs a person's yes, and nobody is there to give it."""
+
+    kind = "unapproved"
+
+
 class Protected(Refused):
     """A person wrote or pinned what the call would change: whoever works beside them may only propose it."""
 
@@ -243,6 +269,19 @@ class StaleWrite(ToolError):
     """The file changed since it was read."""
 
     kind = "stale_write"
+
+
+class OutcomeUnknown(ToolError):
+    """A call was interrupted, and nobody can tell whether it did what it was to do: it is not run again."""
+
+    kind = "interrupted"
+
+
+def unexpected(error: Exception) -> ToolError:
+    """What the model reads of an error that its tool did not foresee."""
+    if isinstance(error, PermissionError):
+        return ToolError(f"{error.filename or 'Something'} cannot be used: permission denied.")
+    return ToolError(f"The tool failed: {type(error).__name__}: {error}")
 
 
 class Stopped(HermesError):

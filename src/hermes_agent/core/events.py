@@ -178,10 +178,11 @@ class Answered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """The runtime tells the person something that the model did not say. `news` and what is graver is said in chats
-    too."""
+    too. A `live` one passes by: it is about this moment."""
 
     text: str
     level: Literal["info", "news", "warning", "error"] = "info"
+    live: bool = False
     kind: Literal["notice"] = field(default="notice", init=False)
 
 
@@ -264,7 +265,7 @@ Durable = (
     | Branched
     | RunEnded
 )
-Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | Continuing | ToolProgress
+Live = TurnStarted | ToolStarted | TextDelta | ThinkingDelta | CallDelta | Retrying | Continuing | ToolProgress | Notice
 Event = Durable | Live
 
 
@@ -294,4 +295,6 @@ def is_live(event: Event) -> bool:
     """Whether an event passes by without being logged."""
     if isinstance(event, ToolStarted):
         return event.effect is Effect.READS
+    if isinstance(event, Notice):
+        return event.live
     return isinstance(event, Live)

@@ -105,7 +105,8 @@ class Inbound:
     carry the origin that access control gave the sender. `resumes` marks mail that asks a stopped run to go on;
     `answers` holds the id of the question that this message answers. `replaces` is the `identity` of the message whose
     new text this is; `withdraws` that of one which was deleted where it was written: then the principal is who deleted
-    it (no user: the platform does not say), and there are no parts.
+    it (no user: the platform does not say), and there are no parts. `notice` is what the person is told of it when it
+    is read.
     """
 
     source: str
@@ -119,6 +120,7 @@ class Inbound:
     answers: str = ""
     replaces: str = ""
     withdraws: str = ""
+    notice: str = ""
 
     @property
     def identity(self) -> str:

@@ -9,6 +9,9 @@ from typing import Any, Literal
 
 from hermes_agent.core.dataclass import dataclass
 
+KEPT_WHOLE = "kept whole in"
+"""Stands before the path, in backticks, of a file that holds all of what a message shows in part."""
+
 
 class Origin(StrEnum):
     """Who or what produced a part; text of an outside origin (`tool`, `web`, `file`, `guest`) is never an

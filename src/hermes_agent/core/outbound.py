@@ -7,6 +7,10 @@ from enum import StrEnum
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
 
+TOLD = "told:"
+"""What the keys of letters begin with that tell of others: where one fails, nobody is told of that."""
+LOST = "Something that I wanted to say here is lost: {why}. Ask me again, if you wait for it."
+
 
 class SlotState(StrEnum):
     """Where a slot stands: not begun; begun, outcome open; shown, with receipts; refused for good; begun by somebody
@@ -93,3 +97,8 @@ class Slot:
     answers: str
     error: str
     at: float
+
+
+def lost(slot: int, to: Conversation, why: str) -> Letter:
+    """Says in its place that what a slot held will not be shown, and why."""
+    return Letter(key=f"{TOLD}lost {slot}", to=to, content=Content(text=LOST.format(why=why)))

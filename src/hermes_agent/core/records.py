@@ -23,12 +23,20 @@ def revive(kind: Kind, plain: Plain) -> Plain:
     """
     try:
         return _reviver(kind)(plain)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a {getattr(kind, '__name__', kind)}: {error}") from error
 
 
 def _same(plain: Plain) -> Plain:
     return plain
+
+
+def _text(plain: Plain) -> str:
+    if plain.__class__ is str:
+        return plain
+    if isinstance(plain, int | float):
+        return str(plain)
+    raise ValueError(f"{plain!r:.40} is no text")
 
 
 def _reviver(kind: Kind) -> Reviver:
@@ -47,7 +55,7 @@ def _made(kind: Kind) -> Reviver:
         return _record(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind
-    return _same
+    return _text if kind is str else _same
 
 
 def _union(kind: Kind) -> Reviver:
@@ -58,6 +66,8 @@ def _union(kind: Kind) -> Reviver:
     records = {_tag(member): _reviver(member) for member in members if is_dataclass(member)}
     if not records:
         return _same
+    if len(members) == len(get_args(kind)):
+        return lambda plain: records[plain["kind"]](plain)
     return lambda plain: None if plain is None else records[plain["kind"]](plain)
 
 

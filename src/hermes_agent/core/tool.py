@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Capability, Effect
+from hermes_agent.core.effects import Capability, Effect, Location
 from hermes_agent.core.messages import File, Image, Text
 from hermes_agent.core.model import ToolSchema
 
@@ -16,12 +16,13 @@ class CallFacts:
     """What one call, with its arguments, does: its effect and the absolute paths that it touches.
 
     `paths` None means "unknown": such a call shares no turn with another that writes. `summary` is one line for a
-    person ("terminal: pytest -q").
+    person ("terminal: pytest -q"). `depends_on` names the tools that must have answered before in the session.
     """
 
     effect: Effect
     paths: tuple[str, ...] | None
     summary: str
+    depends_on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class CallContext(Protocol):
     - `key` is the idempotency key `session/call id`, the same when the call is made again after a crash;
       filesystem-safe;
     - `attach` is True where an earlier process may have started this effect (`exec` tools look for it before they
-      start);
+      start); `begun_at` is the location that this attempt named;
     - `seconds_left` is the time until the run's deadline, None without one;
     - `progress` shows a line to whoever watches; it never blocks;
     - `session` and `workspace` name the conversation and the absolute folder where it works;
@@ -72,6 +73,9 @@ class CallContext(Protocol):
 
     @property
     def attach(self) -> bool: ...
+
+    @property
+    def begun_at(self) -> Location: ...
 
     def seconds_left(self) -> float | None: ...
 
@@ -133,6 +137,7 @@ class ToolMark:
     reads_when: str
     name: str
     core: bool
+    depends_on: tuple[str, ...] = ()
 
 
 Method = TypeVar("Method", bound=Callable[..., Awaitable[str | Answer]])

@@ -44,7 +44,8 @@ class Begins(Protocol):
 
 class Attempt:
     """Shows the slot's content and leaves in `pieces` what is certainly shown, in `repeats` how often it sent what may
-    have been there already. Raises `ChannelError`; `OutcomeUnknown` where the piece after those may be there."""
+    have been there already; `sending`: it broke off in the middle of that. Raises `ChannelError`; `OutcomeUnknown`
+    where the piece after those may be there."""
 
     def __init__(self, line: Line, slot: Slot, begin: Begins, patience: float = CALL_SECONDS) -> None:
         self._line = line
@@ -53,6 +54,7 @@ class Attempt:
         self._patience = patience
         self.pieces = list(slot.pieces)
         self.repeats = 0
+        self.sending = False
 
     async def show(self) -> None:
         """Change what is shown, send what is not, take away what is too much."""
@@ -114,11 +116,13 @@ class Attempt:
             sent = replace(part, text=f"{REPEAT}{part.text}")
         if not abilities.keyed:
             await self._begin(slot, self.pieces, repeats=self.repeats)
+        self.sending = True
         try:
             patience = self._patience if part.file is None else FILE_PATIENCE * self._patience
             receipt = await in_time(self._line.channel.send(slot.to, sent, key), patience)
         except TimeoutError as error:
             raise OutcomeUnknown(f"No answer within {patience:g} seconds.") from error
+        self.sending = False
         # Who held the slot before and died may have sent under this key what an earlier version said.
         await self._shown(receipt, part, doubtful=abilities.keyed and (doubtful or slot.epoch > FIRST_CLAIM))
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.errors import LostLease, StoreError
-from hermes_agent.core.outbound import Slot, SlotState
+from hermes_agent.core.outbound import Content, Slot, SlotState
 from hermes_agent.gateway.attempt import STORE_PAUSE, Attempt, in_the_end
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, TokenRefused
 from hermes_agent.gateway.drafts import Drafts
 from hermes_agent.gateway.line import Line
 from hermes_agent.gateway.telling import Telling
+from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -24,13 +27,21 @@ log = logging.getLogger(__name__)
 MOST = 100
 """Slots of one channel that are on their way at a time: a platform that hangs holds up no other."""
 LONGEST_PAUSE = 300.0
-DEFECT_PAUSE = 60.0
+DEFECT = "a defect in this program"
+DEFECT_PAUSE = 2.0
+MOST_DEFECTS = 3
 DAY = 86_400.0
 """Seconds after which what could not be delivered is given up."""
 KEPT = 30 * DAY
 """For so long it is known what was delivered, or given up."""
+MARKUP = re.compile(r"[^\w\s.,;:!?'\"%&+/-]")
 FEWEST = 10
 """Attempts that there are before: a day may pass while nobody tries."""
+
+
+def plain(content: Content) -> Content:
+    """The words alone, without anything that has a meaning in Markdown: for what could not be shown as it is."""
+    return replace(content, text=MARKUP.sub(" ", content.text))
 
 
 class Delivery:
@@ -108,6 +119,8 @@ class Delivery:
         return await self._outbox.next_ready(tuple(room))
 
     async def _deliver(self, slot: Slot, line: Line) -> None:
+        if slot.error == DEFECT:
+            slot = replace(slot, content=plain(slot.content))
         attempt = Attempt(line, slot, self._outbox.begin)
         try:
             await self._drafts.settled(slot.key)
@@ -115,7 +128,10 @@ class Delivery:
             settle = partial(self._outbox.settle, slot, state, attempt.pieces, error=error, delay=delay)
             await in_the_end(partial(settle, repeats=attempt.repeats), self._clock)
             if state is SlotState.FAILED:
+                line.note = f"message {slot.id} could not be shown: {error}"
                 await self._telling.undelivered(slot, error)
+            if state is SlotState.FAILED and error == DEFECT:
+                await self._telling.lost(slot, error)
         except LostLease:
             log.warning("slot %s is delivered by another process", slot.id)
         except StoreError:
@@ -139,9 +155,12 @@ class Delivery:
             state, error, delay = self._judged(slot, line, failed)
         except Exception:
             log.exception("slot %s could not be delivered", slot.id)
-            state, error, delay = self._still(slot, SlotState.UNSURE, "a defect", DEFECT_PAUSE)
+            state, error, delay = SlotState.UNSURE if attempt.sending else SlotState.PENDING, DEFECT, DEFECT_PAUSE
+            if slot.error == DEFECT and slot.attempts + 1 >= MOST_DEFECTS:
+                return SlotState.FAILED, DEFECT, 0.0
         else:
             self.delivered += 1
+            log_of("gateway.delivery", session=slot.session).info("slot %s on %s: sent", slot.id, line.kind.name)
             return SlotState.SENT, "", 0.0
         doubtful = slot.state is SlotState.UNSURE and len(attempt.pieces) <= len(slot.pieces)
         if state is SlotState.PENDING and doubtful:

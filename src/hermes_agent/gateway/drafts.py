@@ -18,6 +18,7 @@ from hermes_agent.core.events import (
     Asked,
     Entry,
     Event,
+    Notice,
     Replied,
     RunEnded,
     RunStarted,
@@ -88,6 +89,9 @@ class Draft:
                 self.doing[call] = summary
             case ToolEnded(call_id=call):
                 self.doing.pop(call, None)
+                self.doing.pop("", None)
+            case Notice(text=text, live=True):
+                self.doing[""] = text
             case Replied(message=message):
                 if message.tool_calls:
                     self.text = f"{message.text}\n\n" if message.text else ""

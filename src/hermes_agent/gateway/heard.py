@@ -49,10 +49,11 @@ class Said:
     `source_id` is the platform's identity of it, the same however often it is told (with the chat in it where the
     platform counts per chat). `where` names platform, kind, chat and thread, and the participant of a chat with one
     person in which that may be another one some day. `addressed` is true where it names this
-    agent or replies to it; `text` has no such mention left. `at` is seconds since 1970 by the platform. `edited` marks
-    a new text of a message that was told before, under the same `source_id`; `forwarded` one that somebody else may
-    have written: it orders and answers nothing. `quoted` is what it replies to, where the agent did not write that or
-    the sender chose words of it.
+    agent or replies to it; `text` has no such mention left. `at` is seconds since 1970 by the platform. `edited` is
+    the platform's stamp of a new text of a message that was told before, under the same `source_id`: another one for
+    each change, the same however often it is told (empty: it was not changed). `forwarded` marks one that somebody
+    else may have written: it orders and answers nothing. `quoted` is what it replies to, where the agent did not write
+    that or the sender chose words of it.
     """
 
     source_id: str
@@ -62,7 +63,7 @@ class Said:
     at: float
     media: tuple[Media, ...] = ()
     addressed: bool = False
-    edited: bool = False
+    edited: str = ""
     forwarded: bool = False
     quoted: Quoted | None = None
 

@@ -1,4 +1,4 @@
-"""The pace of a platform: when the next message to a chat may go out."""
+"""Paces: when the next message to a chat may go out, and how many of each person come in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.inbound import Conversation
 from hermes_agent.gateway.channel import Pace
 
+MINUTE = 60.0
 MANY = 1000
 """Chats that are remembered before those whose turn has come are forgotten."""
 
@@ -56,3 +57,21 @@ class Pacer:
             self._next = max(self._next, until)
         else:
             self._chats[to.chat] = max(self._chats.get(to.chat, 0.0), until)
+
+
+class Minutes:
+    """Counts what each person writes, from their first message on for a minute, then anew."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._counts: dict[str, tuple[float, int]] = {}
+
+    def count(self, who: str) -> int:
+        """The number of this message in its minute."""
+        now = self._clock.monotonic()
+        since, count = self._counts.get(who, (now, 0))
+        if now - since > MINUTE:
+            since, count = now, 0
+            self._counts = {key: each for key, each in self._counts.items() if now - each[0] <= MINUTE}
+        self._counts[who] = (since, count + 1)
+        return count + 1

@@ -20,15 +20,18 @@ from hermes_agent.gateway.doors import Doors
 from hermes_agent.gateway.drafts import Drafts, Known
 from hermes_agent.gateway.heard import STRANGER, Heard, Invited, Pressed, Removed, Said, Withdrawn
 from hermes_agent.gateway.line import Line
-from hermes_agent.gateway.media import brought
+from hermes_agent.gateway.media import brought, not_taken
+from hermes_agent.gateway.pacing import Minutes
 
 log = logging.getLogger(__name__)
 
 TOPICS_KNOWN = 2000
 LARGEST = 2**63
 """What a database takes as a number: programs of people send what they like for a button."""
+TOO_MUCH = "That was too much in one minute. I read nothing more until it is over: write it again then."
+TOO_LONG = "That is too long: {:,} characters at most."
 FORWARDED = "(What follows was forwarded: others wrote it.)"
-MINUTE, HOUR = 60.0, 3600.0
+HOUR = 3600.0
 STRANGERS = 3
 """Strangers whom the agent goes to meet in an hour where they invite it: so many codes may wait at a time."""
 MOST_PASSED_OVER = 1000
@@ -56,7 +59,7 @@ class Reception:
         self.workspace = workspace
         self.removed: Callable[[Conversation, str], Awaitable[None]] = nobody_told
         self._topics: OrderedDict[str, str] = OrderedDict()
-        self._paces: dict[str, tuple[float, int]] = {}
+        self._minutes = Minutes(runtime.clock)
         self._strangers: dict[str, float] = {}
         self._passed_over: set[tuple[str, str]] = set()
 
@@ -102,8 +105,13 @@ class Reception:
         who = self._doors.principal(line.kind.name, said.sender, standing)
         conversation = await self._conversation(access, said, standing)
         inbound = self._inbound(line, said, who, conversation)
-        if not self._in_pace(who.key) or len(said.text) > self.settings.longest_message:
-            await self._orders.answer(inbound, self._too_much(said))
+        over = self._minutes.count(who.key) - self.settings.messages_per_minute
+        if over > 1:
+            return  # That was said.
+        if over == 1:
+            await self._orders.answer(inbound, TOO_MUCH)
+        elif len(said.text) > self.settings.longest_message:
+            await self._orders.answer(inbound, TOO_LONG.format(self.settings.longest_message))
         elif is_order(said.text) and not (said.edited or said.forwarded):
             await self._order(access, inbound)
         else:
@@ -162,7 +170,7 @@ class Reception:
         busy = chat.busy or access.settings.busy
         answers = "" if said.media or said.forwarded else await hermes.floor.question(record.id)
         parts = await self._parts(replace(said, quoted=None) if answers else said, inbound, chat)
-        message = replace(inbound, parts=parts, busy=busy, answers=answers)
+        message = replace(inbound, parts=parts, busy=busy, answers=answers, notice=not_taken(parts))
         self._drafts.know(record.id, Known(to=inbound.conversation, line=line, streams=access.settings.stream))
         if self._orders.wait(inbound.conversation) or self._is_hooked:  # Nobody else waits for a hook.
             await self._orders.take(replace(message, answers=""))
@@ -258,8 +266,9 @@ class Reception:
         return content.buttons[pressed.choice].label
 
     def _inbound(self, line: Line, said: Said, who: Principal, conversation: Conversation) -> Inbound:
-        # A new text of a message is another message; told twice, it is still one.
-        changed = f":{hashlib.sha256(said.text.encode()).hexdigest()[:12]}" if said.edited else ""
+        # A new text of a message is another message; told twice, it is still one. Its stamp may be a whole second.
+        mark = hashlib.sha256(f"{said.edited} {said.text}".encode())
+        changed = f":{mark.hexdigest()[:12]}" if said.edited else ""
         return Inbound(
             source=line.kind.name,
             source_id=f"{said.source_id}{changed}",
@@ -278,20 +287,6 @@ class Reception:
             while len(self._topics) > TOPICS_KNOWN:
                 self._topics.popitem(last=False)
         return replace(base, topic=self._topics[base.key])
-
-    def _in_pace(self, who: str) -> bool:
-        now = self._runtime.clock.monotonic()
-        since, count = self._paces.get(who, (now, 0))
-        if now - since > MINUTE:
-            since, count = now, 0
-            self._paces = {key: each for key, each in self._paces.items() if now - each[0] <= MINUTE}
-        self._paces[who] = (since, count + 1)
-        return count < self.settings.messages_per_minute
-
-    def _too_much(self, said: Said) -> str:
-        if len(said.text) > self.settings.longest_message:
-            return f"That is too long: {self.settings.longest_message:,} characters at most."
-        return "That was too much in one minute. Write it again a little later."
 
 
 async def was_at_work(runtime: Runtime, access: Access, where: Conversation) -> bool:

@@ -42,7 +42,8 @@ class ChannelState:
 
 class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
     """A gateway: its process (`born` as in `Identity.started`), since when it runs, its channels by name, what is
-    wrong with its settings (empty: nothing), and what else listens, in words."""
+    wrong with its settings (empty: nothing), what else listens, in words, and what does not get on, which was looked at
+    at the time `checked`."""
 
     pid: int
     started: float
@@ -51,6 +52,8 @@ class GatewayState(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase = Phase.READY
     config: str = ""
     beside: tuple[str, ...] = ()
+    ailments: tuple[str, ...] = ()
+    checked: float = 0.0
 
     @property
     def settled(self) -> bool:

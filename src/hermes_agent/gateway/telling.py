@@ -9,10 +9,8 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.homes import place_at
 from hermes_agent.app.service.people import NONE, People
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, Slot
+from hermes_agent.core.outbound import TOLD, Content, Letter, Slot, lost
 
-KEY = "told:"
-"""What the keys of such letters begin with: where one fails, nobody is told of that."""
 DAY = 86_400.0
 
 
@@ -28,9 +26,15 @@ class Telling:
 
     async def undelivered(self, slot: Slot, error: str) -> None:
         """Something will never be delivered. Raises `StoreError`."""
-        if not slot.key.startswith(KEY):
+        if not slot.key.startswith(TOLD):
             text = f"What I wanted to say in the chat {slot.to.chat} could not be delivered: {error}"
             await self._tell(slot.to, f"slot {slot.id}", text)
+
+    async def lost(self, slot: Slot, error: str) -> None:
+        """A defect keeps something from being shown: whoever waits for it there is told. Raises `StoreError`."""
+        if not slot.key.startswith(TOLD):
+            await self._store.write(partial(self._store.outbox.put, letter=lost(slot.id, slot.to, error)))
+            self._look()
 
     async def removed(self, where: Conversation, reason: str) -> None:
         """The agent can no longer write somewhere; told once a day. Raises `StoreError`."""
@@ -41,6 +45,6 @@ class Telling:
         home = place_at(about.platform, self._people.channels.get(about.platform, NONE).home)
         if home is None or (home.chat, home.thread) == (about.chat, about.thread):
             return
-        letter = Letter(key=f"{KEY}{key}", to=home, content=Content(text=text))
+        letter = Letter(key=f"{TOLD}{key}", to=home, content=Content(text=text))
         await self._store.write(partial(self._store.outbox.put, letter=letter))
         self._look()

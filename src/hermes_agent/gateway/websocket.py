@@ -13,11 +13,11 @@ from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
 
 if TYPE_CHECKING:
-    from httpx2.websockets._api import AsyncWebSocketSession
+    from httpx2.websockets import AsyncWebSocketSession
 
 LARGEST_MESSAGE = 4_000_000
 """Bytes of one message; Discord tells of a large server in about one million."""
-LIBRARY = "httpx2.websockets._exceptions"
+LIBRARY = "httpx2.websockets"
 
 
 class Closed(NotNow):

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from yaml import YAMLError
 
 from hermes_agent.core.errors import ConfigError
-from hermes_agent.host.checked import Checked
 from hermes_agent.host.config import remember
 from hermes_agent.host.explain import known
-from hermes_agent.host.files import locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
 from hermes_agent.host.late import late
+from hermes_agent.host.lock_file import locked
 from hermes_agent.host.paths import Home
-from hermes_agent.host.schema import Plain
+from hermes_agent.host.schema import Checked, Plain
 from hermes_agent.host.yaml_check import check, compose, parse_value
 
 
-def set_value(home: Home, schema: type[Any], key: str, text: str) -> Plain:
+def set_value(home: Home, schema: type[Any], key: str, text: str, *, locks: bool = True) -> Plain:
     """Write one setting as a person typed it, and return its value.
 
     A list is `a, b` or `[a, b]`, a table `{name: text}`. Raises `ConfigError` for an unknown key, for a value that does
-    not fit, and where the file would still be wrong after the change; the file is untouched then.
+    not fit, and where the file would still be wrong after the change; the file is untouched then. With `locks` False
+    the caller holds the lock.
     """
-    return set_values(home, schema, {key: text})[key]
+    return set_values(home, schema, {key: text}, locks=locks)[key]
 
 
-def set_values(home: Home, schema: type[Any], texts: Mapping[str, str]) -> dict[str, Plain]:
+def set_values(home: Home, schema: type[Any], texts: Mapping[str, str], *, locks: bool = True) -> dict[str, Plain]:
     """Write several settings in one go, as `set_value` does one: whoever reads the file finds all of them or none."""
     values: dict[str, Plain] = {}
     for key, text in texts.items():
@@ -46,11 +48,11 @@ def set_values(home: Home, schema: type[Any], texts: Mapping[str, str]) -> dict[
                 below = below[name]
             below[last] = value
 
-    _edit(home, schema, put)
+    _edit(home, schema, put, locks=locks)
     return values
 
 
-def unset(home: Home, schema: type[Any], key: str) -> bool:
+def unset(home: Home, schema: type[Any], key: str, *, locks: bool = True) -> bool:
     """Take one setting or section out of the file, so that its default holds; False where it was not there.
 
     A key that no schema knows can be taken out too. Raises `ConfigError` where the file is not YAML.
@@ -67,7 +69,7 @@ def unset(home: Home, schema: type[Any], key: str) -> bool:
             del below[last]
             removed = True
 
-    _edit(home, schema, take)
+    _edit(home, schema, take, locks=locks)
     if not removed:
         known(schema, key)
     return removed
@@ -84,9 +86,15 @@ def replace_text(home: Home, schema: type[Any], content: bytes) -> Checked:
     return checked
 
 
-def _edit(home: Home, schema: type[Any], change: Any) -> None:  # noqa: ANN401 - a callable over a ruamel document
+def _edit(
+    home: Home,
+    schema: type[Any],
+    change: Any,  # noqa: ANN401 - a callable over a ruamel document
+    *,
+    locks: bool,
+) -> None:
     home.ensure()
-    with locked(home.locks / "config.lock"):
+    with locked(home.locks / "config.lock") if locks else nullcontext():
         before = read_small(home.config_file) or b""
         after = _changed(home, before, change)
         if after == before:

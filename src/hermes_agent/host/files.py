@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from hermes_agent.core.errors import HomeError
+from hermes_agent.core.errors import HomeError, ToolError
 
+ELSEWHERE = "set HERMES_HOME to a folder"
+WAYS_OUT: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((errno.EACCES, errno.EPERM), f"make it yours (`chown -R $USER {{folder}}`) or {ELSEWHERE} of yours."),
+    ((errno.ENOTDIR, errno.EEXIST), "a file stands where a folder must be; move it away or set HERMES_HOME elsewhere."),
+    ((errno.EISDIR, errno.ELOOP), "a folder or a link stands where a file must be; move it away."),
+    ((errno.EROFS,), f"mount it writable, or {ELSEWHERE} of yours."),
+    ((errno.ENOSPC, errno.EDQUOT), f"free some room, or {ELSEWHERE} that can be written."),
+    ((errno.EIO,), "the disk, or the connection to it, fails: look at the system's log, or set HERMES_HOME elsewhere."),
+    ((errno.EMFILE, errno.ENFILE), "too many files are open: end some programs, or raise the limit (`ulimit -n`)."),
+    ((errno.ENOMEM,), "there is no memory left: end some programs."),
+    ((errno.ENAMETOOLONG,), f"{ELSEWHERE} with a shorter name."),
+    (
+        (errno.ENOENT,),
+        f"it, or a folder of it, is gone: see whether the disk is there (`mount`), or {ELSEWHERE} that is.",
+    ),
+    ((errno.EBUSY, errno.ETXTBSY), "another program uses it: end that, and try again."),
+    (
+        (errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN),
+        "the disk under it is gone: connect it again, or set HERMES_HOME elsewhere.",
+    ),
+)
+"""What a person can do where the system says one of these."""
+OTHERWISE = f"try again; if it stays so, {ELSEWHERE} on another disk."
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
@@ -53,18 +74,13 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
         raise HomeError(f"{path} cannot be written ({reason(error)}): {way_out(error, path)}") from error
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file `path` against other processes and threads; waits for whoever holds it. Raises `HomeError`."""
+def followed(path: str | Path) -> str:
+    """The real path that a path leads to. Raises `ToolError` where a link on the way may not be read, as those of other
+    people's processes below /proc."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+        return os.path.realpath(path)
     except OSError as error:
-        raise HomeError(f"{path} cannot be locked ({reason(error)}): {way_out(error, path)}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+        raise ToolError(f"{path} cannot be followed: {reason(error)}.") from error
 
 
 def reason(error: OSError) -> str:
@@ -74,12 +90,12 @@ def reason(error: OSError) -> str:
 
 def way_out(error: OSError, path: Path) -> str:
     """What a person can do about it."""
-    match error:
-        case PermissionError():
-            return f"make it yours (`chown -R $USER {path.parent}`) or set HERMES_HOME to a folder of yours."
-        case NotADirectoryError() | FileExistsError():
-            return "a file stands where a folder must be; move it away or set HERMES_HOME elsewhere."
-        case OSError(errno=errno.EROFS):
-            return "mount it writable, or set HERMES_HOME to a folder of yours."
-        case _:
-            return "free some room, or set HERMES_HOME to a folder that can be written."
+    advice = next((advice for numbers, advice in WAYS_OUT if error.errno in numbers), OTHERWISE)
+    return advice.format(folder=path.parent)
+
+
+def sentence(error: OSError) -> str:
+    """A call of the system that failed: on what, in the system's own words, and what to do."""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else Path("the home/x")
+    where = f"{path}: " if error.filename else ""
+    return f"{where}{reason(error)}. What to do: {way_out(error, path)}"

@@ -62,7 +62,10 @@ class LogFile(logging.Handler):
         handle = self._open()
         if os.fstat(handle).st_size + more <= self._largest:
             return handle
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return handle  # Another process turns it over, or stands still while it does: logging waits for nobody.
         if self._is_current(handle) and os.fstat(handle).st_size + more > self._largest:
             self._turn_over()
         self._release()

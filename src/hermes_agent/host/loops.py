@@ -14,6 +14,9 @@ from hermes_agent.host.late import late
 
 T = TypeVar("T")
 FAST = "uvloop"
+PATIENCE = 1.9
+"""Seconds after the order in which a process that is asked to end has ended."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 SETTLED_SECONDS = 3.0
 """When a server has made nearly everything that stays until its end."""
 
@@ -33,11 +36,31 @@ def _settle() -> None:
 
 
 @contextmanager
-def told_to_end() -> Iterator[asyncio.Event]:
-    """What is set when the process is asked to end: by Ctrl-C, or SIGTERM."""
+def told_to_end(patience: float = PATIENCE) -> Iterator[asyncio.Event]:
+    """What is set when the process is asked to end: by Ctrl-C, or as `asked_to_end` says."""
     told = asyncio.Event()
-    with heeding({signal.SIGINT: told.set, signal.SIGTERM: told.set}):
+    with heeding({signal.SIGINT: told.set}), asked_to_end(told.set, patience):
         yield told
+
+
+@contextmanager
+def asked_to_end(end: Callable[[], object], patience: float = PATIENCE) -> Iterator[None]:
+    """Have `end` called when the process is asked to end: by SIGTERM, or by SIGHUP unless it was started to outlive its
+    terminal. So many seconds later it has ended, as `ends_within` says (0: it may take its time)."""
+
+    def heed() -> None:
+        if patience:
+            ends_within(patience)
+        end()
+
+    with heeding({number: heed for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN}):
+        yield
+
+
+def ends_within(seconds: float) -> None:
+    """Have the kernel end this process so many seconds from now (0: not any more), whatever holds it up until then: a
+    thread that waits for a lock, a disk that does not answer. What was committed is kept, the rest goes on later."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 @contextmanager

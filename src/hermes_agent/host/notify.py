@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 SHARE = 3
@@ -31,8 +31,9 @@ class Supervisor:
             way.setblocking(False)
             way.sendto("\n".join(lines).encode(), self._address)
 
-    async def reassure(self) -> None:
-        """Give signs of life from this loop until cancelled: one that hangs gives none."""
+    async def reassure(self, gets_on: Callable[[], Awaitable[bool]]) -> None:
+        """Give signs of life from this loop until cancelled, as long as it `gets_on`: one that hangs gives none."""
         while self.seconds:
-            self.tell("WATCHDOG=1")
+            if await gets_on():
+                self.tell("WATCHDOG=1")
             await asyncio.sleep(self.seconds / SHARE)

@@ -14,6 +14,13 @@ from hermes_agent.host.files import PRIVATE_FOLDER, reason, way_out
 PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
+def own_source() -> Path:
+    """The folder of this program's own source: the checkout that it runs from, otherwise the installed package."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
+    return checkout if package.parent.name == "src" and (checkout / "pyproject.toml").is_file() else package
+
+
 def environment() -> Mapping[str, str]:
     """The process environment, for whoever is handed it by the wiring; read-only by agreement."""
     return os.environ

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -171,44 +172,45 @@ async def run(
     After `seconds`, or when the caller is cancelled, its whole group is ended; the first raises `TimeoutError`. Raises
     `OSError` where it cannot be started.
     """
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
-        env=dict(env),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    errors = spawn(_take(process.stderr, most), name=f"stderr of {argv[0]}")
+    running = await open_piped(argv, env=env, data=None, cwd=cwd, most_errors=most)
     try:
         async with asyncio.timeout(seconds):
-            out = await _take(process.stdout, most)
-            cut = len(out) >= most
-            if cut:
-                _drop(process)
-            code = await process.wait()
-            return Finished(code=code if code >= 0 else 128 - code, out=out, err=await errors, cut=cut)
+            out, cut = await running.first(most)
+            return Finished(code=await running.code(), out=out, err=await running.errors(), cut=cut)
     finally:
-        _drop(process)
-        if process.returncode is None:
-            await asyncio.shield(spawn(process.wait(), name=f"end of {argv[0]}"))
-        errors.cancel()
+        await running.close()
 
 
 class Piped:
-    """A program whose output is read as it comes, while its input is fed."""
+    """A program whose output is read as it comes, while its input is fed. It is none of asyncio's: one of those whose
+    start is cancelled waits for pipes that nobody connects any more, and for whoever has inherited one."""
 
-    def __init__(self, process: asyncio.subprocess.Process, data: bytes) -> None:
-        self._process = process
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._out = process.stdout
+    def __init__(self, popen: subprocess.Popen[bytes], most_errors: int) -> None:
+        self._popen = popen
+        self._unused = [pipe for pipe in (popen.stdout, popen.stderr, popen.stdin) if pipe is not None]
+        self._reading: list[asyncio.BaseTransport] = []
+        self._feeding: asyncio.WriteTransport | None = None
+        self._out, self._err = asyncio.StreamReader(), asyncio.StreamReader()
         self._said = bytearray()
-        self._errors = spawn(_keep(self._said, process.stderr, _CHUNK), name="errors of a program")
-        self._feeding = spawn(self._feed(data), name="input of a program")
+        self._errors = spawn(_keep(self._said, self._err, most_errors), name="errors of a program")
+        self._over = asyncio.Event()
+        try:
+            watch = os.pidfd_open(popen.pid)
+        except (OSError, AttributeError):
+            self._look()
+        else:
+            asyncio.get_running_loop().add_reader(watch, self._collect, watch)
+
+    async def connect(self, data: bytes | None) -> None:
+        """Begin to read it, and to feed it."""
+        loop = asyncio.get_running_loop()
+        for stream in (self._out, self._err):
+            protocol = partial(asyncio.StreamReaderProtocol, stream)
+            self._reading.append((await loop.connect_read_pipe(protocol, self._unused.pop(0)))[0])
+        if data is not None:
+            self._feeding, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._unused.pop(0))
+            self._feeding.write(data)
+            self._feeding.close()  # Once it is taken. Who does not take it says why by how it ends.
 
     async def line(self) -> bytes:
         """The next line with its end; the last one may have none."""
@@ -217,6 +219,15 @@ class Piped:
     async def rest(self) -> bytes:
         """Everything that comes after, to the end."""
         return await self._out.read()
+
+    async def first(self, most: int) -> tuple[bytes, bool]:
+        """Everything that comes; where that is more than so many bytes, the first of them, and it is ended."""
+        out = bytearray()
+        while len(out) < most and (chunk := await self._out.read(min(_CHUNK, most - len(out)))):
+            out += chunk
+        if cut := len(out) >= most:
+            self._drop()
+        return bytes(out), cut
 
     async def errors(self) -> bytes:
         """How what it wrote to its other output begins, when it has ended."""
@@ -228,50 +239,68 @@ class Piped:
         that writes, is waited for no longer than a moment."""
         out = bytearray()
         reading = spawn(_keep(out, self._out, most), name="output of a program")
-        ending = spawn(self.code(), name="end of a program")
         try:
-            while (code := self._process.returncode) is None:  # `wait` waits for the pipes, too.
-                await asyncio.wait((ending,), timeout=MOMENT / 4)
+            code = await self.code()
             await asyncio.wait((reading, self._errors), timeout=MOMENT)
         finally:
             reading.cancel()
-            ending.cancel()
-        return bytes(out), bytes(self._said), code if code >= 0 else 128 - code
+        return bytes(out), bytes(self._said), code
 
     async def code(self) -> int:
         """How it exited, when it has."""
-        code = await self._process.wait()
+        await self._over.wait()
+        code = self._popen.returncode
         return code if code >= 0 else 128 - code
 
     async def close(self) -> None:
         """End it, and its group, where it still runs."""
-        _drop(self._process)
-        self._errors.cancel()
-        self._feeding.cancel()
-        await asyncio.shield(spawn(self._process.wait(), name="end of a program"))
+        self._drop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await self._over.wait()
 
-    async def _feed(self, data: bytes) -> None:
-        pipe = self._process.stdin
-        assert pipe is not None
-        with suppress(BrokenPipeError, ConnectionResetError):  # it says why by how it ends
-            for at in range(0, len(data), _CHUNK):
-                pipe.write(data[at : at + _CHUNK])
-                await pipe.drain()
-        pipe.close()
+    def _drop(self) -> None:
+        if self._popen.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, signal.SIGKILL)
+        if self._feeding is not None and self._feeding.get_write_buffer_size():
+            self._feeding.abort()
+        for reading in self._reading:
+            reading.close()
+        for pipe in self._unused:
+            pipe.close()
+        for stream in (self._out, self._err):
+            stream.feed_eof()
+
+    def _collect(self, watch: int) -> None:
+        """The kernel says that it has ended."""
+        asyncio.get_running_loop().remove_reader(watch)
+        os.close(watch)
+        self._popen.poll()
+        self._over.set()
+
+    def _look(self) -> None:
+        """Where the kernel does not say it."""
+        if self._popen.poll() is None:
+            asyncio.get_running_loop().call_later(0.05, self._look)
+        else:
+            self._over.set()
 
 
-async def open_piped(argv: Sequence[str], *, env: Mapping[str, str], data: bytes = b"") -> Piped:
-    """Start a program, in a group of its own, that reads `data`. Raises `OSError` where it cannot be started."""
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd="/",
-        env=dict(env),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    return Piped(process, data)
+async def open_piped(
+    argv: Sequence[str], *, env: Mapping[str, str], data: bytes | None = b"", cwd: str = "/", most_errors: int = _CHUNK
+) -> Piped:
+    """Start a program, in a group of its own, that reads `data` (None: nothing at all). Raises `OSError` where it
+    cannot be started."""
+    pipe, stdin = subprocess.PIPE, subprocess.DEVNULL if data is None else subprocess.PIPE
+    popen = _Detached(argv, cwd=cwd, env=dict(env), stdin=stdin, stdout=pipe, stderr=pipe, start_new_session=True)
+    running = Piped(popen, most_errors)
+    try:
+        await running.connect(data)
+    except BaseException:
+        await running.close()
+        raise
+    return running
 
 
 class Ended(HermesError):
@@ -312,15 +341,6 @@ async def _keep(kept: bytearray, stream: asyncio.StreamReader, most: int) -> Non
     """Read to the end, and keep the first `most` bytes: who writes more must not wait for a reader."""
     while chunk := await stream.read(_CHUNK):
         kept += chunk[: most - len(kept)]
-
-
-async def _take(stream: asyncio.StreamReader, most: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while size < most and (chunk := await stream.read(min(_CHUNK, most - size))):
-        parts.append(chunk)
-        size += len(chunk)
-    return b"".join(parts)
 
 
 async def _readable(descriptor: int) -> None:
@@ -373,12 +393,3 @@ async def _signal_family(leader: int, mark: bytes, number: signal.Signals) -> bo
             os.killpg(leader, number)
             return True
     return bool(members)
-
-
-def _drop(process: asyncio.subprocess.Process) -> None:
-    """Kill the group and close its pipes: one that is not read to its end keeps asyncio from seeing the process end,
-    and there is no public way to close it."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way

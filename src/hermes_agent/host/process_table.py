@@ -21,13 +21,23 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One live process."""
+    """One live process; `state` is the letter of proc(5): `T` where it is stopped."""
 
     pid: int
     parent: int
     group: int
     session: int
     started: int
+    state: str = "S"
+
+
+def this_boot() -> str:
+    """The machine's name and, where it tells, the id of its start: the same until it is started again."""
+    try:
+        boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = ""
+    return f"{os.uname().nodename} {boot}"
 
 
 def row_of(pid: int) -> Row | None:
@@ -46,7 +56,12 @@ def parse_stat(text: str) -> Row | None:
     if len(values) < 20 or values[0] in _ZOMBIE:
         return None
     return Row(
-        pid=int(number), parent=int(values[1]), group=int(values[2]), session=int(values[3]), started=int(values[19])
+        pid=int(number),
+        parent=int(values[1]),
+        group=int(values[2]),
+        session=int(values[3]),
+        started=int(values[19]),
+        state=values[0],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 from urllib.parse import quote, quote_plus
@@ -12,6 +13,8 @@ from urllib.parse import quote, quote_plus
 SHORTEST_HIDDEN = 8
 CUT = 12
 """Characters of a secret's beginning or end that give it away where the rest was cut off."""
+LARGE, WORD = 1 << 16, 8
+"""Characters from which on a text is first looked through for words of secrets, and the bytes of a word."""
 MARKER = re.compile(r"\[secret( [A-Za-z_]\w*)?\]|\[redacted\]", re.IGNORECASE)
 """What stands in place of a secret."""
 
@@ -37,9 +40,15 @@ class Redaction:
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
         labels = dict.fromkeys(label for _, label in self._forms)
         self._cuts = [_Cut(label, [form for form, named in self._forms if named == label]) for label in labels]
+        ends = [part.encode("utf-8", "surrogatepass") for form in forms for part in {form[:CUT], form[-CUT:]}]
+        self._short = [part for part in ends if len(part) < CUT]
+        self._words = {word for part in ends for word in _words(part)}
+        self._has_lines = any(sign in form for form in forms for sign in "\n\r")
 
     def hide(self, text: str, put: Put = lambda label, _: label) -> str:
         """The text without any of them; `put` makes what stands in the place of one, of its label and itself."""
+        if len(text) >= LARGE and not self._may_be_in(text):
+            return text
         for form, label in self._forms:
             if form in text:
                 text = text.replace(form, put(label, form))
@@ -47,6 +56,17 @@ class Redaction:
         for cut in self._cuts:
             text = cut.without_rest(text, put)
         return text
+
+    def _may_be_in(self, text: str) -> bool:
+        """Whether the end of a secret may be in a text: one pass, however many secrets there are. Each end has `CUT`
+        bytes in a row, line breaks aside, and so a word that begins at a multiple of four."""
+        raw = text.encode("utf-8", "surrogatepass").translate(None, b"\r\n")
+        views = (memoryview(raw)[start : len(raw) - (len(raw) - start) % WORD].cast("Q") for start in (0, WORD // 2))
+        return (
+            self._has_lines
+            or any(form in raw for form in self._short)
+            or any(not self._words.isdisjoint(view) for view in views)
+        )
 
     def _without_wrapped(self, text: str, put: Put) -> str:
         """Also where line breaks stand inside, as `base64` puts them every 76 characters."""
@@ -71,6 +91,11 @@ def _forms(value: str) -> Iterable[str]:
             last = len(text) if (shift + len(raw)) % 3 == 0 else len(text.rstrip("=")) - 1
             if last - first >= SHORTEST_HIDDEN:
                 yield text[first:last]
+
+
+def _words(form: bytes) -> Iterable[int]:
+    """Each eight bytes of it, as a number of this machine."""
+    return (int.from_bytes(form[at : at + WORD], sys.byteorder) for at in range(len(form) - WORD + 1))
 
 
 class _Cut:

@@ -9,7 +9,8 @@ from functools import cache
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HomeError
-from hermes_agent.host.files import locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.lock_file import locked
 from hermes_agent.host.paths import Home, environment
 from hermes_agent.host.redaction import MARKER, Redaction, as_long
 

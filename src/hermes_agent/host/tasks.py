@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,6 +25,25 @@ def spawn(work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
     _kept.add(task)
     task.add_done_callback(_ended)
     return task
+
+
+async def in_own_thread(work: Callable[[], T]) -> T:
+    """Do blocking work that may last (a person's input, somebody else's function) in a thread of its own: it takes no
+    place in the shared pool, and where the caller is cancelled, or the program ends, nobody waits for it."""
+    ended: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as failure:  # noqa: BLE001  Boundary: a thread's failure belongs to who started it.
+            with suppress(InvalidStateError):  # Nobody waits any more.
+                ended.set_exception(failure)
+        else:
+            with suppress(InvalidStateError):
+                ended.set_result(result)
+
+    threading.Thread(target=copy_context().run, args=(run,), name="work that may last", daemon=True).start()
+    return await asyncio.wrap_future(ended)
 
 
 def _ended(task: asyncio.Task[Any]) -> None:

@@ -12,15 +12,16 @@ from yaml.events import CollectionEndEvent, CollectionStartEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.checked import Checked, Problem
 from hermes_agent.host.nearest import nearest_key
 from hermes_agent.host.schema import (
+    Checked,
     Choice,
     Free,
     ListOf,
     MapOf,
     Plain,
     PlainMap,
+    Problem,
     Scalar,
     Section,
     Setting,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import Refused, ToolError
 from hermes_agent.core.tool import Answer, Question, Tool
 from hermes_agent.learning.drafts import Draft
@@ -39,6 +40,7 @@ class Beside:
     speaker: str
     turn: int = 0
     attach: bool = False
+    begun_at: Location = NOWHERE
 
     @property
     def speakers(self) -> frozenset[str]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from hermes_agent.core.errors import HermesError, LostLease, StoreError
+from hermes_agent.host.logs import log_of
 from hermes_agent.host.tasks import spawn
 from hermes_agent.store.database import Store
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind, JobState
@@ -77,6 +78,7 @@ class Jobs:
         # Boundary: one job.
         try:
             account = await self._does[claim.job.kind](claim)
+            log_of("learning", session=claim.job.session).info("%s %s: done", claim.job.kind, claim.job.id)
             await self._store.learning.end(claim, JobState.DONE, account)
         except asyncio.CancelledError:
             with suppress(StoreError):

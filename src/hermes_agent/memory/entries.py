@@ -52,6 +52,14 @@ def joined(entries: Sequence[str]) -> str:
     return BETWEEN.join(entries) + "\n" if entries else ""
 
 
+def merged(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """What two homes made of the same notes: theirs, without what we removed and with what we added."""
+    old, mine, other = (entries_of(decoded(each)) for each in (base, ours, theirs))
+    stays = [entry for entry in other if entry in mine or entry not in old]
+    added = [entry for entry in mine if entry not in old and entry not in stays]
+    return joined([*stays, *added]).encode("utf-8", "replace")
+
+
 def size_of(entries: Sequence[str]) -> int:
     """Characters that count against the limit: the entries and what stands between them."""
     return len(joined(entries).rstrip("\n"))

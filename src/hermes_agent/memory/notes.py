@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
@@ -13,20 +14,19 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, Protected
 from hermes_agent.core.ids import Ids
 from hermes_agent.host.files import PRIVATE_FOLDER, read_small
-from hermes_agent.host.held import held
+from hermes_agent.host.held import held, in_thread
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
-from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined
+from hermes_agent.memory.entries import Operation, applied, decoded, entries_of, joined, merged
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Person, Target
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Version, VersionState
+from hermes_agent.store.versions import NO_BACKING, Author, Backing, Change, Kind, Overtaken, Version, VersionState
+from hermes_agent.store.working_copy import AGAIN, Standing, WorkingCopy
 
 PERSONS = frozenset({Author.OWNER, Author.MEMBER})
 ASIDE = "hermes_agent.host.exchange:aside_of"
 REPLACE = "hermes_agent.host.exchange:replace_known"
-AGAIN = 20
-"""How often a change is made anew because somebody saved the file while it was being written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,9 @@ class Notes:
     """The notes of one home.
 
     Every change holds the lock file of the home, so that processes wait for each other, and finds the file as it is:
-    what a person saved is recorded as the owner's before anything else happens. A change is intended in the ledger,
-    then written, then done; what a crash left intended is settled by looking at the file.
+    what a person saved is recorded as the owner's before anything else happens, and what another home of the household
+    changed is written to the file. A change is intended in the ledger, then written, then done; what a crash left
+    intended is settled by looking at the file.
     """
 
     home: Home
@@ -69,7 +70,10 @@ class Notes:
     clock: Clock
     ids: Ids
     settings: MemorySettings
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _files: WorkingCopy = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._files = WorkingCopy(self.store, Kind.MEMORY, self.home.memories / ".shown.json", merged)
 
     def path(self, item: str) -> Path:
         """Where a file of notes is."""
@@ -128,26 +132,49 @@ class Notes:
         return await self._write(change.item, draft, by, "undo", undoes=version.id)
 
     async def notice(self, items: Sequence[str]) -> None:
-        """Record what a person changed by hand."""
+        """Record what a person changed by hand, and bring the files in step with what another home changed."""
         async with self._held():
             for item in items:
-                await self._settled(item, await self._found(item))
+                await self._in_step(item)
+
+    async def catch_up(self) -> None:
+        """Bring the files in step with what other homes changed."""
+        if items := await self._files.behind():
+            await self.notice(items)
 
     async def _write(self, item: str, draft: Draft, by: By, action: str, undoes: int | None = None) -> Saved:
         async with self._held():
             edited = False
             for _ in range(AGAIN):
-                before = await self._found(item)
-                edited = await self._settled(item, before) or edited
+                standing = await self._in_step(item)
+                edited, before = edited or _is_owners(standing.edit), standing.content
                 after = draft(before)
                 if after == before:
                     return Saved(version=0, entries=tuple(entries_of(decoded(after))), edited=edited)
                 change = self._change(item, by, action, before, after, undoes)
-                number = await self._keep(change, VersionState.INTENDED)
-                if await asyncio.to_thread(self._replaced, item, after, before):
-                    await self._settle(number, VersionState.DONE)
-                    return Saved(version=number, entries=tuple(entries_of(decoded(after))), edited=edited)
-                await self._settle(number, VersionState.DROPPED)
+                try:
+                    number = await self._files.keep(change, VersionState.INTENDED, standing.version)
+                except Overtaken:
+                    continue
+                if await in_thread(partial(self._replaced, item, after, before)):
+                    await self._files.show({item: Standing(version=number, content=after, author=by.author)})
+                    await self._files.done(number)
+                elif await self._files.drop(Version(id=number, state=VersionState.INTENDED, change=change)):
+                    continue
+                return Saved(version=number, entries=tuple(entries_of(decoded(after))), edited=edited)
+        raise HermesError(f"{item} is being saved again and again by another program: nothing was written.")
+
+    async def _in_step(self, item: str) -> Standing:
+        """Bring ledger and file in step; where they stand then, with the last edit that was found in the file."""
+        edit = None
+        for _ in range(AGAIN):
+            found = await self._found(item)
+            standing = await self._files.compare(item, found, partial(self._edit, item))
+            content = standing.content
+            if content == found or await in_thread(partial(self._replaced, item, content, found)):
+                edit = standing.edit or edit
+                if kept := await self._files.show({item: standing}):
+                    return replace(kept[item], edit=edit)
         raise HermesError(f"{item} is being saved again and again by another program: nothing was written.")
 
     async def _found(self, item: str) -> bytes | None:
@@ -156,44 +183,30 @@ class Notes:
         aside: Path = late(ASIDE)(path)
         taken = await asyncio.to_thread(read_small, aside)
         if taken is not None:
-            last = await self.store.versions.latest(Kind.MEMORY, item)
-            change = last.change if last and last.state is VersionState.INTENDED else None
-            if last and change and taken not in (change.before, change.after):
-                if await asyncio.to_thread(late(REPLACE), path, taken, change.after):
-                    await self._settle(last.id, VersionState.DROPPED)
-            else:
-                await asyncio.to_thread(aside.unlink, missing_ok=True)
+            if not await self.store.versions.holds(Kind.MEMORY, item, 0, taken):
+                await self._put_back(item, taken)
+            await asyncio.to_thread(aside.unlink, missing_ok=True)
         return await asyncio.to_thread(read_small, path)
 
-    async def _settled(self, item: str, content: bytes | None) -> bool:
-        """Bring the ledger in step with the file, and say whether a person had edited it."""
-        last = await self.store.versions.latest(Kind.MEMORY, item)
-        while last is not None and last.state is VersionState.INTENDED:
-            reached = content == last.change.after or content != last.change.before
-            await self._settle(last.id, VersionState.DONE if reached else VersionState.DROPPED)
-            last = last if reached else await self.store.versions.latest(Kind.MEMORY, item)
-            if reached:
-                break
-        known = last.change.after if last else None
-        if content == known:
-            return False
-        by = By(author=Author.OWNER, principal="")
-        edit = self._change(item, by, "edit by hand", known, content, None)
-        await self._keep(edit, VersionState.DONE)
-        return True
+    async def _put_back(self, item: str, taken: bytes) -> None:
+        last = await self.store.versions.latest(Kind.MEMORY, item, mine=True)
+        intended = last is not None and last.state is VersionState.INTENDED
+        if not intended:
+            last = await self.store.versions.latest(Kind.MEMORY, item)
+        after = last.change.after if last else None
+        replaced = await in_thread(partial(late(REPLACE), self.path(item), taken, after))
+        if last and intended and replaced:
+            await self._files.drop(last)
+
+    def _edit(self, item: str, before: bytes | None, after: bytes | None, author: Author) -> Change:
+        action = "edit by hand" if author is Author.OWNER else "put back"
+        return self._change(item, By(author=author, principal=""), action, before, after, None)
 
     def _replaced(self, item: str, content: bytes | None, before: bytes | None) -> bool:
         path = self.path(item)
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
         done: bool = late(REPLACE)(path, content, before)
         return done
-
-    async def _keep(self, change: Change, state: VersionState) -> int:
-        return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))
-
-    async def _settle(self, version: int, state: VersionState) -> None:
-        # What a power failure takes of this is found out again by looking at the file.
-        await self.store.write(lambda tx: self.store.versions.settle(tx, version, state), durable=False)
 
     async def _protected(self, item: str, by: By) -> frozenset[str]:
         """The entries that these may not change."""
@@ -239,9 +252,10 @@ class Notes:
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
-        # One waiter of this process at a time, or waiting would use up the threads that the holder works with.
-        async with self._turn:
+        async with held(self.home.locks / "memories.lock"):
             await asyncio.to_thread(self.home.memories.mkdir, parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-            await asyncio.to_thread(self.home.locks.mkdir, parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
-            async with held(self.home.locks / "memories.lock"):
-                yield
+            yield
+
+
+def _is_owners(edit: Change | None) -> bool:
+    return edit is not None and edit.author is Author.OWNER

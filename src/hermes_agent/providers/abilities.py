@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hermes_agent.core.messages import Image, Part, ToolResult
 from hermes_agent.core.model import ModelRequest
 from hermes_agent.providers.budget import REPLY_SHARE, SMALL_WINDOW
-from hermes_agent.providers.catalog import ModelFacts
+from hermes_agent.providers.catalog import ModelFacts, catalogue_date
 from hermes_agent.providers.route import Route
 
 # Below this even the prompt and the tools take a noticeable part.
@@ -16,17 +16,26 @@ TIGHT_WINDOW = 16_384
 
 def limits_of(route: Route) -> tuple[str, ...]:
     """What the model cannot do, in a sentence each; none for one that can do everything."""
-    return tuple(said for said in (wordy(route), narrow(route)) if said)
+    return tuple(said for said in (unlisted(route), wordy(route), narrow(route)) if said)
 
 
 def limits_for(route: Route, request: ModelRequest) -> list[str]:
     """What of a request the model cannot take, in a sentence each, and how little room it has."""
-    found = [narrow(route)]
+    found = [unlisted(route), narrow(route)]
     if request.prefix.tools:
         found.append(wordy(route))
     if not route.facts.images and any(isinstance(part, Image) for part in _all_parts(request)):
         found.append(blind(route))
     return [said for said in found if said]
+
+
+def unlisted(route: Route) -> str:
+    """What is said where a model is not in the catalogue and is asked as an earlier one of its family."""
+    facts = route.facts
+    if not facts.like:
+        return ""
+    unpriced = "; its price is unknown" if facts.price is None else ""
+    return f"{route.name} is not in the catalogue of {catalogue_date()}: it is treated like {facts.like}{unpriced}."
 
 
 def wordy(route: Route) -> str:

@@ -38,6 +38,7 @@ from hermes_agent.providers.routing.policy import Failed, GiveUp, Place, Step, T
 from hermes_agent.providers.routing.relays import Relays
 from hermes_agent.providers.routing.shrinking import shrunk
 from hermes_agent.providers.settings import ModelSettings
+from hermes_agent.providers.vendor import USUAL_LEVEL
 
 __all__ = ["Broker", "CallOpened", "CallSettled", "Ledger"]
 
@@ -224,6 +225,8 @@ class Broker:
         level = route.effort(wanted, tools=bool(request.prefix.tools) and route.facts.tools)
         if level is not None and level != wanted:
             said.append(f"{route.name} has no reasoning level `{wanted}`: `{level}` is asked for.")
+        if level is None and wanted not in {USUAL_LEVEL, "none"}:
+            said.append(f"{route.name} has no reasoning levels that are known: `{wanted}` is not asked for.")
         return [Remark(text=text) for text in said if self._is_new(text)]
 
     def _who_answers(self, question: _Question) -> list[Remark]:

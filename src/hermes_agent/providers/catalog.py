@@ -6,7 +6,7 @@ import re
 from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,6 +18,7 @@ from hermes_agent.providers.vendor import LEVELS, Level, Vendor
 UNKNOWN_WINDOW = 128_000
 PER_MILLION = 1_000_000
 _DATE = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
+_VERSION = re.compile(r"(?<=[/-])([a-zA-Z]?)(\d+)(?:[.p](\d+))?(?=-|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +60,10 @@ class ModelFacts:
     `parallel` False: it asks for one tool at a time. `result_media`: a tool's result may hold pictures and documents
     itself (Gemini). `cache_marks`: a request may say what to cache (Bedrock).
     `prefill` says whether the model goes on from words that it is given as the beginning of its reply; None: as its
-    vendor does.
+    vendor does. `like` names the known model whose facts these are, where this one is not in the catalogue.
     """
 
+    like: str = ""
     dialect: str = ""
     window: int = UNKNOWN_WINDOW
     output: int | None = None
@@ -82,8 +84,7 @@ class ModelFacts:
 
 class _Catalogue(msgspec.Struct):
     as_of: str
-    sources: dict[str, str]
-    models: dict[str, ModelFacts]
+    models: dict[str, dict[str, Any]]
 
 
 UNKNOWN = ModelFacts(images=True, files=True)
@@ -94,9 +95,16 @@ def catalogue_date() -> str:
     return _catalogue().as_of
 
 
+@cache
 def known_models() -> dict[str, ModelFacts]:
-    """Every model of the catalogue by `vendor/model`."""
-    return _catalogue().models
+    """Every model of the catalogue by `vendor/model`. An entry of the file that says `like` has the facts of the model
+    above it that it names, with its own in their place."""
+    entries: dict[str, dict[str, Any]] = {}
+    for name, entry in _catalogue().models.items():
+        own = dict(entry)
+        like = own.pop("like", None)
+        entries[name] = own if like is None else {**entries[like], **own}
+    return msgspec.convert(entries, type=dict[str, ModelFacts])
 
 
 def find(vendor: Vendor, model: str) -> ModelFacts | None:
@@ -110,6 +118,26 @@ def find(vendor: Vendor, model: str) -> ModelFacts | None:
             if facts is not None:
                 return facts
     return None
+
+
+def find_like(vendor: Vendor, model: str) -> ModelFacts | None:
+    """What is known of the latest model before this one whose name differs in its version alone (`gpt-5.5` for
+    `gpt-5.9`), without its price; None where there is none: what came before all that is known may be another kind."""
+    family, version = _lineage(_DATE.sub("", model.removeprefix(vendor.model_prefix).partition(":")[0]))
+    earlier: dict[tuple[int, ...], str] = {}
+    for name in known_models():
+        maker, _, known = name.partition("/")
+        if maker in {vendor.name, vendor.catalogue} and _lineage(known)[0] == family:
+            earlier.setdefault(_lineage(known)[1], name)
+    best = max((each for each in earlier if each <= version), default=()) if version else ()
+    return replace(known_models()[earlier[best]], price=None, like=earlier[best]) if best else None
+
+
+def _lineage(model: str) -> tuple[str, tuple[int, ...]]:
+    """A model's name without the numbers of its version, and those numbers."""
+    numbers = [int(number) for found in _VERSION.finditer(f"/{model}") for number in found.groups()[1:] if number]
+    words = _VERSION.sub(r"\1", f"/{model}").split("-")
+    return "-".join(word for word in words if word), tuple(numbers)
 
 
 def cost(price: Price | None, usage: Usage) -> float | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # What follows the end mark is waited for so long, so that the connection can be used again; then it is closed.
 DRAIN_SECONDS = 0.05
 LONGEST_REFUSAL = 1024 * 1024
+LARGEST_REPLY = 256 * 1024 * 1024
+"""Bytes of all events of an answer: each token of the longest ones comes in an event of some hundred."""
 # Seconds after which a wait that did not end when it was cancelled is cancelled again.
 AGAIN = 0.05
 
@@ -40,7 +42,8 @@ class Patience:
 class Exchange:
     """The way to one model: a route and its dialect over HTTP."""
 
-    def __init__(self, http: Http, route: Route, dialect: Dialect) -> None:
+    def __init__(self, http: Http, route: Route, dialect: Dialect, *, largest: int = LARGEST_REPLY) -> None:
+        self._largest = largest
         self._http = http
         self._route = route
         self._dialect = dialect
@@ -57,11 +60,14 @@ class Exchange:
             if not _is_stream(response):
                 raise await self._refusal(response, watch, patience.now)
             chunks = response.aiter_bytes()
-            arrived = True
+            arrived, size = True, 0
             while arrived and not decoder.done:
                 chunk = await watch.during(anext(chunks, None))
                 arrived = chunk is not None
                 events = framing.finish() if chunk is None else framing.feed(chunk)
+                size += sum(map(len, events))
+                if size > self._largest:
+                    raise MalformedReply(f"The answer is more than {self._largest // 2**20} MB long.")
                 deltas, broken = _heard(decoder, events)
                 if deltas:
                     yield deltas

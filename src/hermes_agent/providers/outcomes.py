@@ -147,7 +147,17 @@ def refused(
     error = reported(route, errors, detail, status=status)
     said = retry_after(headers, now)
     error.retry_after = error.retry_after if said is None else said
+    if error.retry_after is not None and error.retry_after >= 1:
+        error.args = (f"{error} It asks to be left alone for {lasting(error.retry_after)}.",)
     return error
+
+
+def lasting(seconds: float) -> str:
+    """A time as a person says it, in seconds, minutes or hours."""
+    for size, name in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size or seconds == size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} s"
 
 
 def reported(route: Route, errors: Table, detail: _Detail, *, status: int = 0) -> ProviderError:

@@ -20,12 +20,13 @@ from hermes_agent.providers.catalog import (
     ModelFacts,
     Price,
     find,
+    find_like,
     known_models,
     nearest,
     overridden,
 )
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
-from hermes_agent.providers.vendor import LEVELS, Level, Vendor
+from hermes_agent.providers.vendor import LEVELS, USUAL_LEVEL, Level, Vendor
 from hermes_agent.providers.vendors import VENDORS
 
 Secrets = Callable[[str], str | None]
@@ -133,7 +134,7 @@ class Route:
             levels = self.facts.tool_efforts
         if not levels or not self.facts.thinking:
             return None
-        return nearest(wanted if wanted in LEVELS else "medium", levels)
+        return nearest(wanted if wanted in LEVELS else USUAL_LEVEL, levels)
 
 
 def load_vendor(name: str) -> Vendor:
@@ -305,7 +306,7 @@ def _makers() -> set[str]:
 
 
 def _facts(vendor: Vendor, model: str, settings: ModelSettings, models: Mapping[str, ModelOverride]) -> ModelFacts:
-    known = find(vendor, model)
+    known = find(vendor, model) or find_like(vendor, model)
     facts = known or UNKNOWN
     if vendor.window_probe and vendor.free and known is None:
         facts = replace(facts, window=LOCAL_WINDOW)

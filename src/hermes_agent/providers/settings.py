@@ -6,7 +6,7 @@ from typing import Literal
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.schema import setting
-from hermes_agent.providers.vendor import Level
+from hermes_agent.providers.vendor import USUAL_LEVEL, Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ModelSettings:
     stall_seconds: float = setting(
         120.0, "A stream that brings no content for so long is given up; longer for high reasoning effort."
     )
-    reasoning_effort: Level = setting("medium", "How much a model reasons; the nearest level that it has is used.")
+    reasoning_effort: Level = setting(USUAL_LEVEL, "How much a model reasons; the nearest level that it has is used.")
     max_output: int | None = setting(None, "Longest reply in tokens. Not set: the model's own limit.")
     chain_responses: bool = setting(
         False,
@@ -43,10 +43,10 @@ class ModelSettings:
         None, "Context window in tokens, where the catalogue is wrong or does not know the model."
     )
     price_input: float | None = setting(
-        None, "US dollars per million input tokens, where the catalogue does not know them."
+        None, "US dollars per million input tokens, where the catalogue does not know them.", least=0
     )
     price_output: float | None = setting(
-        None, "US dollars per million output tokens, where the catalogue does not know them."
+        None, "US dollars per million output tokens, where the catalogue does not know them.", least=0
     )
 
 

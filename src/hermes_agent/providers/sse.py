@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes_agent.core.errors import MalformedReply
 
 LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of a line, and of all the data lines of one event."""
 BOM = b"\xef\xbb\xbf"
 
 
@@ -14,17 +15,19 @@ class SseDecoder:
     Only `data` is kept: both `event` and `id` repeat what the data says in the protocols spoken here.
     """
 
-    __slots__ = ("_after_cr", "_begun", "_data", "_line", "_line_size")
+    __slots__ = ("_after_cr", "_begun", "_data", "_data_size", "_line", "_line_size")
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
         self._line_size = 0
         self._data: list[bytes] = []
+        self._data_size = 0
         self._after_cr = False
         self._begun = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The data of the events that this chunk completes; `MalformedReply` where a line is longer than 16 MB."""
+        """The data of the events that this chunk completes; `MalformedReply` where a line or an event is longer than 16
+        MB."""
         if not self._begun:
             chunk = self._begin(chunk)
         if self._after_cr or b"\r" in chunk:
@@ -70,9 +73,15 @@ class SseDecoder:
             if not line:
                 if self._data:
                     complete.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
-                    self._data = []
+                    self._data, self._data_size = [], 0
             elif line.startswith(b"data:"):
-                self._data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+                self._keep(line[6:] if line.startswith(b"data: ") else line[5:])
             elif line == b"data":
-                self._data.append(b"")
+                self._keep(b"")
         return complete
+
+    def _keep(self, data: bytes) -> None:
+        self._data_size += len(data) + 1
+        if self._data_size > LONGEST_LINE:
+            raise MalformedReply(f"The stream holds an event of more than {LONGEST_LINE // 2**20} MB.")
+        self._data.append(data)

@@ -10,6 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 
 Level = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 LEVELS: tuple[Level, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+USUAL_LEVEL: Level = "medium"
 ReasoningField = Literal["", "reasoning", "reasoning_content", "reasoning_details", "thinking_parts"]
 Body = Mapping[str, object]
 

@@ -16,6 +16,14 @@ from hermes_agent.sandbox.jail import CannotJail, Cell, Walls
 PRIVATE = ("/tmp", "/var/tmp", "/run")
 SMALL = 1 << 20
 TRY_SECONDS = 5.0
+JOINED = 'echo $$ >"$0" || exit 125; exec "$@"'
+
+
+def limited(processes: int) -> list[str]:
+    """What a shell runs to be a program with at most so many processes. The letter of that limit is another one in
+    dash and busybox than in bash; a shell that knows neither runs nothing."""
+    bound = f"ulimit -u {processes} 2>/dev/null || ulimit -p {processes} || exit 125"
+    return [f'{bound}; exec "$@"', "sh"]
 
 
 def build(walls: Walls) -> Bubblewrap:
@@ -25,7 +33,7 @@ def build(walls: Walls) -> Bubblewrap:
         raise CannotJail("`bwrap` is not installed (apt install bubblewrap).")
     jail = Bubblewrap(program, walls)
     nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-    trial = start_detached([*jail.arguments(), "--", "/bin/sh", "-c", ":"], cwd="/", env={}, stdin=None, out=nowhere)
+    trial = start_detached([*jail.arguments(), "--", *jail.bounded(["true"])], cwd="/", env={}, stdin=None, out=nowhere)
     os.close(nowhere)
     if not trial.ends_within(TRY_SECONDS) or trial.code != 0:
         trial.signal(9)
@@ -48,9 +56,9 @@ class Bubblewrap:
 
     def launch(self, argv: Sequence[str], *, cell: Cell, env: Mapping[str, str], stdin: int | None, out: int) -> Child:
         """See `Jail`. Where no thread can be in a control group of its own, a shell moves there and becomes bwrap."""
-        line = [*self.arguments(cell), "--", *self._limited(argv)]
+        line = [*self.arguments(cell), "--", *self.bounded(argv)]
         if self._cgroup and self._thread is None:
-            line = [self._shell, "-c", 'echo $$ >"$0" || exit 125; exec "$@"', self._cgroup, *line]
+            line = [self._shell, "-c", JOINED, self._cgroup, *line]
         start = partial(start_detached, line, cwd=str(cell.folder), env=env, stdin=stdin, out=out)
         return start() if self._thread is None else self._thread.submit(start).result()
 
@@ -90,11 +98,12 @@ class Bubblewrap:
             names = os.path.realpath("/etc/resolv.conf")
             yield from ("--ro-bind-try", names, names)
 
-    def _limited(self, argv: Sequence[str]) -> list[str]:
-        """Inside of its own user namespace a limit counts the processes of the jail alone; root has no such limit."""
+    def bounded(self, argv: Sequence[str]) -> list[str]:
+        """The program, with a bound on its processes. Inside of its own user namespace that counts those of the jail
+        alone; root has no such limit."""
         if os.geteuid() == 0:
             return list(argv)
-        return [self._shell, "-c", f'ulimit -u {self._walls.processes}; exec "$@"', "sh", *argv]
+        return [self._shell, "-c", *limited(self._walls.processes), *argv]
 
 
 def _tmpfs(path: str, size: int) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 
+from hermes_agent.core.effects import Location
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, PlaceFailed, Running
 
@@ -42,6 +43,9 @@ class ChosenPlace:
 
     async def attach(self, exec_id: str) -> Running | None:
         return await self._place.attach(exec_id)
+
+    async def location(self, folder: str) -> Location:
+        return await self._place.location(folder)
 
     async def list(self, group: str) -> tuple[str, ...]:
         return await self._place.list(group)

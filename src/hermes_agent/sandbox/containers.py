@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import resource
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.held import held
 from hermes_agent.host.process import Finished, run
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import PlaceFailed
@@ -22,7 +23,9 @@ HOME_LABEL, MADE_LABEL = "hermes.home", "hermes.made"
 # The first process collects those whose parents died, and goes at once when it is asked to.
 WAITS = "trap 'exit 0' TERM INT; while :; do sleep 86400 & wait $!; done"
 PULL_SECONDS = 900.0
-LOCK_GLANCE = 0.05
+ROOM_GLANCE = 0.05
+FULL_SECONDS = 5
+FITS = "for each in 1 2 3 4; do sleep 0.1 & done; wait"
 MOST_FILES, MOST_PROCESSES = 65536, 16384  # podman itself keeps no more processes than 32768
 
 
@@ -59,14 +62,24 @@ class Maker:
             return "the settings changed"
         return "running" if status == "running" else f"{status}, exit code {code}"
 
-    async def make(self, name: str, folder: str) -> None:
-        """Make the container, in place of one of its name, where there is none that runs. Raises `PlaceFailed`."""
-        held = await _lock(self.folder / "locks" / name)
-        try:
-            if await self.state(name, folder) != "running":
+    async def has_room(self, name: str, seconds: float = FULL_SECONDS) -> bool:
+        """Whether what a command takes beside itself can begin there, now or within some seconds."""
+        until = asyncio.get_running_loop().time() + seconds
+        while True:
+            with suppress(PlaceFailed):
+                if not (await self._do("exec", name, "sh", "-c", FITS, seconds=FULL_SECONDS)).code:
+                    return True
+            if asyncio.get_running_loop().time() > until:
+                return False
+            await asyncio.sleep(ROOM_GLANCE)
+
+    async def make(self, name: str, folder: str, *, is_full: bool = False) -> None:
+        """Make the container, in place of one of its name, where there is none that runs, or that `is_full`. Raises
+        `PlaceFailed`."""
+        async with held(self.folder / "locks" / name):  # Two processes would remove each other's container.
+            runs = await self.state(name, folder) == "running"
+            if not runs or (is_full and not await self.has_room(name, 0)):
                 await self._make(name, folder)
-        finally:
-            os.close(held)
 
     async def _make(self, name: str, folder: str) -> None:
         await self._do("rm", "-f", name)
@@ -174,19 +187,6 @@ def _ulimits() -> Iterator[str]:
         if hard != resource.RLIM_INFINITY:
             bound = min(hard, most)
             yield f"{name}={bound}:{bound}"
-
-
-async def _lock(path: Path) -> int:
-    """A handle that holds the lock until it is closed: two processes would remove each other's container."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            await asyncio.sleep(LOCK_GLANCE)
-            continue
-        return handle
 
 
 def _short(text: str) -> str:

@@ -16,16 +16,23 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from hermes_agent.core.effects import Location
 from hermes_agent.host.process_table import Identity, parse_stat
 from hermes_agent.sandbox.place import Command, PlaceFailed
 
 EXEC_ID = re.compile(r"[\w:-][\w.:-]{0,119}/[\w:-][\w.:-]{0,119}", re.ASCII)
 ENDED = re.compile(r"(\d{1,3})(?: (\d{1,9}))?\n", re.ASCII)
 KEPT = ".kept"
+WORD = ".word"
+"""Beside all records: the name of their store, which is another one when records were removed."""
 MOST_MOVED = 64 << 20
 MOST_TYPED = 10_000  # it is quoted twice, and one argument of a program may have 128 kB
 NOBODY = Identity(pid=0)
@@ -130,6 +137,39 @@ def read_text(path: Path) -> str:
 
 def this_boot() -> str:
     return read_text(Path("/proc/sys/kernel/random/boot_id")).strip()
+
+
+def location_of(kind: str, records: Path) -> Location:
+    """Where commands of this kind of place are recorded, in this folder of this machine."""
+    boot = f"{this_boot()}.{word_in(Path(f'/dev/shm/hermes-{os.geteuid()}'))}"
+    records.mkdir(parents=True, exist_ok=True, mode=0o700)
+    word = word_in(records / WORD) or os.urandom(8).hex()  # without a store that has a name, nothing is known
+    return Location(machine=os.uname().nodename, place=f"{kind}:{records}:{word}", boot=boot)
+
+
+def word_in(path: Path) -> str:
+    """The word in a file of ours, made where there is none; empty where it can be neither read nor made."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        os.write(handle, os.urandom(8).hex().encode())
+        os.close(handle)
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            found = os.fstat(handle)
+            is_ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+            return os.read(handle, 64).decode("ascii", "replace") if is_ours else ""
+        finally:
+            os.close(handle)
+    return ""
+
+
+def forget(records: Path, folders: Sequence[Path]) -> None:
+    """Remove records: from then on a missing one says nothing about commands of before."""
+    if folders:
+        (records / WORD).unlink(missing_ok=True)
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def get_file(path: Path) -> bytes:

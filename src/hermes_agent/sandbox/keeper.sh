@@ -13,7 +13,8 @@
 #   exit      code, when it began and ended in seconds since the machine's start, whether others of its group were left
 #   env       what it leaves to the kept shell: the directory in a comment, then the exported variables
 #   listed    there for commands that `list` names
-# and beside the records of a group `.kept`: the `env` of the last command that left one.
+# beside the records of a group `.kept`: the `env` of the last command that left one; and beside all of them `.word`, the
+# name of this store, which is another one when records were removed.
 umask 077
 op=$1 root=$2
 shift 2
@@ -85,6 +86,17 @@ family() { # `found`: live processes of the group, session and descendants of $1
     done
 }
 
+finish() { # ends the family of $1: asked once; after 0.6 s ended, again and again until 1.6 s; `found` are who is left
+    family "$1"
+    [ -z "$found" ] || kill -TERM $found 2>/dev/null
+    clock
+    asked=$clock
+    while family "$1" && [ -n "$found" ] && clock && [ $((clock - asked)) -lt 160 ]; do
+        [ $((clock - asked)) -lt 60 ] || kill -KILL $found 2>/dev/null
+        sleep 0.05
+    done
+}
+
 supervise() { # run the script and write down how it ended; holds `alive` (9) open, which the command does not
     exec </dev/null >/dev/null 2>&1
     trap : HUP INT QUIT TERM
@@ -101,11 +113,19 @@ supervise() { # run the script and write down how it ended; holds `alive` (9) op
     HERMES_EXEC="$f/" setsid "$shell" "$f/script" "$cwd" "$base" 0<>"$input" >>"$f/out" 2>&1 9>&- &
     p=$!
     { IFS= read -r line <"/proc/$p/stat" && echo "$line" >"$f/leader"; } 2>/dev/null
+    timer=''
+    if [ "$limit" != 0 ]; then # whoever waits is waked by the trap
+        trap 'timer=over; finish "$p"' ALRM
+        (trap 'kill $!; exit' TERM; sleep "$limit" & wait $! && lives "$f/pid" && kill -ALRM "$who") 9>&- &
+        timer=$!
+    fi
     while :; do
         wait "$p"
         code=$?
+        [ $code$timer = 142over ] && timer='' && continue # it was the wait that the signal ended
         kill -0 "$p" 2>/dev/null || break
     done
+    [ -z "${timer#over}" ] || kill "$timer" 2>/dev/null
     read -r ended _ </proc/uptime
     left=0
     kill -0 "-$p" 2>/dev/null && left=1 && : >"$f/listed"
@@ -113,9 +133,9 @@ supervise() { # run the script and write down how it ended; holds `alive` (9) op
     echo "$code $began $ended $left" >"$f/exit"
 }
 
-start() { # ID SHELL KEEPS FOLDER WORKDIR MODE, meta and script as input: begun, and then as `end`; exists; nodir; fail
+start() { # ID SHELL KEEPS FOLDER WORKDIR MODE LIMIT, meta and script as input: begun, and then as `end`; exists; nodir; fail
     within "$1"
-    kept='' base=$4 mode=$6
+    kept='' base=$4 mode=$6 limit=$7
     if [ -n "$2" ]; then
         kept=$root/$2/.kept
         if { IFS= read -r first <"$kept"; } 2>/dev/null && [ -d "${first#\# }" ]; then base=${first#\# }; fi
@@ -187,6 +207,22 @@ attach() { # ID: found, where it runs, meta; none
     cat "$f/cwd" "$f/meta"
 }
 
+word() { # `word`: what stands in file $1, made where there is none
+    word=''
+    [ -e "$1" ] || (set -C && read -r word </proc/sys/kernel/random/uuid && say "$word" >"$1") 2>/dev/null
+    { [ -f "$1" ] && IFS= read -r word <"$1"; } 2>/dev/null
+}
+
+where() { # ok, this boot of the machine, the name of the store of records, the machine; a name that cannot be had is new
+    read -r boot </proc/sys/kernel/random/boot_id
+    word "/dev/shm/hermes-$(id -u)"
+    boot=$boot.$word
+    mkdir -p "$root"
+    word "$root/.word"
+    [ -n "$word" ] || read -r word </proc/sys/kernel/random/uuid
+    say "ok $boot $word $(uname -n)"
+}
+
 list() { # GROUP: ok, then a line for each that is listed: when it began, its number, its id
     echo ok
     for f in "$root/$1"/*/listed; do
@@ -236,15 +272,7 @@ stop() { # ID SHELL: gone or left, and then as `end`
     leader=0
     [ ! -f "$f/exit" ] && lives "$f/leader" && leader=$who
     ran=$leader
-    family "$leader"
-    # Asked once; after 0.6 s ended, again and again until 1.6 s, with whoever was forked meanwhile.
-    [ -z "$found" ] || kill -TERM $found 2>/dev/null
-    clock
-    began=$clock
-    while family "$leader" && [ -n "$found" ] && clock && [ $((clock - began)) -lt 160 ]; do
-        [ $((clock - began)) -lt 60 ] || kill -KILL $found 2>/dev/null
-        sleep 0.05
-    done
+    finish "$leader"
     if [ -z "$found" ]; then
         if lives "$f/pid" && exec 9<>"$f/alive" 8<"$f/alive" 9>&-; then read -r _ <&8; fi
         echo gone
@@ -278,12 +306,12 @@ put() { # PATH, its content as input: ok; fail
 prune() { # MINUTES MEGABYTES: ok COUNT; forgets what ended longer ago, and the oldest where outputs take more
     count=0
     for f in $(find "$root" -mindepth 3 -maxdepth 3 -name exit -mmin "+$1" 2>/dev/null); do
-        rm -rf "${f%/exit}" && count=$((count + 1))
+        rm -rf "$root/.word" "${f%/exit}" && count=$((count + 1))
     done
     size=0
     for f in $(ls -t "$root"/*/*/exit 2>/dev/null); do
         size=$((size + $(wc -c <"${f%/exit}/out")))
-        [ "$size" -gt $(($2 * 1048576)) ] && rm -rf "${f%/exit}" && count=$((count + 1))
+        [ "$size" -gt $(($2 * 1048576)) ] && rm -rf "$root/.word" "${f%/exit}" && count=$((count + 1))
     done
     echo "ok $count"
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import HermesError, ToolError
 
 # Each kind of place and what makes it.
@@ -35,7 +36,8 @@ class Command:
     kept. `background` gives it an input that can be written to and lists it in `Place.list`; otherwise its input is
     empty. `pty` makes its input and output a terminal of 24 rows and 80 columns. `watch` is what whoever started it
     waits for in its output; the place only keeps it. `lent` are files of this machine that this command alone may read,
-    whatever walls stand around it.
+    whatever walls stand around it. `limit` is after how many seconds the place itself ends it, with everything that it
+    started, also where the program that started it is gone (0: never); what it left behind at its own end goes on.
     """
 
     text: str
@@ -47,6 +49,16 @@ class Command:
     pty: bool = False
     watch: tuple[str, ...] = ()
     lent: tuple[str, ...] = ()
+    limit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """Files that are gone where a command ran and were kept here, because only a person may say to delete so much.
+    `delete` deletes those that nobody changed since, and says how many in a sentence."""
+
+    paths: tuple[str, ...]
+    delete: Callable[[], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +66,15 @@ class Ended:
     """How a command ended: exit code as a shell counts it (128 + n for signal n), and seconds from start to end.
 
     `code` is None where nobody saw it end (the machine went down, or it was killed while no Hermes ran). `children`
-    says that processes which it started run on. `notes` are sentences about what else is to be known.
+    says that processes which it started run on. `notes` are sentences about what else is to be known, `deletion` is
+    what a person is to be asked.
     """
 
     code: int | None
     seconds: float
     children: bool = False
     notes: tuple[str, ...] = ()
+    deletion: Deletion | None = None
 
 
 class Running(Protocol):
@@ -116,7 +130,9 @@ class Place(Protocol):
       `AlreadyStarted` for an id that was claimed before, whoever claimed it, and `PlaceFailed` (nothing claimed) where
       the command cannot be started, or cannot be lent what it should be;
     - `attach` gives the command of this id, running or ended, also after `kill -9` of the program that started it; None
-      where none was ever started, and then none will be: `start` may be called. Output and exit code are whole;
+      where there is no record of one. Output and exit code are whole;
+    - `location` is where records of commands in `folder` are kept now. A command without a record was never begun, and
+      may be, where this is what it was when the command was about to be; anywhere else nothing is known of it;
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
@@ -124,7 +140,8 @@ class Place(Protocol):
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
-      to, until the output that is kept is at most so many megabytes; it says how many those were;
+      to, until the output that is kept is at most so many megabytes; it says how many those were, and where it forgot
+      any, `location` is another one from then on;
     - `waits_for` says in a few words what the start, or the end, of a command in this folder is waiting for just now;
       empty where it is nothing that a person need be told of;
     - `close` ends what this program holds open for it; commands go on.
@@ -136,6 +153,8 @@ class Place(Protocol):
     async def start(self, exec_id: str, command: Command) -> Running: ...
 
     async def attach(self, exec_id: str) -> Running | None: ...
+
+    async def location(self, folder: str) -> Location: ...
 
     async def list(self, group: str) -> tuple[str, ...]: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -11,9 +11,10 @@ from typing import Protocol
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import EXEC_ID, KEPT, MOST_MOVED, check_length, check_text
-from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
+from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
 from hermes_agent.sandbox.reach import Call, Reach, Unreached
 from hermes_agent.sandbox.wrapper import reached_script
 
@@ -52,9 +53,10 @@ class ReachedPlace:
         self.name = name
         self._ways = ways
         self._directories: dict[str, str] = {}
+        self._locations: dict[Reach, Location] = {}
         self._heard: dict[asyncio.Task[Said], Call] = {}
 
-    async def start(self, exec_id: str, command: Command) -> Running:
+    async def start(self, exec_id: str, command: Command) -> ReachedRunning:
         group = _group(exec_id)
         check_text(command.text)
         check_length(command)
@@ -75,21 +77,32 @@ class ReachedPlace:
         )
         keeps = "yes" if kept and command.keeps else "no"
         mode = "background" if command.background else "plain"
-        arguments = [exec_id, command.shell, keeps, command.folder, command.workdir, mode]
+        limit = f"{command.limit:.1f}" if command.limit else "0"
+        arguments = [exec_id, command.shell, keeps, command.folder, command.workdir, mode, limit]
         data = msgspec.json.encode(command) + b"\n" + script.encode()
         call, word, facts = await _begin(reach, ["start", reach.records, *arguments], data)
         return await self._begun(reach, exec_id, command, call, word, facts)
 
-    async def attach(self, exec_id: str) -> Running | None:
+    async def attach(self, exec_id: str) -> ReachedRunning | None:
         reach = await self._ways.to(_group(exec_id))
         if reach is None:
             return None
         word, _, rest = await ask(reach, "attach", exec_id)
         if word == "none":
+            self._locations.pop(reach, None)  # it is asked for now, and must be what it is now
             return None
         cwd, _, meta = rest.partition(b"\n")
         command = msgspec.json.decode(meta, type=Command)
         return ReachedRunning(self, reach, exec_id, command, cwd.decode(errors="surrogateescape"))
+
+    async def location(self, folder: str) -> Location:
+        reach = await self._ways.near("/", folder)
+        if reach not in self._locations:
+            _, facts, _ = await ask(reach, "where")
+            boot, store, machine = facts.split(" ", 2)
+            place = f"{self.name}:{reach.records}:{store}"
+            self._locations[reach] = Location(machine=machine, place=place, boot=boot)
+        return self._locations[reach]
 
     async def list(self, group: str) -> tuple[str, ...]:
         reach = await self._ways.to(group)
@@ -145,7 +158,9 @@ class ReachedPlace:
         if shell and directory:
             self._directories[shell] = directory
 
-    async def _begun(self, reach: Reach, exec_id: str, command: Command, call: Call, word: str, facts: str) -> Running:
+    async def _begun(
+        self, reach: Reach, exec_id: str, command: Command, call: Call, word: str, facts: str
+    ) -> ReachedRunning:
         match word:
             case "begun":
                 return await self._first(ReachedRunning(self, reach, exec_id, command, facts), call)
@@ -158,7 +173,7 @@ class ReachedPlace:
         await call.close()
         raise PlaceFailed(facts or f"The command could not be started in {self.name}.")
 
-    async def _first(self, running: ReachedRunning, call: Call) -> Running:
+    async def _first(self, running: ReachedRunning, call: Call) -> ReachedRunning:
         """A background command's call has ended at once; any other's ends with the command."""
         if running.command.background:
             with suppress(Unreached):
@@ -169,7 +184,7 @@ class ReachedPlace:
 
 
 class ReachedRunning:
-    """See `Running`. `hearing` waits for the end on the call that started it."""
+    """See `Running`. `hearing` waits for the end on the call that started it; `follow_up` is done when it has ended."""
 
     def __init__(self, place: ReachedPlace, reach: Reach, exec_id: str, command: Command, cwd: str) -> None:
         self.exec_id = exec_id
@@ -180,8 +195,17 @@ class ReachedRunning:
         self._reach = reach
         self._said = Said(ended=None)
         self.hearing: asyncio.Task[Said] | None = None
+        self.follow_up: Callable[[Ended], Awaitable[Ended]] | None = None
 
     async def wait(self) -> Ended:
+        ended = await self._end()
+        return await self.follow_up(ended) if self.follow_up else ended
+
+    async def poll(self) -> Ended | None:
+        ended = await self.glance()
+        return await self.follow_up(ended) if ended and self.follow_up else ended
+
+    async def _end(self) -> Ended:
         if self.hearing is not None:
             with suppress(Unreached):
                 self._note(await asyncio.shield(self.hearing))
@@ -193,11 +217,12 @@ class ReachedRunning:
         assert self._said.ended is not None
         return self._said.ended
 
-    async def poll(self) -> Ended | None:
+    async def glance(self) -> Ended | None:
+        """As `poll`, without the follow-up."""
         if self.hearing is not None:
             if not self.hearing.done():
                 return None
-            return await self.wait()
+            return await self._end()
         if self._said.ended is None or self._said.ended.children:
             await self._ask("poll")
         return self._said.ended

@@ -42,9 +42,10 @@ class Spare:
         """Remove what is ready, and what programs that were killed left. Blocks."""
         while made := self._taken():
             shutil.rmtree(made, ignore_errors=True)
-        for left in self._folder.glob(f"{PREFIX}*"):
-            if not Path("/proc", left.name.removeprefix(PREFIX).partition(".")[0]).exists():
-                shutil.rmtree(left, ignore_errors=True)
+        with suppress(OSError):  # Whoever comes next removes it.
+            for left in self._folder.glob(f"{PREFIX}*"):
+                if not Path("/proc", left.name.removeprefix(PREFIX).partition(".")[0]).exists():
+                    shutil.rmtree(left, ignore_errors=True)
 
     def _taken(self) -> Path | None:
         with suppress(IndexError):  # several threads may ask for the last one

@@ -157,10 +157,21 @@ INJECTIONS = _rules(
 
 _SENDS = r"(?:curl|wget|nc|ncat|netcat|Invoke-WebRequest|Invoke-RestMethod|iwr|scp|rsync|ftp|telnet|socat)"
 _KEY_FILES = (
-    r"(?:\.env\b(?!\.(?:example|sample|template|dist))|id_rsa|id_ed25519|\.aws/credentials|\.netrc|\.npmrc|\.pypirc|"
-    r"/etc/shadow|\.ssh/(?!known_hosts|config)|\.kube/config|\.git-credentials|\.docker/config\.json)"
+    r"(?:\.env\b(?!\.(?:example|sample|template|dist))|(?:id_rsa|id_dsa|id_ecdsa|id_ed25519)\b(?!\.pub)|\.aws/credentials"
+    r"|\.netrc|\.npmrc|\.pypirc|/etc/shadow|\.ssh/(?!known_hosts|config|authorized_keys|\S*\.pub)|\.kube/config"
+    r"|\.git-credentials|\.docker/config\.json|\.gnupg\b|\.hermes/(?:auth\.json|hermes\.db))"
 )
-_KEY_FILE_HINTS = ".env|id_rsa|id_ed25519|.aws|.netrc|.npmrc|.pypirc|shadow|.ssh|.kube|.git-cred|.docker"
+_KEY_FILE_HINTS = ".env|id_|.aws|.netrc|.npmrc|.pypirc|shadow|.ssh|.kube|.git|.docker|.gnupg|.hermes"
+_NOT = r"(?<!never )(?<!not )(?<!n't )(?<!nobody may )(?<!without )"
+_GIVES = (
+    r"(?:send|post|upload|e?mail|forward|transmit|exfiltrate|leak|submit|publish|paste|share|deliver|report|push|put|copy"
+    r"|make an? (?:http )?(?:post|put|request))"
+)
+_AWAY = (
+    r"(?:https?://|[\w.+-]+@[\w-]+\.\w|\bwebhook|\b\d{1,3}(?:\.\d{1,3}){3}\b|\bpastebin|\bgist\b"
+    r"|\b(?:this|that|the following|my) (?:address|server|url|endpoint|site|host|bot|chat)\b|\b(?:[a-z0-9-]+\.)+"
+    r"(?:com|net|org|io|example|dev|sh|me|ru|xyz)\b)"
+)
 _KEY_NAMES = r"\$\{?[A-Z][A-Z0-9_]*(?:API_KEY|SECRET|TOKEN|PASSWORD|PASSWD|PRIVATE_KEY|CREDENTIALS)[A-Z0-9_]*\}?"
 _KEY_NAME_HINTS = "api_key|secret|token|passw|private_key|credentials"
 _SECRETS = (
@@ -210,6 +221,20 @@ EXFILTRATIONS = _rules(
     ),
     (
         Severity.BLOCK,
+        "asks for a file of keys to be sent",
+        _KEY_FILE_HINTS,
+        rf"{_NOT}\b{_GIVES}\b[^\n]{{0,80}}{_KEY_FILES}[^\n]{{0,60}}\b(?:to|into|at|via|on|with)\b[^\n]{{0,40}}{_AWAY}",
+    ),
+    (
+        Severity.BLOCK,
+        "asks for a file of keys to be sent",
+        _KEY_FILE_HINTS,
+        rf"{_NOT}\b(?:cat|read|open|take|dump|base64|print|grab|collect|gather|zip|tar|encode|load|get|fetch|include)\b"
+        rf"[^\n]{{0,80}}{_KEY_FILES}[^\n]{{0,80}}{_NOT}\b{_GIVES}\b[^\n]{{0,60}}\b(?:to|into|at|via|on|with)\b"
+        rf"[^\n]{{0,40}}{_AWAY}",
+    ),
+    (
+        Severity.BLOCK,
         "hides data in a picture's address",
         "![",
         r"!\[[^\]]*\]\(\s*https?://[^)\s]*[?&=/][^)\s]*(?:\{\{?|\$\{|<|\[)\s*"
@@ -219,9 +244,68 @@ EXFILTRATIONS = _rules(
 
 _LOGIN_FILES = r"~?[^\s;&|]*\.(?:bashrc|zshrc|profile|bash_profile|zprofile)\b"
 
+BACK_DOOR = "adds a key that may log in"
+_SSH_KEY = r"\b(?:sk-)?(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+)(?:@openssh\.com)?\s+AAAA"
+# An order, not a report: at the beginning of a sentence, or after a word that makes it one.
+_ORDERED = (
+    r"(?:(?:^|[\n.;:!?,(\"'`]\s*|[-*]\s+)(?:please |also |then |first |silently |secretly )?"
+    r"|\b(?:always|must|should|shall|silently|secretly|and|then|make sure to|remember to|be sure to|have to|need to"
+    r"|will|every time|you)\s+)"
+)
+
 PERSISTENCES = _rules(
     Category.PERSISTENCE,
-    (Severity.WARN, "adds a key that may log in", "authorized_keys", r">>?\s*[^\s;&|]*\.ssh/authorized_keys"),
+    (
+        Severity.WARN,
+        BACK_DOOR,
+        "authorized_keys",
+        r">>?\s*[^\s;&|]*\.ssh/authorized_keys|\btee\b[^\n|;]{0,40}authorized_keys2?\b",
+    ),
+    (
+        Severity.WARN,
+        BACK_DOOR,
+        "authorized_keys",
+        rf"{_ORDERED}(?:append|add|put|write|copy|insert|install|paste|place|include|store|keep)\b"
+        r"[^\n]{0,120}authorized_keys2?\b",
+    ),
+    (
+        Severity.WARN,
+        BACK_DOOR,
+        "authorized_keys",
+        r"\b(?:this|the following) (?:public |ssh )*(?:key|line)\b[^\n]{0,120}authorized_keys2?\b"
+        r"|authorized_keys2?\b[^\n]{0,80}\b(?:must|should) (?:always )?(?:contain|have|hold|include)\b"
+        r"[^\n]{0,40}\b(?:key|line)\b",
+    ),
+    (
+        Severity.WARN,
+        BACK_DOOR,
+        "authorized_keys",
+        rf"authorized_keys2?\b[^\n]{{0,160}}{_SSH_KEY}|{_SSH_KEY}[^\n]{{0,200}}authorized_keys2?\b",
+    ),
+    (
+        Severity.WARN,
+        BACK_DOOR,
+        "ssh-|ecdsa-|sk-ssh-|sk-ecdsa-",
+        r"\b(?:command|environment|permitopen|permitlisten|cert-authority)"
+        rf'(?:="[^"\n]{{1,200}}")?[^\n]{{0,80}}{_SSH_KEY}',
+    ),
+    (
+        Severity.WARN,
+        "opens ssh to others",
+        "permitrootlogin|permitemptypasswords|authorizedkeys|passwordauthentication|sshd_config",
+        rf"{_ORDERED}(?:set|change|add|write|append|put|enable|turn on|echo|use|configure|sed)\b[^\n]{{0,80}}\b"
+        r"(?:(?:PermitRootLogin|PermitEmptyPasswords|PasswordAuthentication)['\"]?(?:\s*(?:to|=)?\s*)['\"]?yes"
+        r"|AuthorizedKeys(?:File|Command)\b\s+(?!\.ssh|%h/\.ssh|none)\S|TrustedUserCAKeys\s+/)",
+    ),
+    (
+        Severity.WARN,
+        "opens ssh to others",
+        "sshd_config|sshrc|.ssh/rc|.ssh/environment|ssh-copy-id",
+        rf">>?\s*(?:/etc/ssh/\S+|\S*\.ssh/(?:rc|environment)\b)|\btee\b[^\n|;]{{0,20}}/etc/ssh/\S+"
+        rf"|{_ORDERED}(?:append|add|put|write|insert|install|place|create|run)\b[^\n]{{0,80}}"
+        r"(?:\.ssh/(?:rc|environment)\b|/etc/ssh/sshrc\b)"
+        rf"|{_ORDERED}(?:run )?ssh-copy-id\b[^\n]{{0,40}}(?:every|each|all|whenever)\b",
+    ),
     (
         Severity.WARN,
         "runs something at every log-in",

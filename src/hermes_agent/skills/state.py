@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.held import change_under
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +56,7 @@ def brought_back(name: str) -> Callable[[State], State]:
 
 class StateFile:
     """The state of one home, `skills/.state.json`, read again when the file changed: to wake a thread would take
-    longer. `change` blocks."""
+    longer."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ".state.json"
@@ -72,14 +73,16 @@ class StateFile:
             self._state, self._stamp = self._read(), found.st_mtime_ns
         return self._state
 
-    def change(self, change: Callable[[State], State]) -> State:
+    async def change(self, change: Callable[[State], State]) -> State:
         """Read, change, and write under a lock, so that processes do not undo each other."""
-        self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with locked(self._path.with_suffix(".lock")):
+
+        def work() -> State:
             state = change(self._read())
             write_private(self._path, msgspec.json.format(msgspec.json.encode(state)))
-        self._stamp = 0
-        return state
+            self._stamp = 0
+            return state
+
+        return await change_under(self._path.with_suffix(".lock"), work)
 
     def _read(self) -> State:
         content = read_small(self._path)

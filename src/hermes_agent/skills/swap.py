@@ -8,8 +8,10 @@ from pathlib import Path
 
 from hermes_agent.host.files import PRIVATE_FOLDER, write_private
 from hermes_agent.skills.skill import FILE
+from hermes_agent.skills.view import inside
 
 SWAP = ".swap"
+ARCHIVE = ".archive"
 OLD, NEW = "old", "new"
 RUNS, PLAIN = 0o700, 0o600
 
@@ -39,6 +41,37 @@ def swap_folder(
     folder.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     new.rename(folder)
     shutil.rmtree(beside, ignore_errors=True)
+
+
+def render(home: Path, folder: Path, place: Path, files: Mapping[str, bytes | None]) -> None:
+    """Write what another home made of a skill, into its `folder` or a new `place`; one that is gone is put aside.
+    Blocks."""
+    there = folder.is_dir()
+    if there and FILE in files and files[FILE] is None:
+        put_aside(folder, home / ARCHIVE / folder.name)
+        return
+    for file in sorted(files, key=lambda each: each == FILE):  # What makes it a skill comes last.
+        path, content = inside(folder if there else place, file, anywhere=True), files[file]
+        swap(path, content)
+        if content is not None and content.startswith(b"#!"):
+            path.chmod(RUNS)
+
+
+def swap(path: Path, content: bytes | None) -> None:
+    """Replace one file, or remove it (None). Blocks."""
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    write_private(path, content)
+
+
+def put_aside(old: Path, new: Path) -> None:
+    """Move a skill's folder. Blocks."""
+    new.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    if new.exists():  # An earlier one of that name: its history is in the ledger.
+        shutil.rmtree(new)
+    old.rename(new)
 
 
 def mend(home: Path) -> None:

@@ -1,15 +1,10 @@
-"""Taking one change of a skill back, and putting a change on top of another one."""
+"""Taking a change of a file back, and putting one on top of another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from difflib import SequenceMatcher
-from pathlib import Path
 
 from hermes_agent.core.errors import HermesError
-from hermes_agent.host.files import read_small
-from hermes_agent.skills.versions import LARGEST, SkillVersions
-from hermes_agent.store.versions import Version
 
 AROUND = 2
 """Lines around a change by which it is found again."""
@@ -37,20 +32,12 @@ def rebased(current: bytes | None, base: bytes | None, target: bytes | None) -> 
     return text.encode()
 
 
-async def before(versions: SkillVersions, version: Version, folder: Path) -> Mapping[str, bytes | None]:
-    """Each file that the act of this version changed, as it is without that act. Raises `Conflict`."""
-    name = version.change.item.partition("/")[0]
-    act = [each for each in await versions.history(name) if each.id == version.id or _is_same_act(each, version)]
-    files: dict[str, bytes | None] = {}
-    for each in act:
-        file = each.change.item.removeprefix(f"{name}/")
-        current = read_small(folder / file, LARGEST * 4)
-        files[file] = rebased(current, each.change.after, each.change.before)
-    return files
-
-
-def _is_same_act(one: Version, other: Version) -> bool:
-    return bool(one.change.change) and one.change.change == other.change.change
+def merged(base: bytes | None, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+    """What two homes made of one file; where both changed the same lines, what a person wrote here stands."""
+    try:
+        return rebased(theirs, base, ours)
+    except Conflict:
+        return ours
 
 
 def _blocks(old: list[str], new: list[str]) -> list[tuple[str, str]]:

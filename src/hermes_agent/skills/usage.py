@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.held import change_under
 
 What = Literal["views", "uses", "patches"]
 LARGEST = 1 << 26
@@ -33,7 +33,15 @@ class Usage:
 
     async def count(self, name: str, what: What) -> None:
         """One more."""
-        await asyncio.to_thread(self._count, name, what)
+
+        def work() -> None:
+            everything = self.all()
+            before = everything.get(name, Used())
+            counted = {what: getattr(before, what) + 1, "last": self._clock.now()}
+            everything[name] = msgspec.structs.replace(before, **counted)
+            write_private(self._path, msgspec.json.encode(everything), durable=False)
+
+        await change_under(self._path.with_suffix(".lock"), work)
 
     def all(self) -> dict[str, Used]:
         """Everything that was counted. Blocks; a damaged file counts as none."""
@@ -42,12 +50,3 @@ class Usage:
             return {} if content is None else msgspec.json.decode(content, type=dict[str, Used])
         except msgspec.DecodeError:
             return {}
-
-    def _count(self, name: str, what: What) -> None:
-        self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with locked(self._path.with_suffix(".lock")):
-            everything = self.all()
-            before = everything.get(name, Used())
-            counted = {what: getattr(before, what) + 1, "last": self._clock.now()}
-            everything[name] = msgspec.structs.replace(before, **counted)
-            write_private(self._path, msgspec.json.encode(everything), durable=False)

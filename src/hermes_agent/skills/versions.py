@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import unified_diff
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
 from hermes_agent.host.files import read_small
 from hermes_agent.skills.changes import By
+from hermes_agent.skills.format import name_problems
 from hermes_agent.skills.skill import FILE
+from hermes_agent.skills.swap import render
+from hermes_agent.skills.undoing import merged, rebased
+from hermes_agent.skills.view import inside
 from hermes_agent.store.database import Store
-from hermes_agent.store.versions import Author, Change, Kind, Version, VersionState
+from hermes_agent.store.transaction import Transaction
+from hermes_agent.store.versions import Author, Change, Kind, Overtaken, Version
+from hermes_agent.store.working_copy import Standing, WorkingCopy
 
 LARGEST = 1 << 20
 MOST = 10_000
@@ -39,6 +49,20 @@ BORN = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What is to become of a file (None: it is not there)."""
+
+    item: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def file(self) -> str:
+        """Its path in the skill."""
+        return self.item.partition("/")[2]
+
+
 class SkillVersions:
     """Versions of one home's skills. An item is `name/SKILL.md` or `name/scripts/run.sh`.
 
@@ -46,29 +70,71 @@ class SkillVersions:
     file. What a person changed by hand is recorded as the owner's before anything else is.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self.store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock, home: Path) -> None:
+        self.store, self._clock, self.home = store, clock, home
+        self._files = WorkingCopy(store, Kind.SKILL, home / ".shown.json", merged)
 
     async def done_by(self, key: str) -> Version | None:
         """What the call of that key did."""
         return await self.store.versions.by_key(key) if key else None
 
-    async def intend(self, item: str, before: bytes | None, after: bytes | None, by: By, action: str, act: str) -> int:
-        """Write down what is about to happen to a file; the number of the version."""
-        return await self._keep(self._change(item, before, after, by, action, act), VersionState.INTENDED)
+    async def intend(
+        self, plans: Sequence[Planned], by: By, action: str, act: str, folder: Path | None = None
+    ) -> dict[str, Standing]:
+        """Write down what is about to happen to the files of a skill in that folder: all of it or nothing. Without one
+        it is private: of what this home alone has. Raises `Overtaken` where another home changed a file."""
+        versions, planned = self.store.versions, []
+        private, category = folder is None, "" if folder is None else self._category(folder)
+        for plan in plans:
+            head = None if private else await versions.latest(Kind.SKILL, plan.item)
+            if versions.home and head is not None and head.change.after != plan.before:
+                raise Overtaken(f"{plan.item} was changed meanwhile: nothing was written.")
+            change = self._change(plan.item, plan.before, plan.after, by, action, act)
+            change = replace(change, folder=category, private=private)
+            planned.append((change, None if private else head.id if head else 0))
 
-    async def settle(self, version: int, *, done: bool) -> None:
-        """Say what became of it."""
-        state = VersionState.DONE if done else VersionState.DROPPED
-        await self.store.write(lambda tx: self.store.versions.settle(tx, version, state), durable=False)
+        async def keep(tx: Transaction) -> list[int]:
+            return [await versions.keep(tx, change, follows=follows) for change, follows in planned]
 
-    async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> None:
+        numbers = await self.store.write(keep)
+        return {
+            plan.item: Standing(version=number, content=plan.after, author=by.author, folder=category, private=private)
+            for plan, number in zip(plans, numbers, strict=True)
+        }
+
+    async def settle(self, intended: Mapping[str, Standing]) -> None:
+        """The files are what was intended."""
+        await self._files.show(intended)
+        await self._files.done(*(each.version for each in intended.values()))
+
+    async def notice(self, name: str, folder: Path, author: Author = Author.OWNER) -> bool:
         """Bring the ledger in step with the files: settle what a crash left, record what was changed beside it, by hand
-        unless another `author` is known."""
+        unless another `author` is known; and the files with what another home changed. Whether any was written."""
         there = {f"{name}/{path.relative_to(folder)}": path for path in own_files(folder)}
+        behind: dict[str, Standing] = {}
+        in_step: dict[str, Standing] = {}
         for item in dict.fromkeys([*there, *await self.items(name)]):
             content = read_small(there[item], LARGEST * 4) if item in there else None
-            await self._noticed(item, content, author)
+            edit = partial(self._edit, item, author, self._category(folder))
+            standing = await self._files.compare(item, content, edit, private=author is Author.HUB)
+            (in_step if standing.content == content else behind)[item] = standing
+        await self._files.show(in_step)
+        if behind:
+            category = next(iter(behind.values())).folder
+            place = self.home / name if name_problems(category) else self.home / category / name
+            files = {item.removeprefix(f"{name}/"): each.content for item, each in behind.items()}
+            await asyncio.to_thread(render, self.home, folder, place, files)
+            await self._files.show(behind)
+        return bool(behind)
+
+    def _category(self, folder: Path) -> str:
+        """The category that a skill's folder stands in; empty for none."""
+        return folder.parent.name if folder.parent != self.home else ""
+
+    async def behind(self) -> list[str]:
+        """The skills that other homes changed; not what has no name of one, which may be a path to anywhere."""
+        names = dict.fromkeys(item.partition("/")[0] for item in await self._files.behind())
+        return [name for name in names if not name_problems(name)]
 
     async def items(self, name: str) -> list[str]:
         """The files of a skill that ever were."""
@@ -93,24 +159,30 @@ class SkillVersions:
                 files.setdefault(version.change.item, version.change.before)
         return files
 
+    async def without(self, version: Version, folder: Path) -> Mapping[str, bytes | None]:
+        """Each file that the act of this version changed, as it is without that act. Raises `Conflict`."""
+        name, act = version.change.item.partition("/")[0], version.change.change
+        files: dict[str, bytes | None] = {}
+        for each in await self.history(name):
+            if each.id == version.id or (act and each.change.change == act):
+                file = each.change.item.removeprefix(f"{name}/")
+                current = read_small(folder / file, LARGEST * 4)
+                files[file] = rebased(current, each.change.after, each.change.before)
+        return files
+
     async def owner(self, name: str) -> Owner:
         """Whose it is: the author of its first version."""
         first = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
         return BORN[first[-1].change.author] if first else Owner.USER
 
-    async def _noticed(self, item: str, content: bytes | None, author: Author) -> None:
-        last = await self.store.versions.latest(Kind.SKILL, item)
-        while last is not None and last.state is VersionState.INTENDED:
-            reached = content == last.change.after or content != last.change.before
-            await self.settle(last.id, done=reached)
-            last = last if reached else await self.store.versions.latest(Kind.SKILL, item)
-            if reached:
-                break
-        known = last.change.after if last else None
-        if content != known:
-            action = "edit by hand" if author is Author.OWNER else "installed"
-            change = self._change(item, known, content, By(author=author), action, "")
-            await self._keep(change, VersionState.DONE)
+    def _edit(
+        self, item: str, author: Author, folder: str, before: bytes | None, after: bytes | None, found: Author
+    ) -> Change:
+        """A change that was found in a file: by hand, installed, or put back as whoever `found` it to be made."""
+        action = "installed" if author is Author.HUB else "edit by hand" if found is Author.OWNER else "put back"
+        by = By(author=author if author is Author.HUB else found)
+        change = self._change(item, before, after, by, action, "")
+        return replace(change, folder=folder, private=author is Author.HUB)
 
     def _change(self, item: str, before: bytes | None, after: bytes | None, by: By, action: str, act: str) -> Change:
         return Change(
@@ -134,8 +206,25 @@ class SkillVersions:
             note=by.backing.note,
         )
 
-    async def _keep(self, change: Change, state: VersionState) -> int:
-        return await self.store.write(lambda tx: self.store.versions.keep(tx, change, state))
+
+def plan(name: str, folder: Path, changes: Mapping[str, bytes | None]) -> list[Planned]:
+    """What changes of these files of a skill, without those that stay as they are. Blocks."""
+    found = {file: read_small(inside(folder, file, anywhere=True), LARGEST * 4) for file in changes}
+    return [
+        Planned(item=f"{name}/{file}", before=found[file], after=after)
+        for file, after in changes.items()
+        if after != found[file]
+    ]
+
+
+def moving(name: str, folder: Path, *, away: bool) -> list[Planned]:
+    """What changes where a skill's folder is put aside, or comes back. Blocks."""
+    plans = []
+    for path in own_files(folder):
+        item, content = f"{name}/{path.relative_to(folder)}", path.read_bytes()
+        before, after = (content, None) if away else (None, content)
+        plans.append(Planned(item=item, before=before, after=after))
+    return plans
 
 
 def own_files(folder: Path) -> list[Path]:

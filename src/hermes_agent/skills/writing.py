@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import shutil
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import field
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
@@ -15,8 +14,8 @@ from hermes_agent.core.edits import replace
 from hermes_agent.core.errors import Protected, Refused, ToolError
 from hermes_agent.core.ids import Ids
 from hermes_agent.core.plural import plural
-from hermes_agent.host.files import PRIVATE_FOLDER, read_small, write_private
-from hermes_agent.host.held import held
+from hermes_agent.host.files import read_small
+from hermes_agent.host.held import held, in_thread
 from hermes_agent.scanner.finding import Severity
 from hermes_agent.scanner.scan import alarms
 from hermes_agent.skills.changes import By, Written
@@ -26,13 +25,13 @@ from hermes_agent.skills.format import BadSkill, name_problems, read
 from hermes_agent.skills.library import Library, NoSkill
 from hermes_agent.skills.skill import FILE, Card, Layer
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
-from hermes_agent.skills.swap import mend, swap_folder
-from hermes_agent.skills.undoing import Conflict, before
-from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, own_files
+from hermes_agent.skills.swap import ARCHIVE, mend, put_aside, swap, swap_folder
+from hermes_agent.skills.undoing import Conflict
+from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, moving, plan
 from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author, Version
+from hermes_agent.store.working_copy import Standing, again
 
-ARCHIVE = ".archive"
 Changes = Mapping[str, bytes | None]
 """What files become, by their path in the skill; None: the file goes."""
 BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
@@ -48,22 +47,23 @@ class Writer:
     versions: SkillVersions
     ids: Ids
     guarded: bool = False
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def home(self) -> Path:
         """The only folder that is ever written."""
         return self.library.places.home
 
+    @again
     async def create(self, name: str, text: str, by: By, category: str = "") -> Written:
         """A new skill. Raises `ToolError` for a name that is taken, by whatever layer, or a text that is no skill."""
         _check_new(self.home, name, text, category)
         async with self._held():
+            await self.notice(name)
             if await self.library.same_name(name):
                 raise ToolError(f"There is a skill `{name}` already.", hint="Change it with patch or edit.")
-            folder = self.home / category / name if category else self.home / name
-            return await self._put(name, folder, {FILE: text.encode()}, by, "create")
+            return await self._put(name, self.home / category / name, {FILE: text.encode()}, by, "create")
 
+    @again
     async def edit(self, name: str, text: str, by: By, workspace: str = "") -> Written:
         """Replace SKILL.md as a whole."""
         read(text, name)
@@ -71,6 +71,7 @@ class Writer:
             folder = await self._own(name, by, workspace)
             return await self._put(name, folder, {FILE: text.encode()}, by, "edit")
 
+    @again
     async def patch(
         self, name: str, old: str, new: str, by: By, *, file: str = FILE, everywhere: bool = False
     ) -> Written:
@@ -87,6 +88,7 @@ class Writer:
             written = await self._put(name, folder, {file: done.content.encode()}, by, "patch")
             return dataclasses.replace(written, note=f"{plural(done.count, 'place')}, found: {done.strategy}")
 
+    @again
     async def write_file(self, name: str, file: str, content: bytes, by: By) -> Written:
         """A support file, new or replaced."""
         if len(content) > LARGEST:
@@ -96,6 +98,7 @@ class Writer:
             inside(folder, file)
             return await self._put(name, folder, {file: content}, by, "write_file")
 
+    @again
     async def remove_file(self, name: str, file: str, by: By) -> Written:
         """Take a support file away; its content stays in the history."""
         async with self._held():
@@ -104,6 +107,7 @@ class Writer:
                 raise ToolError(f"The skill `{name}` has no file `{file}`.")
             return await self._put(name, folder, {file: None}, by, "remove_file")
 
+    @again
     async def archive(self, name: str, by: By) -> Written:
         """Put a skill aside: nothing of it is lost, `restore` brings it back."""
         async with self._held():
@@ -118,33 +122,34 @@ class Writer:
                     f"`{name}` stands in {card.folder}, which is never written: `skills.disabled` hides it."
                 )
             if await asyncio.to_thread((self.library.places.bundled / name / FILE).is_file):
-                self.library.state.change(removed_by_hand(name))
+                await self.library.state.change(removed_by_hand(name))
             if card.layer is not Layer.USER:
                 await self.library.forget()
                 return Written(name=name, file=FILE, version=0)
-            number = await self._move(name, card.path, self.home / ARCHIVE / name, by, "archive")
-            return Written(name=name, file=FILE, version=number)
+            return await self._move(name, card.path, self.home / ARCHIVE / name, by, "archive")
 
+    @again
     async def restore(self, name: str, by: By, category: str = "") -> Written:
         """Bring back what was put aside, into the folder of that category."""
         async with self._held():
             place = self.home / category / name
             aside, removed = _aside(self.home, name), name in self.library.state.get().removed
             if removed:
-                self.library.state.change(brought_back(name))
+                await self.library.state.change(brought_back(name))
             if not aside.is_dir() or place.exists():
                 if not removed:
                     raise NoSkill(f"No skill `{name}` was put aside, or another one has its place now.")
                 await self.library.forget()
                 return Written(name=name, file=FILE, version=0)
-            number = await self._move(name, aside, place, by, "restore")
-            return Written(name=name, file=FILE, version=number)
+            return await self._move(name, aside, place, by, "restore")
 
+    @again
     async def copy(self, name: str, by: By) -> Written:
         """A copy in the home of a skill that is never written where it is; it wins over the original from then on."""
         async with self._held():
             return Written(name=name, file=FILE, version=0, folder=str(await self._own(name, by, "")))
 
+    @again
     async def revert(self, name: str, number: int, by: By) -> Written:
         """Every file as it was after that version, to the byte."""
         async with self._held():
@@ -157,6 +162,7 @@ class Writer:
             files = {item.removeprefix(f"{name}/"): content for item, content in then.items()}
             return await self._at_once(name, folder, files, by, f"revert to {number}")
 
+    @again
     async def update(
         self, name: str, changes: Changes, by: By, *, runs: Collection[str] = (), expected: str = ""
     ) -> Written:
@@ -168,11 +174,11 @@ class Writer:
             await self._may(card, by)
             if expected and hash_of_files(await asyncio.to_thread(files_of_folder, card.path)) != expected:
                 raise Conflict(f"`{name}` was changed meanwhile.")
-            await self.versions.notice(name, card.path)
+            await self._in_step(name, card.path)
             return await self._at_once(name, card.path, changes, by, "update", runs)
 
     async def mend(self, names: Collection[str] = ()) -> None:
-        """Finish or take back what a killed program left half-way; of these skills the ledger too."""
+        """Finish or take back what a killed program left half-way; bring these skills in step with the ledger."""
         async with self._held():
             for name in names:
                 await self.notice(name)
@@ -182,8 +188,9 @@ class Writer:
         every = await self.library.same_name(name, workspace)
         cards = [each for each in every if each.layer in (Layer.USER, Layer.HUB)]
         author = Author.HUB if cards and cards[0].layer is Layer.HUB else Author.OWNER
-        await self.versions.notice(name, cards[0].path if cards else self.home / name, author)
+        await self._in_step(name, cards[0].path if cards else self.home / name, author)
 
+    @again
     async def undo(self, version: Version, by: By) -> Written:
         """Take one change back, as far as it is still found; a skill that it made is put aside. Raises `Conflict`."""
         name = version.change.item.partition("/")[0]
@@ -191,11 +198,10 @@ class Writer:
             card = await self.library.find(name) if await self.library.same_name(name) else None
             folder = card.path if card and card.layer is Layer.USER else self.home / name
             _check_copy(name, there=folder.is_dir() or version.change.before is not None, card=card)
-            await self.versions.notice(name, folder)
+            await self._in_step(name, folder)
             if version.change.item == f"{name}/{FILE}" and version.change.before is None:
-                number = await self._move(name, folder, self.home / ARCHIVE / name, by, "archive")
-                return Written(name=name, file=FILE, version=number)
-            return await self._at_once(name, folder, await before(self.versions, version, folder), by, "undo")
+                return await self._move(name, folder, self.home / ARCHIVE / name, by, "archive")
+            return await self._at_once(name, folder, await self.versions.without(version, folder), by, "undo")
 
     async def owner(self, card: Card) -> Owner:
         """Whose a skill is."""
@@ -211,12 +217,13 @@ class Writer:
         card = await self.library.find(name, workspace)
         await self._may(card, by)
         if card.layer is Layer.USER:
-            await self.versions.notice(name, card.path)
+            await self._in_step(name, card.path)
             return card.path
         if card.layer is Layer.PROJECT:
             raise ToolError(f"`{name}` belongs to the project ({card.folder}).", hint="Change its files there.")
         files = await self._based_on(card)
         copied = {file: each.content for file, each in files.items()}
+        await self._in_step(name, self.home / name)
         copier = By(author=Author.HUB, principal=by.principal, session=by.session, first=by.first, last=by.last)
         runs = {file for file, each in files.items() if each.runs}
         await self._at_once(name, self.home / name, copied, copier, "copy", runs)
@@ -226,7 +233,7 @@ class Writer:
         """Keep the files that a copy is made from, for the merge of a later update; the files."""
         files = await asyncio.to_thread(files_of_folder, card.path)
         found = hash_of_files(files)
-        await asyncio.to_thread(self.library.state.change, based(card.name, card.layer.value, found))
+        await self.library.state.change(based(card.name, card.layer.value, found))
         await asyncio.to_thread(Depot(self.home).keep, card.name, files, found)
         return files
 
@@ -241,54 +248,42 @@ class Writer:
     async def _put(self, name: str, folder: Path, files: Changes, by: By, action: str) -> Written:
         if self.guarded and by.author is not Author.OWNER:
             _guard(files)
-        act, number, last = self.ids.short(), 0, FILE
-        for file, content in files.items():
-            path = inside(folder, file, anywhere=True)
-            found = await asyncio.to_thread(read_small, path, LARGEST * 4)
-            if found == content:
-                continue
-            number = await self.versions.intend(f"{name}/{file}", found, content, by, action, act)
-            await asyncio.to_thread(_swap, path, content)
-            await self.versions.settle(number, done=True)
-            last = file
-        await self.library.forget()
-        return Written(name=name, file=last, version=number, folder=str(folder))
+        return await self._at_once(name, folder, files, by, action)
 
     async def _at_once(
         self, name: str, folder: Path, changes: Changes, by: By, action: str, runs: Collection[str] = ()
     ) -> Written:
-        """Several files in one step: all of them or none, whatever happens."""
-        act, numbers = self.ids.short(), []
-        for file, after in changes.items():
-            found = await asyncio.to_thread(read_small, inside(folder, file, anywhere=True), LARGEST * 4)
-            if found != after:
-                numbers.append(await self.versions.intend(f"{name}/{file}", found, after, by, action, act))
-        if numbers:
-            await asyncio.to_thread(swap_folder, self.home, folder, changes, act, runs)
-        for number in numbers:
-            await self.versions.settle(number, done=True)
+        """Files in one step: all of them or none, whatever happens."""
+        act, plans = self.ids.short(), await asyncio.to_thread(plan, name, folder, changes)
+        intended = await self.versions.intend(plans, by, action, act, folder)
+        if len(changes) == 1 and not runs:
+            for each in plans:
+                await in_thread(partial(swap, folder / each.file, each.after))
+        elif plans:
+            await in_thread(partial(swap_folder, self.home, folder, changes, act, runs))
+        await self.versions.settle(intended)
         await self.library.forget()
-        return Written(name=name, file=FILE, version=numbers[-1] if numbers else 0, folder=str(folder))
+        file = next(iter(changes)) if len(changes) == 1 else FILE
+        return Written(name=name, file=file, version=_last(intended), folder=str(folder))
 
-    async def _move(self, name: str, old: Path, new: Path, by: By, action: str) -> int:
-        await (self.versions.notice(name, old) if action == "archive" else self.notice(name))
-        act, numbers = self.ids.short(), []
-        for path in await asyncio.to_thread(own_files, old):
-            content = await asyncio.to_thread(path.read_bytes)
-            was, becomes = (content, None) if action == "archive" else (None, content)
-            item = f"{name}/{path.relative_to(old)}"
-            numbers.append(await self.versions.intend(item, was, becomes, by, action, act))
-        await asyncio.to_thread(_rename, old, new)
-        for number in numbers:
-            await self.versions.settle(number, done=True)
+    async def _move(self, name: str, old: Path, new: Path, by: By, action: str) -> Written:
+        away = action == "archive"
+        await (self._in_step(name, old) if away else self.notice(name))
+        plans = await asyncio.to_thread(moving, name, old, away=away)
+        intended = await self.versions.intend(plans, by, action, self.ids.short(), old if away else new)
+        await in_thread(partial(put_aside, old, new))
+        await self.versions.settle(intended)
         await self.library.forget()
-        return numbers[0] if numbers else 0
+        return Written(name=name, file=FILE, version=next((each.version for each in intended.values()), 0))
+
+    async def _in_step(self, name: str, folder: Path, author: Author = Author.OWNER) -> None:
+        if await self.versions.notice(name, folder, author):
+            await self.library.forget()
 
     @asynccontextmanager
     async def _held(self) -> AsyncIterator[None]:
-        await asyncio.to_thread(self.home.mkdir, PRIVATE_FOLDER, parents=True, exist_ok=True)
-        async with self._turn, held(self.home / ".lock"):
-            await asyncio.to_thread(mend, self.home)
+        async with held(self.home / ".lock"):
+            await in_thread(partial(mend, self.home))
             yield
 
 
@@ -324,19 +319,8 @@ def _guard(files: Changes) -> None:
             raise Refused(f"`{file}` was not written, the scanner is alarmed: {found[0].what}.")
 
 
-def _swap(path: Path, content: bytes | None) -> None:
-    if content is None:
-        path.unlink(missing_ok=True)
-        return
-    path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    write_private(path, content)
-
-
-def _rename(old: Path, new: Path) -> None:
-    new.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-    if new.exists():  # An earlier one of that name: its history is in the ledger.
-        shutil.rmtree(new)
-    old.rename(new)
+def _last(intended: Mapping[str, Standing]) -> int:
+    return max((each.version for each in intended.values()), default=0)
 
 
 def _text(content: bytes, file: str) -> str:

@@ -20,11 +20,14 @@ def written(value: object) -> str:
 
 
 def plain(body: str) -> Any:  # noqa: ANN401  the caller's `revive` gives it its type
-    """What `written` wrote, as dicts, lists, strings and numbers."""
+    """What `written` wrote, as dicts, lists, strings and numbers. Raises `ValueError` for what it did not write."""
     try:
         return _decoder.decode(body)
-    except msgspec.DecodeError:
-        return json.loads(body)
+    except (msgspec.DecodeError, RecursionError, TypeError):
+        try:
+            return json.loads(body)
+        except (RecursionError, TypeError) as error:
+            raise ValueError(f"no JSON: {error}") from error
 
 
 def storable(text: str) -> str:

@@ -14,6 +14,7 @@ from hermes_agent.host.late import late
 from hermes_agent.store.cooldowns import CoolDowns
 from hermes_agent.store.effects import Effects
 from hermes_agent.store.history import History
+from hermes_agent.store.homes import Homes
 from hermes_agent.store.inbox import Inbox
 from hermes_agent.store.lanes import Lanes
 from hermes_agent.store.learning.pace import Pace
@@ -60,8 +61,9 @@ PROPOSALS = "hermes_agent.store.learning.proposals:Proposals"
 class Store:
     """What is kept, behind families of tables. `write` joins the calls of several into one commit."""
 
-    def __init__(self, opened: Opened, clock: Clock, timings: Timings, ids: Ids) -> None:
-        engine = self._engine = opened.engine
+    def __init__(self, opened: Opened, clock: Clock, timings: Timings, ids: Ids, home: str = "") -> None:
+        engine = self.engine = opened.engine
+        self.notice = opened.notice
         self._clock = clock
         self.workers = Workers(engine, opened.presence, clock, timings)
         self._index = opened.index
@@ -70,7 +72,8 @@ class Store:
         self.history = History(engine)
         self.effects = Effects(engine, clock)
         self.usage = Ledger(engine)
-        self.versions = Versions(engine)
+        self.versions = Versions(engine, home)
+        self.homes = Homes(engine)
         self.pace = Pace(engine)
         self.cool_downs = CoolDowns(engine)
         self.inbox = Inbox(engine, clock, ids)
@@ -79,82 +82,82 @@ class Store:
     @property
     def dialect(self) -> Dialect:
         """Which database this is."""
-        return self._engine.dialect
+        return self.engine.dialect
 
     @cached_property
     def pairing(self) -> Pairing:
         """The codes by which people are let in."""
-        pairing: Pairing = late(PAIRING)(self._engine, self._clock)
+        pairing: Pairing = late(PAIRING)(self.engine, self._clock)
         return pairing
 
     @cached_property
     def facts(self) -> Facts:
         """What is known of chats."""
-        facts: Facts = late(FACTS)(self._engine)
+        facts: Facts = late(FACTS)(self.engine)
         return facts
 
     @cached_property
     def known_facts(self) -> KnownFacts:
         """Facts beside the notes."""
-        made: KnownFacts = late(KNOWN_FACTS)(self._engine)
+        made: KnownFacts = late(KNOWN_FACTS)(self.engine)
         return made
 
     @cached_property
     def fact_finding(self) -> FactFinding:
         """Those facts by their words."""
-        made: FactFinding = late(FACT_FINDING)(self._engine)
+        made: FactFinding = late(FACT_FINDING)(self.engine)
         return made
 
     @cached_property
     def learning(self) -> Learning:
         """The jobs of learning."""
-        made: Learning = late(LEARNING)(self._engine, self._clock, self.workers, self.pace)
+        made: Learning = late(LEARNING)(self.engine, self._clock, self.workers, self.pace)
         return made
 
     @cached_property
     def lessons(self) -> Lessons:
         """The constraints in what was learned."""
-        made: Lessons = late(LESSONS)(self._engine)
+        made: Lessons = late(LESSONS)(self.engine)
         return made
 
     @cached_property
     def proposals(self) -> Proposals:
         """What would be learned and waits."""
-        made: Proposals = late(PROPOSALS)(self._engine)
+        made: Proposals = late(PROPOSALS)(self.engine)
         return made
 
     @cached_property
     def search(self) -> Search:
         """Search over all logs."""
-        search: Search = late(SEARCH)(self._index(), self._engine, self._clock)
+        search: Search = late(SEARCH)(self._index(), self.engine, self._clock)
         return search
 
     @cached_property
     def breaks(self) -> Breaks:
         """What broke the cache of a provider."""
-        breaks: Breaks = late(BREAKS)(self._engine, self.prefixes)
+        breaks: Breaks = late(BREAKS)(self.engine, self.prefixes)
         return breaks
 
     @cached_property
     def outbox(self) -> Outbox:
         """What goes out."""
-        outbox: Outbox = late(OUTBOX)(self._engine, self._clock, self.workers)
+        outbox: Outbox = late(OUTBOX)(self.engine, self._clock, self.workers)
         return outbox
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         """Commit a change (see `Engine`): it awaits only its transaction, and may run more than once."""
-        return await self._engine.write(change, durable=durable)
+        return await self.engine.write(change, durable=durable)
 
     async def read(self, query: Change[T]) -> T:
         """Run a query (see `Engine`), beside the writers."""
-        return await self._engine.read(query)
+        return await self.engine.read(query)
 
     async def close(self) -> None:
         """Leave the workers and close the connections; what was begun before is committed."""
         await self.workers.leave()
         if "search" in vars(self):  # it was used
             await self.search.close()
-        await self._engine.close()
+        await self.engine.close()
 
 
 async def open_store(
@@ -163,8 +166,10 @@ async def open_store(
     clock: Clock | None = None,
     timings: Timings | None = None,
     ids: Ids | None = None,
+    home: str = "",
 ) -> Store:
-    """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none.
+    """The store at `sqlite:///path`, a plain path, or `postgresql://...`; made where there is none. `home` is the id of
+    the home that opens it, where it is not that home's own.
 
     Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable` or `DiskFull`; never falls back to another
     database.
@@ -172,7 +177,7 @@ async def open_store(
     dialect, place = _parsed(url)
     clock, timings = clock or SystemClock(), timings or Timings()
     opened = await late(DIALECTS[dialect])(place, clock, timings)
-    return Store(opened, clock, timings, ids or RandomIds())
+    return Store(opened, clock, timings, ids or RandomIds(), home)
 
 
 def _parsed(url: str | Path) -> tuple[Dialect, str]:

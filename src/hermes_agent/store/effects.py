@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Effect, EffectState
+from hermes_agent.core.effects import NOWHERE, Effect, EffectState, Location
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
 INTEND = (
-    "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8) ON CONFLICT (session, call_id) DO NOTHING"
+    "INSERT INTO effect (session, call_id, tool, effect, key, summary, state, handle, at, machine, place, boot) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8, $9, $10, $11) ON CONFLICT (session, call_id) DO NOTHING"
 )
 FINISH = "UPDATE effect SET state = $3 WHERE session = $1 AND call_id = $2"
 OPEN = (
-    "SELECT call_id, tool, effect, key, summary, state, at FROM effect "
+    "SELECT call_id, tool, effect, key, summary, state, at, machine, place, boot FROM effect "
     "WHERE session = $1 AND state <> 'done' ORDER BY at, call_id"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a call is about to do: its tool, effect class, idempotency key and one line for a person."""
+    """What a call is about to do: its tool, effect class, idempotency key and one line for a person; of an `exec`
+    effect also where it will be recorded."""
 
     call_id: str
     tool: str
     effect: Effect
     key: str
     summary: str
+    location: Location = NOWHERE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,8 @@ class Effects:
         await fence(tx, lease)
         state, now = EffectState.INTENT.value, self._clock.now() if at is None else at
         facts = (intent.call_id, intent.tool, intent.effect.value, intent.key, storable(intent.summary))
-        await tx.run(INTEND, lease.lane, *facts, state, now)
+        where = intent.location
+        await tx.run(INTEND, lease.lane, *facts, state, now, storable(where.machine), storable(where.place), where.boot)
 
     async def finish(self, tx: Transaction, lease: Lease, call_id: str) -> None:
         """The result is known (and in the log, in the same transaction). Raises `LostLease`."""
@@ -66,6 +69,7 @@ class Effects:
 
 
 def _record(row: Row) -> EffectRecord:
-    call_id, tool, effect, key, summary, state, at = row
-    intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary)
+    call_id, tool, effect, key, summary, state, at, machine, place, boot = row
+    location = Location(machine=machine, place=place, boot=boot)
+    intent = Intent(call_id=call_id, tool=tool, effect=Effect(effect), key=key, summary=summary, location=location)
     return EffectRecord(intent=intent, state=EffectState(state), at=at)

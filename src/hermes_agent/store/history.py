@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
+from typing import get_args
 
-from hermes_agent.core.events import Durable, Entry
+from hermes_agent.core.errors import DatabaseTooNew
+from hermes_agent.core.events import Durable, Entry, MessageTaken, Notice
+from hermes_agent.core.messages import Origin, said
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.leases import Lease, fence
 from hermes_agent.store.transaction import Engine, Row, Transaction
 
 INSERT = "INSERT INTO entry (session, number, run, at, kind, body) VALUES ($1, $2, $3, $4, $5, $6)"
-SELECT = "SELECT number, run, at, body FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
+SELECT = "SELECT number, run, at, body, kind FROM entry WHERE session = $1 AND number > $2 ORDER BY number LIMIT $3"
 LAST = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1"
 SAID = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1 AND kind = 'message_taken'"
+BODIES = "SELECT id, session, number, kind, body FROM entry WHERE id > $1 ORDER BY id LIMIT $2"
 USING = "SELECT DISTINCT session FROM entry WHERE kind = 'replied' AND body LIKE $1 AND body LIKE $2 ORDER BY session"
 COPY = (
     "INSERT INTO entry (session, number, run, at, kind, body) "
@@ -22,7 +28,12 @@ COPY = (
 )
 # So many entries are read before it is known whether there are many.
 BRIEF = 32
+CHUNK = 2000
 EVERYTHING = 2**62
+DAMAGED = "Entry {number} of the log ({kind}) is damaged and left out."
+WORDS = frozenset({"message_taken", "replied", "context_added"})
+"""Events that are a message of the conversation each: a note takes the place of one that is damaged."""
+EVENTS = frozenset(member.__dataclass_fields__["kind"].default for member in get_args(Durable))
 
 
 class History:
@@ -32,8 +43,8 @@ class History:
         self._engine = engine
 
     async def append(self, tx: Transaction, lease: Lease, entries: Sequence[Entry]) -> None:
-        """Add to the log of the lease's session. Raises `LostLease`."""
-        await fence(tx, lease)
+        """Add to the log of the lease's session. Raises `LostLease`, and `LogBehind` where that would leave a hole."""
+        await fence(tx, lease, entries[0].number if entries else None)
         lane = lease.lane
         rows = [(lane, entry.number, entry.run, entry.at, entry.event.kind, written(entry.event)) for entry in entries]
         if len(rows) == 1:
@@ -47,7 +58,7 @@ class History:
         rows = await self._rows(session, after, min(left, BRIEF), brief=True)
         if len(rows) == BRIEF < left:
             rows += await self._rows(session, rows[-1][0], left - BRIEF, brief=False)
-        return [_entry(row) for row in rows]
+        return [_entry(session, row) for row in rows]
 
     async def last_number(self, session: str) -> int:
         """The number of the newest entry, 0 where there is none."""
@@ -64,6 +75,15 @@ class History:
             row[0] for row in await self._engine.read(lambda tx: tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%'))
         )
 
+    async def damaged(self) -> list[str]:
+        """The entries of all logs that cannot be read, as `SESSION NUMBER`. Reads everything."""
+        found: list[str] = []
+        last = 0
+        while rows := await self._engine.read(partial(_bodies, after=last)):
+            found += await asyncio.to_thread(_unreadable, rows)
+            last = rows[-1][0]
+        return found
+
     async def _number(self, sql: str, session: str) -> int:
         row = await self._engine.read(lambda tx: tx.row(sql, session), brief=True)
         return int(row[0]) if row else 0
@@ -77,6 +97,36 @@ class History:
         return await tx.run(COPY, lease.lane, source, upto)
 
 
-def _entry(row: Row) -> Entry:
-    number, run, at, body = row
-    return Entry(number=number, run=run, at=at, event=revive(Durable, plain(body)))
+def _entry(session: str, row: Row) -> Entry:
+    number, run, at, body, kind = row
+    try:
+        event: Durable = revive(Durable, plain(body))
+    except ValueError:
+        event = _passed_over(session, number, kind)
+    return Entry(number=number, run=run, at=at, event=event)
+
+
+async def _bodies(tx: Transaction, after: int) -> list[Row]:
+    return await tx.rows(BODIES, after, CHUNK)
+
+
+def _unreadable(rows: Sequence[Row]) -> list[str]:
+    found = []
+    for _id, session, number, kind, body in rows:
+        try:
+            revive(Durable, plain(body))
+        except ValueError:
+            if kind in EVENTS:
+                found.append(f"{session} {number}")
+    return found
+
+
+def _passed_over(session: str, number: int, kind: str) -> Durable:
+    """What stands in the log for an entry that cannot be read. Raises `DatabaseTooNew` for one of a later version."""
+    if kind not in EVENTS:
+        raise DatabaseTooNew(
+            f"Entry {number} of session {session} is an event `{kind[:40]}`, which this version of Hermes does not "
+            "know: a later one wrote it. Update Hermes here; nothing is lost."
+        )
+    text = DAMAGED.format(number=number, kind=kind)
+    return MessageTaken(message=said(text, Origin.RUNTIME)) if kind in WORDS else Notice(text=text, level="warning")

@@ -45,7 +45,7 @@ END = (
 ENDED_BY_ME = "SELECT count(*) FROM inbox WHERE lane = $1 AND epoch = $2 AND ended IS NOT NULL AND id IN ({ids})"
 # What was told to stop has ended: the order is not for what comes next under the same lease.
 SETTLE = (
-    "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, blamed = 0, error = '', ready_at = 0, "
+    "UPDATE lane SET pending = pending - $2, attempts = 0, crashes = 0, error = '', ready_at = 0, "
     "stop_epoch = 0, "
     "owner = CASE WHEN pending > $2 THEN owner END WHERE id = $1 RETURNING pending"
 )
@@ -71,6 +71,7 @@ NEVER = (
 )
 FORGET = "DELETE FROM inbox WHERE lane = '' AND ended < $1"
 UNDER_WAY = "SELECT 1 FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'taken' LIMIT 1"
+OTHER = "SELECT 1 FROM inbox WHERE lane = $1 AND id <> $2 AND ended IS NULL LIMIT 1"
 AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"
 FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
 NEVER_SECONDS = 7 * 24 * 3600.0
@@ -242,6 +243,10 @@ class Inbox:
             return await tx.row(UNDER_WAY, session) is not None
 
         return await self._engine.read(query, brief=True)
+
+    async def has_other(self, session: str, row: int) -> bool:
+        """Whether mail of the session beside that row has no end yet."""
+        return await self._engine.read(lambda tx: tx.holds(OTHER, session, row), brief=True)
 
     async def find(self, source: str, source_id: str) -> Mail | None:
         """Where the message of that identity stands."""

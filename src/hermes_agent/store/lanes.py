@@ -14,7 +14,7 @@ from hermes_agent.store.workers import Timings, Workers
 # A time more than an hour ahead was written before the clock was set back: it has come.
 READY = "owner IS NULL AND pending > 0 AND (ready_at <= $1 OR ready_at > $1 + 3600)"
 CALM = " AND crashes < {suspect}"
-HOW = "id, epoch, attempts, crashes, blamed, error, waits"
+HOW = "id, epoch, attempts, crashes, error, waits"
 PROBE = f"SELECT 1 FROM lane WHERE {READY} AND queue IN ({{queues}}){{calm}} LIMIT 1"
 PROBE_ONE = f"SELECT 1 FROM lane WHERE {READY} AND id = $2 AND queue IN ({{queues}})"
 CLAIM = (
@@ -39,7 +39,7 @@ RELEASE = (
     "ready_at = CASE WHEN CAST($2 AS DOUBLE PRECISION) > 0 OR $3 = 1 THEN $2 ELSE ready_at END, "
     "error = CASE WHEN $3 = 1 THEN $4 ELSE error END WHERE id = $1 RETURNING attempts"
 )
-INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0, blamed = 0 WHERE id = $1 AND pending > 0"
+INSIST = "UPDATE lane SET ready_at = 0, attempts = 0, crashes = 0 WHERE id = $1 AND pending > 0"
 STOP = "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL RETURNING owner"
 STOP_WITH = (
     "UPDATE lane SET stop_epoch = epoch WHERE id = $1 AND owner IS NOT NULL AND EXISTS (SELECT 1 FROM inbox "
@@ -127,7 +127,12 @@ class Lanes:
     async def insist(self, session: str) -> bool:
         """A person wants the session's open mail worked on now, whatever became of it before; False where none is
         open."""
-        return await self._engine.write(lambda tx: tx.run(INSIST, session)) > 0
+
+        async def change(tx: Transaction) -> bool:
+            tx.rings.add("")
+            return await tx.run(INSIST, session) > 0
+
+        return await self._engine.write(change)
 
     async def stop(self, session: str, mail: int | None = None) -> bool:
         """Tell whoever works on the session, and has that mail in hand where one is named, to stop; False where nobody
@@ -176,12 +181,8 @@ class Lanes:
         return "" if suspects else CALM.format(suspect=self._timings.suspect)
 
     def _lease(self, row: Row, mail: list[Row], generation: int) -> Lease:
-        lane, epoch, attempts, crashes, blamed, error, waits = row
-        poison = ""
-        if attempts >= self._timings.attempts:
-            poison = f"Given up after {attempts} failed attempts: {error}"
-        elif blamed >= self._timings.crashes:
-            poison = f"Given up: the program died {crashes} times while it worked on this."
+        lane, epoch, attempts, crashes, error, waits = row
+        poison = f"Given up after {attempts} failed attempts: {error}" if attempts >= self._timings.attempts else ""
         return Lease(
             lane=lane,
             worker=self._workers.id,
@@ -191,6 +192,7 @@ class Lanes:
             attempts=attempts,
             crashes=crashes,
             suspect=crashes >= self._timings.suspect,
+            deadly=crashes >= self._timings.crashes,
             waits=bool(waits),
             poison=poison,
             generation=generation,

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import LostLease
+from hermes_agent.core.errors import LogBehind, LostLease, StoreError
 from hermes_agent.store.transaction import Transaction
 
-FENCE = "SELECT 1 FROM lane WHERE id = $1 AND owner = $2 AND epoch = $3 FOR NO KEY UPDATE"
+FENCE = "SELECT 1 FROM lane WHERE id = $1 AND owner = $2 AND epoch = $3"
+# What is appended follows the last number of the log: after a standby was promoted without the last commits, an entry
+# that comes next by its writer's own count would leave a hole.
+FOLLOWS = "(CAST($4 AS bigint) = 1 OR EXISTS (SELECT 1 FROM entry WHERE session = $1 AND number = $4 - 1))"
+FENCE_AT = f"{FENCE} AND {FOLLOWS} FOR NO KEY UPDATE"
+FENCE = f"{FENCE} FOR NO KEY UPDATE"
+WHY = "SELECT owner, epoch, (SELECT coalesce(max(number), 0) FROM entry WHERE session = $1) FROM lane WHERE id = $1"
+IS_DELETED = "SELECT 1 FROM session WHERE id = $1 AND deleted IS NOT NULL"
+WENT_BACK = (
+    "the database went back to an earlier state (a standby took over without the last commits, or a backup was put in "
+    "its place)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +28,8 @@ class Lease:
 
     `waiting` are the ids of mail nobody read yet, `taken` of mail that is already part of the log but has no answer: a
     run was interrupted. `attempts` counts how often the task failed, `crashes` how often its machine did; `suspect`:
-    often enough that the task may be the cause; `waits`: it did nothing but wait for a person. Where `poison` is not
+    often enough that the task may be the cause; `deadly`: so often that it waits until a person wants it tried again;
+    `waits`: it did nothing but wait for a person. Where `poison` is not
     empty it is the sentence why this mail must be refused instead of tried again. `generation` is the worker's own
     count of how often it may have been given up by the others.
     """
@@ -28,21 +42,47 @@ class Lease:
     attempts: int = 0
     crashes: int = 0
     suspect: bool = False
+    deadly: bool = False
     waits: bool = False
     poison: str = ""
     generation: int = 0
+
+    def wanted(self) -> Lease:
+        """The same for who is asked for it by a person: whatever became of it before, it is tried."""
+        return replace(self, poison="", deadly=False)
 
     @property
     def pending(self) -> tuple[int, ...]:
         """The ids of all mail that has no answer yet, in order."""
         return tuple(sorted((*self.taken, *self.waiting)))
 
+    @property
+    def era(self) -> int:
+        """Another number after each promotion of a standby, where epochs begin anew above all earlier ones."""
+        return self.epoch >> 32
 
-async def fence(tx: Transaction, lease: Lease) -> None:
-    """Raise `LostLease` unless the lane is still this lease's; it stays so until the transaction ends."""
+
+async def fence(tx: Transaction, lease: Lease, number: int | None = None) -> None:
+    """Raise `LostLease` unless the lane is still this lease's, which it stays until the transaction ends, and
+    `LogBehind` unless an entry of that number comes next in its log."""
     key = (lease.lane, lease.worker, lease.epoch)
-    if key in tx.fenced:
+    if number is None and key in tx.fenced:
         return
-    if not await tx.holds(FENCE, *key):
-        raise LostLease(f"Another worker continues session {lease.lane}; this one writes nothing more.")
+    if not await (tx.holds(FENCE, *key) if number is None else tx.holds(FENCE_AT, *key, number)):
+        raise await _refusal(tx, lease, number)
     tx.fenced.add(key)
+
+
+async def _refusal(tx: Transaction, lease: Lease, number: int | None) -> StoreError:
+    """Why a lease does not hold, or its entry does not fit."""
+    row = await tx.row(WHY, lease.lane)
+    if row is None and await tx.row(IS_DELETED, lease.lane) is not None:
+        return LostLease(f"Session {lease.lane} was deleted; nothing more is written.")
+    if row is None or row[1] < lease.epoch:
+        return LogBehind(f"Session {lease.lane} stopped: its claim is gone, {WENT_BACK}.")
+    owner, epoch, last = row
+    if number is None or (owner, epoch) != (lease.worker, lease.epoch):
+        return LostLease(f"Another worker continues session {lease.lane}; this one writes nothing more.")
+    return LogBehind(
+        f"Session {lease.lane} stopped: entry {number} was next and its log ends at {last}, {WENT_BACK}.", last
+    )

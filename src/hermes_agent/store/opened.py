@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """One database: where changes run, how a worker is noticed, where words are found (made when first looked for)."""
+    """One database: where changes run, how a worker is noticed, where words are found (made when first looked for), and
+    what the person should know of how it was found (empty: nothing)."""
 
     engine: Engine
     presence: Presence
     index: Callable[[], Index]
+    notice: str = ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState
+from hermes_agent.core.outbound import Content, Letter, Piece, Slot, SlotState, lost
 from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, storable, written
 from hermes_agent.store.transaction import Engine, Row, Transaction, Value, marks
@@ -69,6 +70,11 @@ SETTLE = (
     f"attempts = CASE WHEN {NEWER} THEN 0 ELSE attempts + $8 END, ready_at = $9, error = $10, ended = $11 "
     "WHERE id = $1 AND owner = $2 AND epoch = $3"
 )
+UNREADABLE = "its record is damaged"
+FAIL = (
+    "UPDATE outbox SET owner = NULL, state = 'failed', due = 0, error = $2, ended = $3 "
+    "WHERE id = $1 AND state <> 'sent'"
+)
 WAITS = "SELECT 1 FROM outbox WHERE due = 1 AND place = $1 LIMIT 1"
 NEXT = f"SELECT min(ready_at) FROM outbox WHERE {FIRST}"
 FIND = f"SELECT {FIELDS} FROM outbox WHERE {{by}} = $1"
@@ -111,7 +117,10 @@ class Outbox:
         row = await tx.row(BODY, key)
         if row is None:
             return False
-        asked = revive(Content, plain(row[0]))
+        try:
+            asked = revive(Content, plain(row[0]))
+        except ValueError:  # Whoever delivers it says so.
+            return False
         if not asked.question:
             return False
         body = written(Content(text=f"{asked.text}\n\n{answer}" if answer else asked.text))
@@ -129,7 +138,7 @@ class Outbox:
         await self._workers.freshen()
         now = self._clock.now()
         row = await self._engine.write(lambda tx: tx.row(OPEN, *_columns(letter), now, self._workers.id), durable=False)
-        return None if row is None else _slot(row)
+        return None if row is None else next(_readable([row]), None)
 
     async def claim(self, channels: Sequence[str], most: int = 50) -> list[Slot]:
         """Hold what is due on these channels, at most one slot of each place and in the order in which they came."""
@@ -140,7 +149,16 @@ class Outbox:
             return []
         sql = CLAIM.format(channels=marks(len(channels), 4))
         rows = await self._engine.write(lambda tx: tx.rows(sql, now, self._workers.id, most, *channels), durable=False)
-        return sorted(_readable(rows), key=lambda slot: slot.id)
+        slots = list(_readable(rows))
+        for row in rows if len(slots) < len(rows) else ():
+            if row[0] not in [slot.id for slot in slots]:
+                await self._engine.write(partial(self._lose, row=row, at=now))
+        return sorted(slots, key=lambda slot: slot.id)
+
+    async def _lose(self, tx: Transaction, row: Row, at: float) -> None:
+        """Give up a slot that cannot be read, so that its place goes on, and say so there."""
+        await tx.run(FAIL, row[0], UNREADABLE, at)
+        await self.put(tx, lost(row[0], Conversation.parse(row[2]), UNREADABLE))
 
     async def begin(self, slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
         """The next piece is about to be sent: whoever finds the slot in this state cannot know whether it was.
@@ -205,7 +223,7 @@ class Outbox:
 
     async def failed(self, most: int = 20) -> list[Slot]:
         """What could not be delivered, latest first."""
-        return [_slot(row) for row in await self._engine.read(lambda tx: tx.rows(FAILED, most))]
+        return [_slot(row, whole=False) for row in await self._engine.read(lambda tx: tx.rows(FAILED, most))]
 
     async def prune(self, before: float) -> int:
         """Forget what ended before that time (seconds since 1970); how many."""
@@ -218,7 +236,7 @@ class Outbox:
 
     async def _one(self, by: str, value: str | int) -> Slot | None:
         row = await self._engine.read(lambda tx: tx.row(FIND.format(by=by), value), brief=True)
-        return None if row is None else _slot(row)
+        return None if row is None else _slot(row, whole=False)
 
 
 def _columns(letter: Letter) -> tuple[str, str, str, str, int, str]:
@@ -227,7 +245,7 @@ def _columns(letter: Letter) -> tuple[str, str, str, str, int, str]:
 
 
 def _readable(rows: Sequence[Row]) -> Iterator[Slot]:
-    """The slots; one that cannot be read stays held, and keeps nothing but its own place waiting."""
+    """The slots that can be read."""
     for row in rows:
         try:
             yield _slot(row)
@@ -235,16 +253,23 @@ def _readable(rows: Sequence[Row]) -> Iterator[Slot]:
             log.exception("slot %s cannot be read", row[0])
 
 
-def _slot(row: Row) -> Slot:
+def _slot(row: Row, *, whole: bool = True) -> Slot:
+    """Raises `ValueError` for what cannot be read; where it need not be `whole` it has no content then."""
+    try:
+        content, pieces = revive(Content, plain(row[3])), tuple(revive(Piece, each) for each in plain(row[7]))
+    except ValueError:
+        if whole:
+            raise
+        content, pieces = Content(text=""), ()
     return Slot(
         id=row[0],
         key=row[1],
         to=Conversation.parse(row[2]),
-        content=revive(Content, plain(row[3])),
+        content=content,
         session=row[4],
         version=row[5],
         state=SlotState(row[6]),
-        pieces=tuple(revive(Piece, each) for each in plain(row[7])),
+        pieces=pieces,
         epoch=row[8],
         attempts=row[9],
         repeats=row[10],

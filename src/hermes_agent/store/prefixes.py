@@ -32,9 +32,12 @@ class Prefixes:
         await tx.run(PUT, prefix.hash, written(FrozenPrefix(prefix=prefix, sections=sections)))
 
     async def get(self, prefix_hash: str) -> FrozenPrefix | None:
-        """The prefix of that hash."""
+        """The prefix of that hash; None where there is none that can be read."""
         row = await self._engine.read(lambda tx: tx.row(GET, prefix_hash), brief=True)
         if row is None:
             return None
-        frozen: FrozenPrefix = revive(FrozenPrefix, plain(row[0]))
+        try:
+            frozen: FrozenPrefix = revive(FrozenPrefix, plain(row[0]))
+        except ValueError:
+            return None
         return frozen

@@ -264,9 +264,12 @@ class Search:
 
 
 def said(body: str) -> tuple[Role, str]:
-    """Who said what in a log entry of one of `KINDS`."""
-    message = told(body).message
-    return Role(message.role), "".join(part.text for part in message.parts if part.kind == "text")
+    """Who said what in a log entry of one of `KINDS`; nothing in one that is damaged."""
+    try:
+        message = told(body).message
+        return Role(message.role), "".join(part.text for part in message.parts if part.kind == "text")
+    except (ValueError, msgspec.MsgspecError):
+        return Role.USER, ""
 
 
 def told(body: str) -> _Told:

@@ -62,11 +62,18 @@ class Engine(Protocol):
     - a `brief` query finds a few rows by a key: where the database is a file, it is answered in the caller's thread;
     - `durable` False commits what may be lost in a power failure (never in the death of a process);
     - cancelling a `write` leaves open whether it is committed;
+    - `blocked` is a sentence about the other program that keeps every change waiting, empty where none is known to;
+    - after `hurry` no change waits longer than a moment for another program;
     - raises `DatabaseUnreachable`, `DatabaseDamaged` or `DiskFull`, or what the change raised.
     """
 
     @property
     def dialect(self) -> Dialect: ...
+
+    @property
+    def blocked(self) -> str: ...
+
+    def hurry(self) -> None: ...
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T: ...
 

@@ -6,6 +6,7 @@ import hashlib
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import HermesError
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.transaction import Engine, Row, Transaction, Value
 
@@ -13,21 +14,35 @@ FIELDS = (
     "change, kind, item, at, author, principal, session, first, last, action, key, undoes, evidence, taint, cost, note"
 )
 INSERT = (
-    f"INSERT INTO version ({FIELDS}, before, after, state) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id"
+    f"INSERT INTO version ({FIELDS}, folder, private, before, after, state, home, follows) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23) "
+    "ON CONFLICT DO NOTHING RETURNING id"
 )
+STANDS = "SELECT 1 FROM version WHERE id = $1 AND state <> 'dropped' FOR NO KEY UPDATE"
+FOLLOWED = "SELECT 1 FROM version WHERE follows = $1 AND kind = $2 AND item = $3 AND state <> 'dropped'"
 KEEP = "INSERT INTO version_body (hash, body) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
 SETTLE = "UPDATE version SET state = $2 WHERE id = $1 AND state = 'intended'"
 # The names of the row's own columns, said with the table's: a body has none of them.
 ROWS = (
     "SELECT version.id, state, change, kind, item, at, author, principal, session, first, last, action, key, undoes, "
-    "evidence, taint, cost, note, old.body, new.body FROM version "
+    "evidence, taint, cost, note, folder, private, old.body, new.body FROM version "
     "LEFT JOIN version_body AS old ON old.hash = version.before "
     "LEFT JOIN version_body AS new ON new.hash = version.after "
 )
 GET = f"{ROWS} WHERE version.id = $1"
-BY_KEY = f"{ROWS} WHERE key = $1 AND state = 'done' ORDER BY version.id LIMIT 1"
-LATEST = f"{ROWS} WHERE kind = $1 AND item = $2 AND state <> 'dropped' ORDER BY version.id DESC LIMIT 1"
+# Where there are several homes, what one intended stands: another may go on with its run, or have built upon it.
+BY_KEY = (
+    f"{ROWS} WHERE key = $1 AND (state = 'done' OR (state = 'intended' AND home <> '')) ORDER BY version.id LIMIT 1"
+)
+LATEST = (
+    f"{ROWS} WHERE kind = $1 AND item = $2 AND private = $3 AND state <> 'dropped' {{mine}}"
+    "ORDER BY version.id DESC LIMIT 1"
+)
+HEADS = "SELECT item, max(id) FROM version WHERE kind = $1 AND private = 0 AND state <> 'dropped' GROUP BY item"
+HOLDING = (
+    "SELECT 1 FROM version WHERE kind = $1 AND item = $2 AND id > $3 AND coalesce(after, '') = $4 "
+    "AND state <> 'dropped' LIMIT 1"
+)
 LIST = (
     f"{ROWS} WHERE (CAST($1 AS TEXT) = '' OR kind = $1) AND (CAST($2 AS TEXT) = '' OR item = $2) "
     "AND version.id < $3 AND state <> 'dropped' ORDER BY version.id DESC LIMIT $4"
@@ -69,7 +84,8 @@ class VersionState(StrEnum):
 class Change:
     """A change that is to be kept. `before` and `after` are whole contents, None where there is no file; `change` joins
     the rows of one act; `first` and `last` number the events of `session` that it came from; `key` is the call that
-    asked, empty where none did; `undoes` the version that it takes back."""
+    asked, empty where none did; `undoes` the version that it takes back; `folder` is the category of a skill; a
+    `private` change is of what this home alone has, such as an installed skill."""
 
     kind: Kind
     item: str
@@ -89,6 +105,8 @@ class Change:
     taint: str | None = None
     cost: float | None = None
     note: str | None = None
+    folder: str = ""
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,25 +136,50 @@ class Version:
     change: Change
 
 
+class Overtaken(HermesError):
+    """Another home changed this in the meantime."""
+
+
 class Versions:
-    """Rows are written once and never removed; only their state is settled."""
+    """Rows are written once and never removed; only their state is settled. `home` is the id of the home that writes
+    them, empty where the database is its own."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, home: str = "") -> None:
         self._engine = engine
+        self.home = home
 
-    async def keep(self, tx: Transaction, change: Change, state: VersionState = VersionState.INTENDED) -> int:
-        """Write a row; its number."""
+    async def keep(
+        self,
+        tx: Transaction,
+        change: Change,
+        state: VersionState = VersionState.INTENDED,
+        *,
+        follows: int | None = None,
+    ) -> int:
+        """Write a row; its number. Raises `Overtaken` where another one `follows` that version (0: the first)."""
         whose = (storable(change.principal), change.session, change.first, change.last, change.action, change.key)
-        more = (change.undoes, change.evidence, change.taint, change.cost, change.note)
+        more = (change.undoes, change.evidence, change.taint, change.cost, change.note, change.folder)
         hashes = [await self._kept(tx, body) for body in (change.before, change.after)]
         item = (change.change, change.kind.value, storable(change.item), change.at, change.author.value)
-        row = await tx.row(INSERT, *item, *whose, *more, *hashes, state.value)
-        assert row is not None
+        # Locked, so that the one before is not dropped meanwhile.
+        stands = not follows or await tx.holds(STANDS, follows)
+        place = (int(change.private), *hashes, state.value, self.home, follows)
+        row = await tx.row(INSERT, *item, *whose, *more, *place) if stands else None
+        if row is None:
+            raise Overtaken(f"{change.item} was changed meanwhile: nothing was written.")
         return int(row[0])
 
     async def settle(self, tx: Transaction, version: int, state: VersionState) -> None:
         """Say what became of an intended change; what is settled stays."""
         await tx.run(SETTLE, version, state.value)
+
+    async def drop(self, tx: Transaction, version: Version) -> bool:
+        """Take back a change that was intended alone; False where another home has built upon it."""
+        if await tx.holds(STANDS, version.id):
+            if await tx.row(FOLLOWED, version.id, version.change.kind.value, storable(version.change.item)):
+                return False
+            await tx.run(SETTLE, version.id, VersionState.DROPPED.value)
+        return True
 
     async def get(self, version: int) -> Version | None:
         """The version of that number."""
@@ -146,9 +189,21 @@ class Versions:
         """What the call of that key did, where it was done."""
         return await self._one(BY_KEY, key)
 
-    async def latest(self, kind: Kind, item: str) -> Version | None:
-        """The newest version of an item; it may be intended only."""
-        return await self._one(LATEST, kind.value, item)
+    async def latest(self, kind: Kind, item: str, *, mine: bool = False, private: bool = False) -> Version | None:
+        """The newest version of an item; it may be intended only. With `mine` of those that this home made, with
+        `private` of what it alone has."""
+        if private or mine:
+            return await self._one(LATEST.format(mine="AND home = $4 "), kind.value, item, int(private), self.home)
+        return await self._one(LATEST.format(mine=""), kind.value, item, 0)
+
+    async def heads(self, kind: Kind) -> dict[str, int]:
+        """The number of the newest version of each item, of those that every home shows."""
+        return {row[0]: row[1] for row in await self._engine.read(lambda tx: tx.rows(HEADS, kind.value))}
+
+    async def holds(self, kind: Kind, item: str, after: int, content: bytes | None) -> bool:
+        """Whether a version later than `after` left that content."""
+        found = hash_of(content)
+        return await self._engine.read(lambda tx: tx.row(HOLDING, kind.value, item, after, found)) is not None
 
     async def of_session(self, session: str, author: Author) -> tuple[Version, ...]:
         """What this author changed because of a conversation, the newest first."""
@@ -182,14 +237,19 @@ class Versions:
     async def _kept(self, tx: Transaction, body: bytes | None) -> str | None:
         if body is None:
             return None
-        found = hashlib.sha256(body).hexdigest()
+        found = hash_of(body)
         await tx.run(KEEP, found, body)
         return found
 
 
+def hash_of(content: bytes | None) -> str:
+    """The name of a content; empty where there is none."""
+    return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
 def _version(row: Row) -> Version:
     number, state, change, kind, item, at, author, principal, *rest = row
-    session, first, last, action, key, undoes, evidence, taint, cost, note, before, after = rest
+    session, first, last, action, key, undoes, evidence, taint, cost, note, folder, private, before, after = rest
     return Version(
         id=number,
         state=VersionState(state),
@@ -212,5 +272,7 @@ def _version(row: Row) -> Version:
             taint=taint,
             cost=cost,
             note=note,
+            folder=folder,
+            private=bool(private),
         ),
     )

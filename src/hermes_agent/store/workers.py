@@ -12,11 +12,12 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.host.process_table import this_boot
 from hermes_agent.store.leases import Lease
-from hermes_agent.store.transaction import Engine, Transaction
+from hermes_agent.store.transaction import Engine, Row, Transaction
 
 REGISTER = (
-    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, '', $3, $4) "
+    "INSERT INTO worker (id, key, name, started, seen) VALUES ($1, $2, $5, $3, $4) "
     "ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
 )
 BEAT = "UPDATE worker SET seen = $2 WHERE id = $1"
@@ -30,12 +31,19 @@ LEAVE = "DELETE FROM worker WHERE id = $1"
 STILL_SILENT = "SELECT 1 FROM worker WHERE id = $1 AND seen = $2 FOR NO KEY UPDATE"
 # A run that does nothing but wait for a person is not what the program died of.
 LET_WAITING_GO = "UPDATE lane SET owner = NULL WHERE owner = $1 AND waits = 1 RETURNING id"
-AT_WORK = "SELECT count(*) FROM lane WHERE owner = $1 AND pending > 0"
 FREE = (
     "UPDATE lane SET owner = NULL, crashes = crashes + 1, error = 'The worker died.', "
-    "blamed = blamed + CASE WHEN crashes >= $4 THEN 1 ELSE 0 END, "
-    "ready_at = CASE WHEN blamed < $2 THEN 0 ELSE $3 END WHERE owner = $1 RETURNING id"
+    "ready_at = CASE WHEN crashes + 1 < $2 THEN 0 ELSE CAST($3 AS DOUBLE PRECISION) END "
+    "WHERE owner = $1 RETURNING id"
 )
+# It died without what was put aside before it began, and with nothing else that was there at an earlier death.
+NOT_OF_THOSE = (
+    "UPDATE lane SET crashes = 0, ready_at = CASE WHEN attempts = 0 THEN 0 ELSE ready_at END WHERE owner IS NULL "
+    "AND crashes >= $2 AND ready_at <= $3 + (SELECT started FROM worker WHERE id = $1) "
+    "AND NOT EXISTS (SELECT 1 FROM lane AS other WHERE other.owner = $1 AND other.pending > 0 AND other.crashes > 0 "
+    "AND other.waits = 0)"
+)
+MACHINE = "SELECT name FROM worker WHERE id = $1"
 MINE = "SELECT id, epoch FROM lane WHERE owner = $1"
 LET_ALL_GO = "UPDATE lane SET owner = NULL WHERE owner = $1"
 # What a worker had begun to send when it went may be there already.
@@ -52,9 +60,9 @@ class Timings:
     A worker that was not heard of for `ttl` is given up; it gives itself up after half of that. `grace` is how long
     after a PostgreSQL server's start its missing locks mean nothing, `blink` how long a worker's lock there may be
     missing. `look` overrides how often the dead are looked for, `sweep` is how often lanes are that nobody runs. Mail
-    that failed `attempts` times, or is to blame for `crashes` deaths, is refused instead of tried again; after that
-    many deaths, `crash_pause` passes first. To blame is what a worker had alone in hand, and what it had in hand at
-    `suspect` deaths before. `busy` is how long a locked SQLite file is waited for; with `lasting` False nothing waits
+    that failed `attempts` times is refused instead of tried again. What was in hand at `suspect` deaths is put aside
+    for `crash_pause`: a death without it clears it. What was there at `crashes` waits until a person wants it tried.
+    `busy` is how long a locked SQLite file is waited for; with `lasting` False nothing waits
     for the disk there, since the file is thrown away.
     """
 
@@ -129,12 +137,12 @@ class Workers:
             if not self._present:
                 await self._presence.arrive(self.id, self._key)
                 try:
+                    await self._reap(PEERS)  # Also what left only its name; what is put aside then is older than this.
                     await self._enter()
                 except BaseException:  # cancelled as well: nothing of it may stay
                     await self._presence.leave()
                     raise
                 self._present = True
-                await self._reap(PEERS)  # Also what left nothing but its name.
 
     async def wait(self, seconds: float) -> bool:
         """Wait for a ring: new mail, a stop, a dead worker. False where none came in that time."""
@@ -263,19 +271,18 @@ class Workers:
 
     async def _enter(self) -> None:
         started, now = self._clock.monotonic(), await self._presence.now()
-        await self._engine.write(lambda tx: tx.run(REGISTER, self.id, self._key, self._clock.now(), now), durable=False)
+        row = (self.id, self._key, self._clock.now(), now, this_boot())
+        await self._engine.write(lambda tx: tx.run(REGISTER, *row), durable=False)
         self._beaten, self._void = started, False
 
     async def _bury(self, worker: str, seen: float | None) -> list[str]:
-        again = self._clock.now() + self._timings.crash_pause
-
         async def change(tx: Transaction) -> list[str]:
             if seen is not None and await tx.row(STILL_SILENT, worker, seen) is None:
                 return []
-            rows = await tx.rows(LET_WAITING_GO, worker)
-            at_work = await tx.row(AT_WORK, worker)
-            suspect = 0 if at_work == (1,) else self._timings.suspect
-            rows += await tx.rows(FREE, worker, self._timings.crashes, again, suspect)
+            if await self._was_restarted(tx, worker):
+                rows = await tx.rows(f"{LET_ALL_GO} RETURNING id", worker)
+            else:
+                rows = await self._freed(tx, worker)
             await tx.run(LET_LETTERS_GO, worker)
             await tx.run(LEAVE, worker)
             tx.rings.add("")
@@ -285,3 +292,16 @@ class Workers:
         if seen is None:
             await self._presence.buried(worker)
         return freed
+
+    async def _freed(self, tx: Transaction, worker: str) -> list[Row]:
+        """Give the lanes of a dead worker back, and count that death against what it was working on."""
+        await tx.run(NOT_OF_THOSE, worker, self._timings.suspect, self._timings.crash_pause)
+        rows = await tx.rows(LET_WAITING_GO, worker)
+        again = self._clock.now() + self._timings.crash_pause
+        return rows + await tx.rows(FREE, worker, self._timings.suspect, again)
+
+    async def _was_restarted(self, tx: Transaction, worker: str) -> bool:
+        """Whether this machine was started again since that worker began here: it died of that."""
+        row = await tx.row(MACHINE, worker)
+        there, here = ("" if row is None else row[0]).split(), this_boot().split()
+        return there[:1] == here[:1] and there != here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NoReturn
 
 from hermes_agent.core.clock import Clock, SystemClock
@@ -94,7 +95,7 @@ class FakePlatform:
                 at=self._clock.now(),
                 addressed=addressed,
                 media=media,
-                edited=edited,
+                edited=self.chats.next_id() if edited else "",
             )
         )
         return id_
@@ -102,6 +103,10 @@ class FakePlatform:
     async def again(self) -> None:
         assert self._last is not None
         await self.tell(self._last)
+
+    async def change(self, text: str) -> None:
+        assert isinstance(self._last, Said)
+        await self.tell(replace(self._last, text=text, edited=self.chats.next_id()))
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         shown = self.chats.messages[message]

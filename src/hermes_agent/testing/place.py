@@ -9,6 +9,7 @@ from dataclasses import field, replace
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed
 from hermes_agent.testing.clock import FakeClock
 
@@ -143,6 +144,9 @@ class FakePlace:
 
     async def attach(self, exec_id: str) -> FakeRunning | None:
         return self._find(exec_id)
+
+    async def location(self, folder: str) -> Location:  # noqa: ARG002 - the Protocol's shape
+        return Location(place=self.name)
 
     async def list(self, group: str) -> tuple[str, ...]:
         found = [running for running in self.started if running.exec_id.startswith(f"{group}/")]

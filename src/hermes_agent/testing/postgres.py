@@ -60,9 +60,37 @@ class PostgresCluster:
             )
             settings = [f"{name} = {value}" for name, value in self._settings.items()]
             settings.append(f"unix_socket_directories = '{self._folder}'")
-            with (self._data / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
-                file.write("\n".join([*settings, ""]))
+            self._set(*settings)
         self._run("pg_ctl", "-w", "-D", str(self._data), "-l", str(self._folder / "log"), "start")
+
+    def standby(self) -> PostgresCluster:
+        """A running standby of this server, which follows it; to be removed by its own."""
+        other = PostgresCluster(self._programs)
+        self._run(
+            "pg_basebackup", "-R", "-c", "fast", "-h", str(self._folder), "-U", USER, "-D", str(self._data) + ".copy"
+        )
+        shutil.move(f"{self._data}.copy", other._data)
+        other._set(f"unix_socket_directories = '{other._folder}'")
+        other.start()
+        return other
+
+    def promote(self) -> None:
+        """Make a standby the server that takes changes; it does when this returns."""
+        self._run("pg_ctl", "-w", "-D", str(self._data), "promote")
+
+    def dump(self) -> str:
+        """The database as SQL."""
+        return self._run("pg_dump", "-h", str(self._folder), "-U", USER, "-d", DATABASE)
+
+    def restore(self, dump: str) -> None:
+        """Run what was dumped."""
+        file = self._folder / "dump.sql"
+        file.write_text(dump, encoding="utf-8")
+        self._run("psql", "-X", "-q", "-h", str(self._folder), "-U", USER, "-d", DATABASE, "-f", str(file))
+
+    def _set(self, *settings: str) -> None:
+        with (self._data / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
+            file.write("\n".join([*settings, ""]))
 
     def stop(self, mode: str = "immediate") -> None:
         """Stop the server; `immediate` is how a crash looks to everybody else."""
@@ -86,6 +114,11 @@ class PostgresCluster:
         schema = f"t{next(self._names)}_{os.getpid()}"
         self.execute(f"CREATE SCHEMA {schema}")
         return f"{self.url}&search_path={schema}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its socket is."""
+        return self._folder
 
     @property
     def url(self) -> str:

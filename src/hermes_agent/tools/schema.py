@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from hermes_agent.core.effects import Capability, Effect
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import MARK, Answer, CallContext, CallFacts, Quarantined, Tool, ToolMark, Touched
+from hermes_agent.host.files import followed
+from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.tools.signature import CONTEXT, Signature, Unusable, signature_of
 
 SUMMARY_CHARS = 100
@@ -58,7 +59,8 @@ class BoundTool:
         checked = self.signature.check(arguments)
         effect = Effect.READS if _only_reads(self.mark.reads_when, checked) else self.mark.effect
         paths = _paths(self.mark.paths, checked, workspace) if self.mark.paths else None
-        return CallFacts(effect=effect, paths=paths, summary=_summary(self.signature.name, checked))
+        summary = _summary(self.signature.name, checked)
+        return CallFacts(effect=effect, paths=paths, summary=summary, depends_on=self.mark.depends_on)
 
     async def run(self, arguments: Mapping[str, Any], context: CallContext) -> Answer:
         checked = self.signature.check(arguments)
@@ -95,14 +97,22 @@ def from_function(
     capabilities: Iterable[str] = (),
     *,
     effect: Effect = Effect.WRITES,
+    depends_on: Iterable[str] = (),
 ) -> Tool:
     """A tool of any function. A sync one runs in a thread; what it returns becomes text, JSON where it is not text.
 
     `capabilities` are names such as `net`, `fs.read` or words for them (`network`). Without an `effect` it counts as
-    one that writes: runs alone, never again by itself. Raises `Unusable` with the reason.
+    one that writes: runs alone, never again by itself. It runs only once each tool in `depends_on` has answered. Raises
+    `Unusable` with the reason.
     """
     mark = ToolMark(
-        effect=effect, needs=tuple(map(capability_of, capabilities)), paths=(), reads_when="", name=name, core=True
+        effect=effect,
+        needs=tuple(map(capability_of, capabilities)),
+        paths=(),
+        reads_when="",
+        name=name,
+        core=True,
+        depends_on=tuple(depends_on),
     )
     signature = signature_of(function, name=name, description=description)
     return BoundTool(signature=signature, mark=mark, call=_awaitable(function))
@@ -127,11 +137,12 @@ def said(text: str, *, is_error: bool = False, origin: Origin = Origin.TOOL) -> 
 
 
 def resolve(path: str, workspace: str) -> str:
-    """The absolute path that a tool's argument means, links followed, so that two names of one file are one path."""
+    """The absolute path that a tool's argument means, links followed, so that two names of one file are one path.
+    Raises `ToolError`."""
     if "\0" in path:
         return path
     named = str(Path(path).expanduser()) if path.startswith("~") else path
-    return os.path.realpath(named if named.startswith("/") else f"{workspace}/{named}")
+    return followed(named if named.startswith("/") else f"{workspace}/{named}")
 
 
 def _marked(source: object) -> list[tuple[str, Callable[..., Awaitable[object]]]]:
@@ -158,7 +169,7 @@ def _awaitable(function: Callable[..., object]) -> Callable[..., Awaitable[objec
         return function
 
     async def in_a_thread(**arguments: object) -> object:
-        found = await asyncio.to_thread(function, **arguments)
+        found = await in_own_thread(partial(function, **arguments))
         return await found if inspect.isawaitable(found) else found
 
     return in_a_thread

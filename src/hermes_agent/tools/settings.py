@@ -58,6 +58,7 @@ class ApprovalSettings:
         "ask: dangerous calls wait for a yes; smart: the auxiliary model may allow or refuse them first;"
         " off: only the hard block and the deny list hold.",
     )
+    own_source: bool = setting(False, "Whether the agent may work on this program's own source.")
     deny: tuple[str, ...] = setting((), "Calls that are always refused, as globs: `git push*`, `write_file:*/prod/*`.")
 
 

@@ -1,4 +1,4 @@
-"""Starting a command so that a stop in that very moment ends it too."""
+"""Starting a command so that a stop in that very moment ends it too, and taking up one that was started before."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hermes_agent.core.errors import OutcomeUnknown
 from hermes_agent.core.tool import CallContext
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.place import Place, Running
+from hermes_agent.sandbox.place import Place, PlaceFailed, Running
 
+UNKNOWN = "Whether it ran is unknown: it may have ended, or still run."
+LOOK = "Check what it did before you do it again."
 PATIENCE = 2.0  # seconds in which a person is told nothing
 
 
@@ -24,6 +27,18 @@ async def started(
     except asyncio.CancelledError:
         await asyncio.shield(spawn(_ended(starting, end), name=f"stop {name}"))
         raise
+
+
+async def attached(place: Place, exec_id: str, context: CallContext) -> Running | None:
+    """The command of an earlier attempt of this call; None where it never began. Raises `OutcomeUnknown`."""
+    try:
+        found = await place.attach(exec_id)
+        if found is not None or context.begun_at == await place.location(context.workspace):
+            return found
+    except PlaceFailed as error:
+        raise OutcomeUnknown(f"Interrupted: {error} {UNKNOWN}", hint=LOOK) from error
+    where = f" It was to run on {context.begun_at.machine}." if context.begun_at.machine else ""
+    raise OutcomeUnknown(f"Interrupted: there is no record of this command here.{where} {UNKNOWN}", hint=LOOK)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hermes_agent.agent.compaction.plan import Room
 from hermes_agent.agent.compaction.shorten import MOST_PORTIONS, Shortener
-from hermes_agent.core.events import Compacted
+from hermes_agent.core.events import Compacted, Notice
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.messages import Role
 from hermes_agent.providers.demo.script import Call, Heard, Say
@@ -12,12 +12,19 @@ from tests.agent.compaction.house import Small, Window, small
 from tests.agent.house import Call as Asked
 from tests.agent.house import interrupted
 
+KEPT: list[str] = []
+
 
 def shortener(*writers: Window) -> Shortener:
     async def found() -> tuple[Window, ...]:
         return writers
 
-    return Shortener(seconds=5.0, writers=found, tail=None, deadline=None, ids=RandomIds())
+    async def keep(text: str) -> str:
+        KEPT.append(text)
+        return f"/kept/{len(KEPT)}"
+
+    KEPT.clear()
+    return Shortener(seconds=5.0, writers=found, tail=None, deadline=None, ids=RandomIds(), keep=keep)
 
 
 def reads(heard: Heard) -> object:
@@ -114,3 +121,44 @@ async def test_what_is_only_pruned_is_not_told(tmp_path):
             assert await made.shorten(journal.session, journal, room, cause="command")
 
     assert told == []
+
+
+async def test_a_long_message_that_is_dropped_is_kept_in_a_file_and_both_sides_are_told(tmp_path):
+    house, writer = small(tmp_path, lambda heard: Say("Hi."), window=1_000_000), Window(lambda heard: Say("record"))
+    long, more = "(Read this) " + "word " * 2_000, "More " * 4_000
+    room = Room(limit=4000, target=2500, tail=400, head=100)
+    async with house.open():
+        await house.say("Hello")
+        await house.say("Before (9 bytes, kept whole in `/other`. Read it)")
+        await house.say(long)
+        await house.say("And?")
+        event = await shortened(house, room, writer)
+        first = list(KEPT)
+        await house.say(more)
+        await house.say("And?")
+        again = await shortened(house, room, writer)
+        told = [entry.event.text for entry in await house.log() if isinstance(entry.event, Notice)]
+
+    assert (first, KEPT) == ([long], [more])
+    (line,) = (each for each in event.note.text.splitlines() if each.endswith("kept whole in `/kept/1`"))
+    assert line.startswith('- 10,012 characters that begin "Read this word word')
+    assert "- 9 bytes, kept whole in `/other`" in event.note.text.splitlines()
+    assert told[0] == (
+        "To make room in the model's window, a long message of yours (10,012 characters) is now a summary to it. All "
+        "of it stays in the conversation, and in a file that the model can read."
+    )
+    assert len(told) == 2
+    assert "- 9 bytes, kept whole in `/other`" in again.note.text.splitlines()
+
+
+async def test_where_many_files_are_named_the_newest_have_room(tmp_path):
+    house, writer = small(tmp_path, lambda heard: Say("Hi."), window=1_000_000), Window(lambda heard: Say("record"))
+    async with house.open():
+        for number in range(100):
+            await house.say(f"({number} bytes, kept whole in `/a/rather/long/name/of/a/file/{number}`)")
+        event = await shortened(house, Room(limit=4000, target=2500, tail=100, head=10), writer)
+
+    section = event.note.text.partition("## Whole in files")[2].splitlines()[1:-1]
+    assert 5 < len(section) < 40
+    assert section[0].startswith("- 9")
+    assert not any("/file/1`" in line for line in section)

@@ -27,7 +27,7 @@ async def test_a_person_looks_after_skills_in_the_chat(tmp_path: Path):
         assert await say("/curator unpin make-tea") == "`make-tea` is no longer pinned."
         assert await say("/curator pause") == "The curator is paused."
         assert (await say("/curator status")).startswith("Paused.")
-        kept.curating.notebook.change(paused(False))
+        await kept.curating.notebook.change(paused(False))
         assert await say("/curator resume") == "The curator goes on."
         with pytest.raises(HermesError, match="put aside"):
             await say("/curator restore make-coffee")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.app.orders.orders import APOLOGY, COMMANDS, Orders, is_order, order_of
+from hermes_agent.app.orders.orders import COMMANDS, Orders, is_order, order_of
+from hermes_agent.app.service.running import APOLOGY
 from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.inbound import TAKEN_BACK, Conversation, Inbound
 from hermes_agent.core.messages import Text
@@ -167,7 +168,7 @@ async def test_an_order_that_was_deleted_before_it_was_done_is_not_done(tmp_path
 async def test_what_was_deleted_while_it_became_mail_of_the_session_is_not_answered(tmp_path: Path):
     began, gate = asyncio.Event(), asyncio.Event()
 
-    async def slow(inbound: Inbound) -> Inbound:
+    async def slow(inbound: Inbound, **_: str) -> Inbound:
         began.set()
         await gate.wait()
         return inbound

@@ -126,7 +126,7 @@ async def test_a_ring_from_another_process_is_heeded(tmp_path: Path):
 
 async def test_who_serves_everybody_goes_on_after_a_failure_of_the_store(tmp_path: Path, caplog):
     async with served(House(tmp_path, ScriptedModel([Say("Hello.")]))) as house:
-        engine = house.store._engine
+        engine = house.store.engine
         await asyncio.sleep(0.05)
         engine._closed = True
         house.hermes.floor.look()

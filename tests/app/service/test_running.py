@@ -10,10 +10,10 @@ from tests.agent.house import House
 
 
 async def died(tx):
-    await tx.run("UPDATE lane SET crashes = crashes + 1, blamed = blamed + 1")
+    await tx.run("UPDATE lane SET crashes = crashes + 1")
 
 
-async def test_what_killed_the_program_again_and_again_is_refused_with_the_reason(tmp_path):
+async def test_what_killed_the_program_again_and_again_waits_with_the_reason_until_somebody_writes(tmp_path):
     house = House(tmp_path, ScriptedModel([Say("Never.")]))
     async with house.open():
         await house.store.inbox.accept(house.inbound("Hi", message_id="1"), house.session, "cli")
@@ -26,11 +26,16 @@ async def test_what_killed_the_program_again_and_again_is_refused_with_the_reaso
         ended = await house.ended()
         await floor.close()
 
-        assert (ended.outcome, ended.text) == (
-            Outcome.FAILED,
-            "Given up: the program died 3 times while it worked on this.",
+        assert ended.outcome is Outcome.LIMIT
+        assert ended.text == (
+            "The program died 3 times while it worked on this, so it waits. Write again, or run "
+            f"`hermes sessions resume {house.session}`, to have it tried once more."
         )
-        assert (await house.store.inbox.find("test", "1")).state == "refused"
+        assert (await house.store.inbox.find("test", "1")).state == "waiting"
+        after = (await house.log())[-1].number
+        await house.tell("Again")
+        assert (await house.ended(after)).outcome is Outcome.ANSWERED
+        assert [each.text for each in house.model.requests[-1].messages][:2] == ["Hi", "Again"]
 
 
 def test_without_more_words_a_service_has_no_limit():

@@ -79,3 +79,15 @@ def test_a_failure_is_a_sentence_in_red():
 def test_a_failure_in_other_words_is_shown_as_it_is():
     assert failure("it broke\x1b[2J") == "it broke"
     assert failure("[1]") == "[1]"
+
+
+def test_a_command_that_failed_is_red_with_its_exit_code():
+    def line(text: str, effect: Effect = Effect.EXEC, columns: int = 60) -> str:
+        return ended_lines(ended(text), call("terminal: make " + "x" * 20, effect=effect), columns)
+
+    assert plain(line("E: no\n[exit 2]")) == f"✗ terminal: make {'x' * 20} 1.2 s · [exit 2] E: no"
+    assert line("E: no\n[exit 2]").startswith("\x1b[31m✗")
+    assert "\x1b[31m · [exit 2]" in line("E: no\n[exit 2, 3.0 s]\n[the output was cut]")
+    assert "exit 2" in plain(line("[exit 2]", columns=34))
+    assert plain(line("fine\n[exit 0]")).startswith("✓")
+    assert plain(line("a file says\n[exit 2]", Effect.READS)).startswith("✓")

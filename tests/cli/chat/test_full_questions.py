@@ -102,3 +102,19 @@ def test_a_question_appears_again_after_a_crash_and_can_be_answered(asking: Call
     second.send("session\r")
 
     second.wait_for("Decided: session", "That is what I found.", IDLE)
+
+
+@pytest.mark.parametrize("typed", ["/approve once", "/deny See ./Makefile"])
+def test_a_typed_decision_leaves_nothing_below_the_replies(asking: Callable[..., Terminal], typed: str):
+    terminal = asking()
+    terminal.wait_for("new session")
+    terminal.send("ask me\r")
+    terminal.wait_for("[d] deny")
+
+    terminal.send(f"{typed}\r")
+    terminal.wait_for(f"Decided: {'once' if 'once' in typed else 'See ./Makefile'}", IDLE)
+    terminal.send("hello\r")
+    text = terminal.wait_for("You said: 'hello'", IDLE)
+
+    assert text.splitlines()[-2:] == [">", text.splitlines()[-1]]
+    assert text.splitlines()[-4].strip() == "You said: 'hello'"

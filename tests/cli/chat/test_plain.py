@@ -1,6 +1,9 @@
+import asyncio
 import os
 import signal
+from contextlib import suppress
 
+from hermes_agent.cli.chat.plain import Lines
 from tests.cli.chat.conftest import Open
 
 
@@ -62,3 +65,25 @@ def test_the_end_of_the_input_is_the_end(at_terminal: Open):
     terminal.send("\x04")
 
     assert terminal.wait_for_end() == 0
+
+
+async def test_of_a_pipe_that_never_ends_only_so_much_is_read_as_is_taken():
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    lines = Lines(reading)
+    lines.open()
+    written = 0
+    try:
+        for _ in range(100):
+            with suppress(BlockingIOError):
+                written += os.write(writing, b"a\n" * 2000)
+            await asyncio.sleep(0)
+        taken = [await lines.next() for _ in range(lines._lines.qsize())]
+        os.close(writing)
+        while (line := await lines.next()) is not None:
+            taken.append(line)
+    finally:
+        os.close(reading)
+
+    assert written < 200_000  # What the pipe itself holds, and a little.
+    assert len(taken) == written // 2

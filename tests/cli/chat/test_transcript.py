@@ -1,3 +1,4 @@
+from hermes_agent.agent.loop import STILL_CUT
 from hermes_agent.cli.chat.plain import as_written
 from hermes_agent.cli.chat.text import plain
 from hermes_agent.cli.chat.transcript import Transcript
@@ -211,3 +212,10 @@ def test_leaving_forgets_what_is_open():
     transcript, _ = shown(RunStarted(), TURN, TOOL, delta("half"))
     transcript.leave()
     assert (transcript.calls, transcript.words.tail, transcript.running) == ({}, "", False)
+
+
+def test_a_reply_in_pieces_that_stays_cut_is_shown_once():
+    events = (RunStarted(), replied("One, "), replied("two."), ended(Outcome.LIMIT, f"One, two.\n\n{STILL_CUT}"))
+    _, lines = shown(*events)
+    assert lines[:4] == ["One, ", "", "two.", ""]
+    assert " ".join(lines[4:]) == f"■ {STILL_CUT}"

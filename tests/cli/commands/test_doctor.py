@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import Content, Letter, SlotState
 from hermes_agent.providers.demo.script import Say
+from hermes_agent.store.database import open_store
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.kept import filled
 from tests.cli.shell import typed
@@ -96,3 +100,22 @@ def test_a_memory_beside_the_notes_is_asked_too(tmp_path: Path) -> None:
 
     assert checks["memory"]["state"] == "fail"
     assert "cannot be reached" in checks["memory"]["found"]
+
+
+def test_a_message_that_could_not_be_delivered_is_named(tmp_path: Path) -> None:
+    home = filled(tmp_path / "h")
+
+    async def fail() -> None:
+        store = await open_store(home / "hermes.db")
+        letter = Letter(key="k", to=Conversation(platform="telegram", chat="7"), content=Content(text="Hi"))
+        await store.write(lambda tx: store.outbox.put(tx, letter))
+        (slot,) = await store.outbox.claim(["telegram"])
+        await store.outbox.settle(slot, SlotState.FAILED, (), error="a defect in this program")
+        await store.close()
+
+    asyncio.run(fail())
+
+    code, checks = checked(home, "--offline")
+
+    assert (code, checks["outbox"]["state"]) == (0, "warn")
+    assert checks["outbox"]["found"] == ("message 1 for telegram chat 7 was not delivered: a defect in this program")

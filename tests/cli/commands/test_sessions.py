@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.cli.commands.sessions import asked
 from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.events import Durable, Entry, MessageTaken, Outcome, RunEnded
+from hermes_agent.core.messages import said
+from hermes_agent.store.database import open_store
 from tests.cli.kept import GARDEN, WORK, filled
 from tests.cli.shell import Said, typed
+from tests.store.made import add, mail, session
 
 
 @pytest.fixture
@@ -147,3 +154,64 @@ def test_what_is_kept_is_counted(home: Path) -> None:
 
     assert (found["sessions"], found["entries"], found["surfaces"]) == (2, 6, {"cli": 2})
     assert "log entries" in sessions(home, "stats").out
+
+
+def chat_of(home: Path, *events: Durable, crashes: int = 0, waits: bool = False) -> str:
+    """A session of a chat with such a log; `waits`: its message has no end yet, after so many deaths."""
+
+    async def make() -> str:
+        store = await open_store(home / "hermes.db")
+        record = replace(session("chat"), surface="telegram", conversation="telegram:dm:7", principal="telegram:7")
+        await add(store, record)
+        if waits:
+            await store.inbox.accept(mail(), "chat", SERVED)
+            await store.write(lambda tx: tx.run("UPDATE lane SET crashes = $1, ready_at = 9e9", crashes))
+        else:
+            lease = await store.lanes.hold("chat", SERVED)
+            assert lease is not None
+            entries = [Entry(number=number, run="r", at=1.0, event=event) for number, event in enumerate(events, 1)]
+            await store.write(lambda tx: store.history.append(tx, lease, entries))
+            await store.lanes.release(lease)
+        await store.close()
+        return record.id
+
+    home.mkdir(exist_ok=True)
+    return asyncio.run(make())
+
+
+def lane_of(home: Path) -> tuple[int, float, int]:
+    async def look() -> tuple[int, float, int]:
+        store = await open_store(home / "hermes.db")
+        row = await store.read(lambda tx: tx.row("SELECT crashes, ready_at, pending FROM lane"))
+        await store.close()
+        assert row is not None
+        return row[0], row[1], row[2]
+
+    return asyncio.run(look())
+
+
+ENDED = RunEnded(outcome=Outcome.LIMIT, text="It waits.", turns=1, reason="deaths")
+
+
+def test_a_chat_that_waits_is_taken_up_by_the_gateway(tmp_path: Path) -> None:
+    chat_of(tmp_path / "home", MessageTaken(message=said("Hi")), ENDED)
+
+    told = sessions(tmp_path / "home", "resume", "chat")
+
+    assert told.out == "chat goes on; its reply comes in its chat (telegram), as soon as a gateway runs.\n"
+    assert lane_of(tmp_path / "home") == (0, 0.0, 1)
+
+
+def test_a_message_that_was_put_aside_is_tried_at_once(tmp_path: Path) -> None:
+    chat_of(tmp_path / "home", crashes=2, waits=True)
+
+    assert "goes on" in sessions(tmp_path / "home", "resume", "chat").out
+
+    assert lane_of(tmp_path / "home") == (0, 0.0, 1)
+
+
+def test_what_has_ended_well_is_not_resumed(tmp_path: Path) -> None:
+    chat_of(tmp_path / "home", replace(ENDED, outcome=Outcome.ANSWERED))
+
+    assert sessions(tmp_path / "home", "resume", "chat").out == "Nothing to resume: the last run of chat is complete.\n"
+    assert lane_of(tmp_path / "home") == (0, 0.0, 0)

@@ -66,6 +66,27 @@ def test_another_server_is_taken_by_its_address(tmp_path: Path) -> None:
     assert text == f"model:\n  default: custom/some/model\n  base_url: {server.url}\n"
 
 
+def test_a_server_that_wants_a_key_is_asked_with_one(tmp_path: Path) -> None:
+    with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}\nsome/model\n{KEY}\n")
+
+    assert said.out.endswith("custom/some/model answers from now on. `hermes` begins a chat.\n")
+    assert (tmp_path / ".env").read_text() == f"CUSTOM_API_KEY={KEY}\n"
+    assert "Key of this server" in said.err
+    assert KEY not in said.out + said.err
+
+
+@pytest.mark.parametrize("key", ["", "wrong"])
+def test_what_was_seen_not_to_answer_is_not_said_to(tmp_path: Path, key: str) -> None:
+    with serving_in_thread(openai_model([Say("Hello.")], keys=(KEY,))) as server:
+        said = typed(tmp_path, "setup", "--no-local", stdin=f"3\n{server.url}\nsome/model\n{key}\ny\n")
+
+    assert said.out.endswith(
+        "Saved custom/some/model, but it did not answer. Check its address and key, or run `hermes setup` again.\n"
+    )
+    assert "answers from now on" not in said.out
+
+
 def test_a_model_that_fails_can_be_kept_all_the_same(tmp_path: Path) -> None:
     with serving_in_thread(openai_model([Status(401)] * 3, keys=())) as server:
         variables = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}

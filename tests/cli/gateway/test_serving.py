@@ -12,6 +12,7 @@ from hermes_agent.cli.gateway.serving import Sign, Told, serve_again
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
 from hermes_agent.gateway.state import Phase, read_state
+from hermes_agent.host.loops import ends_within
 from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process import run
@@ -28,14 +29,15 @@ def test_the_last_word_counts_but_an_end_is_not_taken_back():
     assert not told.again
 
 
-def test_a_second_interrupt_waits_for_nothing_and_takes_no_restart():
+def test_who_is_told_to_end_a_second_time_waits_for_nothing_and_takes_no_restart():
     hurried: list[int] = []
     told = Told(over=asyncio.Event(), hurry=lambda: hurried.append(1))
-    told.interrupt()
+    told.end()
     assert told.over.is_set()
     assert hurried == []
     told.again = True
-    told.interrupt()
+    told.end()
+    ends_within(0)
     assert hurried == [1]
     assert not told.again
 

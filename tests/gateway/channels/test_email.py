@@ -41,7 +41,7 @@ async def heard(channel: EmailChannel, platform) -> list[Said]:
         return ""
 
     listening = asyncio.create_task(channel.listen(hear))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(25):  # Each mail is read in a process of its own.
         while platform.told() < len(platform.folder.mails):
             await asyncio.sleep(0.01)
     listening.cancel()

@@ -67,7 +67,7 @@ async def test_an_edit_is_told_and_the_preview_of_a_link_is_not():
     edited = await READER.heard("MESSAGE_UPDATE", {**HELLO, "edited_timestamp": "x"})
 
     assert isinstance(edited, Said)
-    assert edited.edited
+    assert edited.edited == "x"
     assert await READER.heard("MESSAGE_UPDATE", {**HELLO, "edited_timestamp": None}) is None
 
 

@@ -141,8 +141,8 @@ async def test_a_message_that_was_changed_is_the_same_one_in_its_thread(tmp_path
         await at.platform.say("* Two", chat=GROUP, **{"m.relates_to": relation, "m.new_content": new})
         one, two = await at.until(Said, 2)
 
-    assert (one.source_id, one.where, one.edited) == (first, two.where, False)
-    assert (two.source_id, two.where.thread, two.text, two.edited) == (first, "$root", "Two", True)
+    assert (one.source_id, one.where, one.edited) == (first, two.where, "")
+    assert (two.source_id, two.where.thread, two.text, bool(two.edited)) == (first, "$root", "Two", True)
 
 
 async def test_nobody_changes_what_somebody_else_wrote(tmp_path):

@@ -81,7 +81,7 @@ async def test_an_edit_is_the_same_message_with_a_new_text():
     said = await event(subtype="message_changed", message=now, previous_message={"text": "hello"})
 
     assert isinstance(said, Said)
-    assert (said.edited, said.text, said.source_id) == (True, "bye", "C1:10.5")
+    assert (bool(said.edited), said.text, said.source_id) == (True, "bye", "C1:10.5")
 
 
 async def test_a_mention_that_an_edit_adds_is_one_message_however_it_is_told():
@@ -91,7 +91,8 @@ async def test_a_mention_that_an_edit_adds_is_one_message_however_it_is_told():
 
     assert isinstance(changed, Said)
     assert isinstance(mention, Said)
-    assert (mention.edited, mention.source_id, mention.text) == (True, changed.source_id, changed.text)
+    assert mention.edited == changed.edited == "11.0"
+    assert (mention.source_id, mention.text) == (changed.source_id, changed.text)
 
 
 async def test_a_deletion_and_a_farewell_are_told():

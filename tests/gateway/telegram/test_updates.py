@@ -130,7 +130,7 @@ def test_an_edit_is_told_under_the_same_identity():
     found = heard_in({"edited_message": message}, ME, fetch)
 
     assert isinstance(found, Said)
-    assert (found.edited, found.source_id, found.at) == (True, "7:5", 200.0)
+    assert (found.edited, found.source_id, found.at) == ("200", "7:5", 200.0)
 
 
 @pytest.mark.parametrize("data", ["", "x.1", "5", "5.y"])

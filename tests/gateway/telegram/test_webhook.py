@@ -11,8 +11,8 @@ from hermes_agent.gateway.channel import NotNow, TokenRefused
 from hermes_agent.gateway.channels.telegram import CHANNEL
 from hermes_agent.gateway.heard import Heard, Said
 from hermes_agent.gateway.telegram.listening import WEBHOOK_SET
-from hermes_agent.gateway.telegram.webhook import Entrance, secret_of
-from hermes_agent.host.serve import serve
+from hermes_agent.gateway.telegram.webhook import MOST_WAITING, Entrance, secret_of, told
+from hermes_agent.host.serve import Request, Response, serve
 from hermes_agent.testing.doubles.telegram import TOKEN, telegram
 from tests.contracts.channels import needs
 from tests.ports import free_port
@@ -149,3 +149,21 @@ def test_settings_that_cannot_work_are_said(tmp_path, options, words):
 def test_the_secret_is_the_same_in_every_process_and_tells_nothing():
     assert secret_of(TOKEN) == secret_of(TOKEN) != secret_of("1:other")
     assert TOKEN not in secret_of(TOKEN)
+
+
+async def test_more_than_can_wait_is_to_be_brought_again():
+    entrance = Entrance("/x", "s")
+    headers = {"x-telegram-bot-api-secret-token": "s"}
+
+    def bring(number: int) -> asyncio.Task[Response]:
+        body = f'{{"update_id": {number}}}'.encode()
+        return asyncio.create_task(
+            entrance.handle(Request(method="POST", path="/x", query="", headers=headers, body=body, arrived=0.0))
+        )
+
+    waiting = [bring(number) for number in range(MOST_WAITING)]
+    await asyncio.sleep(0)
+    assert (await bring(MOST_WAITING)).status == 503
+    told(await entrance.next())
+
+    assert {(await each).status for each in waiting} == {200}

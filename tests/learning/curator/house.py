@@ -76,8 +76,9 @@ class Kept:
     def writer(self, days: float = 0.0) -> Writer:
         """What writes as of so many days from now."""
         store = self.here.runtime.store
-        versions = SkillVersions(store, Shifted(days))
-        return Writer(library=self.here.runtime.skills.library, versions=versions, ids=RandomIds())
+        library = self.here.runtime.skills.library
+        versions = SkillVersions(store, Shifted(days), library.places.home)
+        return Writer(library=library, versions=versions, ids=RandomIds())
 
     async def make(
         self,

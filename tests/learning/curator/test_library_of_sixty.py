@@ -50,7 +50,7 @@ async def filled(kept: Kept) -> None:
         await kept.make(name, f"1. Bake the {name[5:]}.", days=AHEAD - 100, author=Author.OWNER)
     for name in LIVE:
         await kept.used(name, AHEAD - 2)
-    kept.here.runtime.skills.library.state.change(lambda _: State(pinned=tuple(PINNED)))
+    await kept.here.runtime.skills.library.state.change(lambda _: State(pinned=tuple(PINNED)))
     await kept.writer().write_file("kettle-upkeep", "scripts/run.sh", b"#!/bin/sh\necho hot\n", BY)
     (kept.here.runtime.skills.home / "kettle-upkeep/scripts/run.sh").chmod(0o700)
 

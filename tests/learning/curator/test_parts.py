@@ -24,12 +24,12 @@ from tests.skills.shelf import put
 # Notebook
 
 
-def test_a_notebook_keeps_what_was_said_and_a_broken_one_is_told(tmp_path: Path):
+async def test_a_notebook_keeps_what_was_said_and_a_broken_one_is_told(tmp_path: Path):
     file = NotebookFile(tmp_path / "skills")
     assert not file.get().paused
-    file.change(paused(True))
-    file.change(kept_apart([("b", "a"), ("a", "b")]))
-    file.change(brought_back(["a"], 5.0))
+    await file.change(paused(True))
+    await file.change(kept_apart([("b", "a"), ("a", "b")]))
+    await file.change(brought_back(["a"], 5.0))
     found = file.get()
     assert (found.paused, found.apart, found.since) == (True, (("a", "b"),), {"a": 5.0})
     file.path.write_text("{")

@@ -8,6 +8,7 @@ from typing import Any
 
 from hermes_agent.core.budget import Limits
 from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.effects import Location
 from hermes_agent.core.errors import UnknownTool
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.messages import Message, said
@@ -83,6 +84,7 @@ class Context:
     workspace = "/w"
     speaker = "cli:me"
     attach = False
+    begun_at = Location()
 
     def __init__(self, call: str) -> None:
         self.key = f"{SESSION}-{call}"

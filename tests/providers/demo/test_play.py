@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.messages import Message, Role, said
+from hermes_agent.core.model import ToolSchema
 from hermes_agent.providers.demo.play import Player
 from hermes_agent.providers.demo.project import unpack_project
 from hermes_agent.providers.demo.scenario import read_tasks, shipped_tasks
@@ -149,3 +150,34 @@ def test_a_task_may_wait_for_the_nth_message():
 
     assert "scripted model" in words(first)
     assert words(second) == "Again?"
+
+
+def offered(name: str, **parameters: str) -> ToolSchema:
+    properties = {each: {"type": kind} for each, kind in parameters.items()}
+    return ToolSchema(name=name, description="", parameters={"properties": properties, "required": list(parameters)})
+
+
+@pytest.mark.parametrize(
+    ("message", "tool", "arguments"),
+    [
+        (
+            "Fetch the content from https://example.com.",
+            offered("fetch_url", url="string"),
+            {"url": "https://example.com"},
+        ),
+        ("please add 2 and 3.5", offered("add", one="integer", other="number"), {"one": 2, "other": 3.5}),
+        ("weather in `Oslo`?", offered("get_weather", city="string"), {"city": "Oslo"}),
+    ],
+)
+def test_a_tool_that_the_message_names_is_called_with_the_values_in_it(player, message, tool, arguments):
+    answer = player.answer(heard(said(message), tools=(tool,)))
+
+    assert [(call.name, call.arguments) for call in calls(answer)] == [(tool.name, arguments)]
+
+
+@pytest.mark.parametrize("message", ["hello", "fetch it", "what is https://example.com?"])
+def test_a_tool_that_is_not_named_or_lacks_a_value_is_not_called(player, message):
+    answer = player.answer(heard(said(message), tools=(offered("fetch_url", url="string"),)))
+
+    assert calls(answer) == []
+    assert "I follow a script" in words(answer)

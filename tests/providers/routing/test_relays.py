@@ -7,14 +7,21 @@ import pytest
 from hermes_agent.core.errors import AuthRefused, ContextTooLong, ProviderError, ServerFailed
 from hermes_agent.core.messages import Image, Message, Role, Text, ToolCall, ToolResult
 from hermes_agent.core.model import Continuing, TextDelta, ToolSchema
+from hermes_agent.providers.catalog import known_models
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.providers.settings import ModelOverride, ModelSettings
 from hermes_agent.testing.faults import Empty, Reset, Status, Truncate
-from hermes_agent.testing.model_servers import anthropic_model
+from hermes_agent.testing.model_servers import anthropic_model, bedrock_model
 from tests.providers.asking import DIALECTS, PIXEL, PREFIX, Spoken, chained, in_turn, remarks, talking
 
 BUSY = Status(503)
 HAIKU = Spoken(name="anthropic", model="anthropic/claude-haiku-4-5", serve=anthropic_model)
+# Every model whose thinking is adaptive and that came before there was `xhigh`.
+BEFORE_XHIGH = [
+    Spoken(name="claude", model=name, serve=bedrock_model if name.startswith("bedrock") else anthropic_model)
+    for name, facts in known_models().items()
+    if facts.thinking == "adaptive" and "xhigh" not in facts.efforts
+]
 LONG = "This is the whole of a reply that is long enough to be broken off and gone on with."
 
 
@@ -162,6 +169,35 @@ async def test_who_shortens_the_conversation_itself_is_told_at_once():
         with pytest.raises(ContextTooLong):
             await talk.ask(shrink=False)
     assert len(talk.server.exchanges) == 1
+
+
+def test_the_models_before_xhigh_are_looked_at():
+    assert {"anthropic/claude-opus-4-6", "anthropic/claude-sonnet-4-6"} <= {each.model for each in BEFORE_XHIGH}
+
+
+@pytest.mark.parametrize("spoken", BEFORE_XHIGH, ids=lambda each: each.model)
+async def test_a_model_without_xhigh_is_asked_for_max_and_it_is_said(spoken: Spoken):
+    async with talking(spoken, lambda _: Say("Hi")) as talk:
+        heard = await talk.listen(effort="xhigh")
+    assert remarks(heard) == [f"{spoken.model} has no reasoning level `xhigh`: `max` is asked for."]
+    assert b'"effort":"max"' in talk.server.exchanges[0].request.body
+
+
+async def test_a_model_that_is_not_in_the_catalogue_is_asked_as_the_one_before_and_it_is_said():
+    async with talking(replace(HAIKU, model="anthropic/claude-opus-4-9"), lambda _: Say("Hi")) as talk:
+        first, second = await talk.listen(effort="xhigh"), await talk.listen(effort="xhigh")
+    (said,) = remarks(first)
+    assert "it is treated like anthropic/claude-opus-4-8; its price is unknown." in said
+    assert remarks(second) == []
+    assert b'"effort":"xhigh"' in talk.server.exchanges[0].request.body
+    assert talk.book.settled[0].cost is None
+
+
+async def test_a_level_that_is_asked_of_nobody_is_told():
+    async with talking(replace(HAIKU, model="anthropic/somebody-new"), lambda _: Say("Hi")) as talk:
+        usual, high = await talk.listen(effort="medium"), await talk.listen(effort="high")
+    assert remarks(usual) == []
+    assert remarks(high) == ["anthropic/somebody-new has no reasoning levels that are known: `high` is not asked for."]
 
 
 async def test_a_level_that_the_model_lacks_is_told_once_in_a_run():

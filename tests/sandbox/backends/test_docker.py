@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from hermes_agent.sandbox.reached import ReachedPlace
 from hermes_agent.sandbox.settings import ContainerSettings
 from tests.sandbox.escapes import BOMB, listening
 from tests.sandbox.podman import ARGUMENTS, IMAGE, NoPodman, podman, remove_containers
+
+FULL = "while :; do sleep 600 & done"
 
 
 class Box:
@@ -139,7 +142,7 @@ async def test_a_container_that_died_is_made_anew_and_what_was_lost_is_told(box:
 async def test_a_container_that_dies_again_at_once_is_not_made_a_third_time(box: Box) -> None:
     place = box.place()
     await box(place, "true")
-    for said in ("was made anew", "died again"):
+    for said in ("was made anew", "again, right after"):
         kill(containers())
         with pytest.raises(PlaceFailed, match=said):
             await box(place, "true")
@@ -184,3 +187,28 @@ async def test_a_program_that_cannot_work_is_told_in_its_own_words_with_a_way_ou
         await place.start("g/a", Command(text="true", folder=str(tmp_path)))
 
     assert "terminal.docker.command" in failed.value.hint
+
+
+async def test_a_container_without_room_for_another_process_is_made_anew_and_told_of(box: Box) -> None:
+    place = box.place()
+    bomb = await place.start("g/bomb", replace(box.command, text=f"echo begun; {FULL}", background=True, limit=60))
+    async with asyncio.timeout(20):
+        while b"fork" not in await bomb_said(box):
+            await asyncio.sleep(0.1)
+    before = containers()
+
+    with pytest.raises(PlaceFailed) as caught:
+        await box(place, "echo hello")
+
+    assert str(caught.value).startswith(
+        "The container had no room for another process for 5 s (`terminal.docker.processes`: 60) and was made anew. "
+        f"Lost: whatever ran in it, and files outside of {box.work}."
+    )
+    assert "OCI" not in str(caught.value)
+    assert await box(place, "echo hello") == (0, "hello\n")
+    assert containers() != before
+    assert (await bomb.wait()).code is None
+
+
+async def bomb_said(box: Box) -> bytes:
+    return await asyncio.to_thread((box.folder / "docker/records/exec/g/bomb/out").read_bytes)

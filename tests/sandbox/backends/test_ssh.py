@@ -14,6 +14,8 @@ from hermes_agent.sandbox.reached import ReachedPlace
 from hermes_agent.sandbox.settings import SshSettings
 from tests.sandbox.sshd import NoServer, server
 
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPlMaIzaCzohuigXoTLFUsZ3nB7MBJsQVQBFNhNbEE+e"
+
 
 @pytest.fixture
 def settings() -> SshSettings:
@@ -68,6 +70,41 @@ async def test_a_key_that_is_refused_and_a_machine_that_is_unknown_are_sentences
     for said, changed in wrong.items():
         with pytest.raises(PlaceFailed, match=said):
             await place_of(changed, tmp_path).start("g/a", Command(text="true", folder="/"))
+
+
+async def test_a_host_key_that_changed_is_told_from_one_that_is_not_known(
+    settings: SshSettings, tmp_path: Path
+) -> None:
+    here, unknown, other = f"[127.0.0.1]:{settings.port}", tmp_path / "unknown", tmp_path / "other"
+    unknown.touch()
+    other.write_text(f"{here} {OTHER_KEY}\n")
+    by_hand = f"ssh -p {settings.port} -i {settings.key} -o UserKnownHostsFile={{}} {settings.user}@127.0.0.1"
+    told = {
+        unknown: (
+            f"127.0.0.1 is not known: {unknown} has no key of {here}.",
+            f"Connect once by hand: {by_hand.format(unknown)}",
+        ),
+        other: (
+            f"The key of 127.0.0.1 has CHANGED: it is not the one that {other} has for {here}. Somebody may have put "
+            "another machine in its place.",
+            f"Find out why before anything else. If the machine was set up anew, forget the old key (ssh-keygen "
+            f"-f {other} -R '{here}') and connect once by hand: {by_hand.format(other)}",
+        ),
+    }
+    for file, (sentence, hint) in told.items():
+        with pytest.raises(PlaceFailed) as caught:
+            await place_of(replace(settings, known_hosts=str(file)), tmp_path).start(
+                "g/a", Command(text="true", folder="/")
+            )
+
+        assert (str(caught.value), caught.value.hint) == (sentence, hint)
+
+
+def test_a_machine_with_nothing_set_is_named_as_ssh_is_told() -> None:
+    machine = Machine(SshSettings(host="box.test"), {}, "")
+
+    assert machine.by_hand == "ssh box.test"
+    assert machine.names == ("box.test", str(Path("~/.ssh/known_hosts").expanduser()))
 
 
 def test_without_a_machine_there_is_no_place(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -9,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import Rules, digest_of, has_room, look, packed, remove, unpacked, write
+from hermes_agent.sandbox.sync.here import Here, Rules, is_too_much, unpacked
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Here:
+    (tmp_path / "here").mkdir()
+    return Here(root=Path(os.path.realpath(tmp_path / "here")), rules=Rules())
 
 
 @pytest.mark.parametrize(
@@ -31,34 +38,44 @@ def test_globs_are_for_names_and_those_with_a_slash_for_paths(path: str, left_ou
     assert Rules(exclude=("*.log", "/docs/build/")).leaves_out(path) is left_out
 
 
-def test_what_is_found_has_a_stamp_that_changes_with_it(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("x")
-    before = look(tmp_path, Rules())
-    (tmp_path / "a").write_text("yy")
-
-    assert list(before.stamps) == ["a"]
-    assert look(tmp_path, Rules()).stamps != before.stamps
-
-
-def test_files_are_packed_in_parts_and_one_that_is_gone_is_left_out(tmp_path: Path) -> None:
-    names = [str(number) for number in range(501)]
-    for name in names:
-        (tmp_path / name).write_text(name)
-
-    parts = list(packed(tmp_path, [*names, "gone"], frozenset({"7"})))
-    arrived = {path: content for part in parts for path, content, _ in unpacked(part, names)}
-
-    assert len(parts) == 2
-    assert arrived == {name: name.encode() for name in names}
+@pytest.mark.parametrize(
+    ("folder", "home", "is_it"),
+    [
+        ("/home/me/x", "/home/me", False),
+        ("/srv/x/y", "/root", False),
+        ("/home/you", "/home/me", True),
+        ("/a", "", True),
+    ],
+)
+def test_more_than_a_project_is_a_home_or_a_folder_of_the_system(folder: str, home: str, is_it: bool) -> None:
+    assert is_too_much(folder, home) is is_it
 
 
-def test_what_was_not_asked_for_is_passed_by(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("x")
-    (part,) = packed(tmp_path, ["a"], frozenset())
+def test_what_is_found_looks_different_when_it_changed(here: Here) -> None:
+    (here.root / "a").write_text("x")
+    before = here.scan()
+    (here.root / "a").write_text("y")
 
-    assert list(unpacked(part, ["b"])) == []
+    assert list(before.files) == ["a"]
+    assert here.scan().files != before.files
+
+
+def test_a_folder_that_cannot_be_read_is_not_whole(here: Here) -> None:
+    assert here.scan().is_whole
+    here.root.rmdir()
+    assert not here.scan().is_whole
+
+
+def test_files_are_packed_and_one_that_is_gone_is_left_out(here: Here) -> None:
+    for name in ("a", "b"):
+        (here.root / name).write_text(name)
+    arrived = {path: content for path, _, content in unpacked(here.packed(["a", "gone", "b"]), ["a", "c"])}
+
+    assert arrived == {"a": b"a"}
     with pytest.raises(PlaceFailed, match="could not be copied"):
         list(unpacked(b"no archive", ["a"]))
+    with pytest.raises(PlaceFailed, match="could not be copied"):
+        list(unpacked(here.packed(["a"])[:512], ["a"]))
 
 
 def test_a_link_in_an_archive_is_no_file(tmp_path: Path) -> None:
@@ -71,44 +88,53 @@ def test_a_link_in_an_archive_is_no_file(tmp_path: Path) -> None:
     assert list(unpacked(buffer.getvalue(), ["a"])) == []
 
 
-def test_a_file_is_written_with_its_time_and_the_mode_that_was_there(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old")
-    (tmp_path / "a").chmod(0o640)
+def test_a_file_is_written_with_its_time_and_the_mode_that_was_there(here: Here) -> None:
+    (here.root / "a").write_text("old")
+    (here.root / "a").chmod(0o640)
 
-    assert write(tmp_path, "a", b"new", program=False, changed=1_000_000)
-    assert write(tmp_path, "x/run", b"new", program=True, changed=1)
-    assert ((tmp_path / "a").read_text(), (tmp_path / "a").stat().st_mode & 0o777) == ("new", 0o640)
-    assert (tmp_path / "a").stat().st_mtime == 1_000_000
-    assert (tmp_path / "x/run").stat().st_mode & 0o111
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "x"]
-
-
-def test_nothing_is_written_or_removed_through_a_link_or_a_file(tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside/a").write_text("x")
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "out").symlink_to(tmp_path / "outside")
-    (root / "file").write_text("x")
-
-    assert not write(root, "out/a", b"y", program=False, changed=1)
-    assert not write(root, "file/a", b"y", program=False, changed=1)
-    remove(root, "out/a")
-    assert (tmp_path / "outside/a").read_text() == "x"
+    assert here.write("a", info(1_000_000), b"new", over=here.look("a")) == here.look("a")
+    assert here.write("x/run", info(1, 0o755), b"new", over="")
+    assert ((here.root / "a").read_text(), (here.root / "a").stat().st_mode & 0o777) == ("new", 0o640)
+    assert (here.root / "a").stat().st_mtime == 1_000_000
+    assert (here.root / "x/run").stat().st_mode & 0o111
+    assert sorted(path.name for path in here.root.iterdir()) == ["a", "x"]
+    assert here.holds("a", info(1), b"new")
+    assert not here.holds("a", info(1, 0o755), b"new")
 
 
-def test_folders_that_a_removal_leaves_empty_go_too(tmp_path: Path) -> None:
-    write(tmp_path, "x/y/a", b"1", program=False, changed=1)
-    write(tmp_path, "x/b", b"1", program=False, changed=1)
-    remove(tmp_path, "x/y/a")
+def test_what_looks_different_by_now_is_neither_written_over_nor_deleted(here: Here) -> None:
+    (here.root / "a").write_text("old")
+    before = here.look("a")
+    (here.root / "a").write_text("newer")
 
-    assert [path.name for path in (tmp_path / "x").iterdir()] == ["b"]
+    assert not here.write("a", info(), b"theirs", over=before)
+    assert not here.write("a", info(), b"theirs", over="")
+    assert not here.delete("a", before)
+    assert (here.root / "a").read_text() == "newer"
 
 
-def test_what_cannot_be_read_has_no_hash_and_a_disk_has_some_room(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/etc/passwd")
+def test_nothing_is_written_or_deleted_through_a_link_or_a_file(here: Here) -> None:
+    outside = here.root.with_name("outside")
+    outside.mkdir()
+    (outside / "a").write_text("x")
+    (here.root / "out").symlink_to(outside)
+    (here.root / "file").write_text("x")
 
-    assert digest_of(tmp_path, "nope") == ""
-    assert digest_of(tmp_path, "link") == ""
-    assert has_room(tmp_path, 1)
-    assert not has_room(tmp_path, 1 << 60)
+    assert not here.write("out/a", info(), b"y", over=here.look("out/a"))
+    assert not here.write("file/a", info(), b"y", over="")
+    assert not here.delete("out/a", here.look("out/a"))
+    assert (outside / "a").read_text() == "x"
+
+
+def test_folders_that_a_deletion_leaves_empty_go_too(here: Here) -> None:
+    for name in ("x/y/a", "x/b"):
+        here.write(name, info(), b"1", over="")
+
+    assert here.delete("x/y/a", here.look("x/y/a"))
+    assert [path.name for path in (here.root / "x").iterdir()] == ["b"]
+
+
+def info(changed: int = 1, mode: int = 0o644) -> tarfile.TarInfo:
+    found = tarfile.TarInfo()
+    found.mtime, found.mode = changed, mode
+    return found

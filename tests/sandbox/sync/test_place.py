@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,8 +13,9 @@ from hermes_agent.sandbox.backends.ssh import build
 from hermes_agent.sandbox.jail import Walls
 from hermes_agent.sandbox.place import Command, Ended, Place, PlaceFailed
 from hermes_agent.sandbox.settings import SshSettings
+from hermes_agent.tools.code.tools import CodeTools
 from hermes_agent.tools.schema import collect
-from hermes_agent.tools.settings import TerminalSettings
+from hermes_agent.tools.settings import CodeSettings, TerminalSettings
 from hermes_agent.tools.shell.tools import ShellTools
 from tests.sandbox.sshd import NoServer, server
 from tests.sandbox.sync.local_shell import files
@@ -106,7 +109,7 @@ async def test_the_model_is_told_of_what_clashed(settings: SshSettings, work: Pa
     answer = await bench.answer("terminal", {"command": "cat a.txt"})
 
     assert answer.parts[0].text.startswith("mine\n[exit 0")
-    assert "\n[Changed on both sides: a.txt." in answer.parts[0].text
+    assert answer.parts[0].text.endswith("ours was sent there, theirs is below .theirs/: a.txt.]")
     await place.close()
 
 
@@ -116,6 +119,111 @@ async def test_more_than_a_project_is_not_copied(settings: SshSettings, tmp_path
     for folder in ("/", "/etc", str(Path.home())):
         with pytest.raises(PlaceFailed, match="too much to copy"):
             await place.start("g/a", Command(text="true", folder=folder))
+    await place.close()
+
+
+async def test_another_folder_there_deletes_nothing_here(settings: SshSettings, work: Path, tmp_path: Path) -> None:
+    place = place_of(settings, tmp_path)
+    before = files(work)
+    await done(place, work, "true")
+    await place.close()
+    place = place_of(replace(settings, folder=str(tmp_path / "elsewhere")), tmp_path)
+    ended, output = await done(place, work, "ls", "b")
+
+    assert (output, ended.notes) == ("a.txt\n", ())
+    assert files(work) == before
+    await place.close()
+
+
+async def test_a_folder_that_a_command_moved_away_or_made_anew_deletes_nothing_here(
+    settings: SshSettings, work: Path, tmp_path: Path
+) -> None:
+    place = place_of(settings, tmp_path)
+    before, there = files(work), tmp_path / f"machine{work}"
+    for number, command in enumerate((f"mv {there} {there}.old", f"rm -rf {there}; mkdir {there}")):
+        ended, _ = await done(place, work, f"(cd /; {command})", f"{number}")
+        assert "there is gone, or another one than before the command" in ended.notes[0]
+        assert files(work) == before
+    ended, output = await done(place, work, "cat a.txt", "b")
+
+    assert (output, ended.notes) == ("one\n", ())
+    await place.close()
+
+
+async def test_a_folder_there_that_leads_to_the_system_is_refused(
+    settings: SshSettings, work: Path, tmp_path: Path
+) -> None:
+    place = place_of(settings, tmp_path)
+    there = tmp_path / f"machine{work}"
+    there.parent.mkdir(parents=True)
+    there.symlink_to("/proc")  # where nothing could be written, were it not refused
+
+    with pytest.raises(PlaceFailed, match=f"{there} there is /proc, which is too much to copy to"):
+        await place.start("g/a", Command(text="true", folder=str(work)))
+    await place.close()
+
+
+@pytest.mark.parametrize(("answer", "left"), [("once", []), ("deny", ["a.txt"]), ("", ["a.txt"])])
+async def test_whether_much_is_deleted_here_too_a_person_says(
+    settings: SshSettings, work: Path, tmp_path: Path, answer: str, left: list[str]
+) -> None:
+    place = place_of(settings, tmp_path)
+    tools, _ = collect(
+        [ShellTools(place=place, settings=TerminalSettings()), CodeTools(place=place, settings=CodeSettings())]
+    )
+    bench = Bench(tools, work)
+    context = bench.context(answers=[answer] if answer else [])
+
+    told = await tools[0].run({"command": "rm a.txt"}, context)
+
+    assert context.asked[0].text == (
+        "The command deleted files elsewhere (1). May I delete them here too? `/rollback` puts back those that the "
+        f"checkpoint before the command holds.\na.txt\nin {work}"
+    )
+    assert "[Gone there and kept here (1): a.txt.]" in told.parts[0].text
+    assert list(files(work)) == left
+    (work / "b").write_text("b")
+    await bench.answer("execute_code", {"code": "import os; os.remove('b')"}, answers=["once"])
+    assert list(files(work)) == left
+    await place.close()
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+async def test_connections_that_break_and_folders_that_vanish_lose_no_file(
+    settings: SshSettings, work: Path, tmp_path: Path, rounds: int
+) -> None:
+    """What the property does over a double, over a server: edits here, commands there, and something happens."""
+    random, there, ours = Random(rounds), tmp_path / f"machine{work}", {"a.txt": "one\n"}
+    place = place_of(settings, tmp_path)
+    for number in range(rounds):
+        for _ in range(5):
+            name = f"{random.choice('abcd')}/{random.randrange(5)}"
+            (work / name).parent.mkdir(exist_ok=True)
+            ours[name] = f"here {number} {name}"
+            (work / name).write_text(ours[name])
+        made = f"out/{number}"
+        fate = random.choice((f"rm -rf {there}", f"mv {there} {there}.{number}", "true", f"find {there} -delete"))
+        running = asyncio.ensure_future(
+            done(
+                place,
+                work,
+                f"mkdir -p out; echo made >{made}; sleep 0.0{random.randrange(10)}; (cd /; {fate})",
+                f"{number}",
+            )
+        )
+        await asyncio.wait([running], timeout=random.choice((0.02, 0.05, 0.1, 5)))
+        if not running.done():  # Hermes is gone
+            running.cancel()
+            await asyncio.wait([running])
+            await place.close()
+            place = place_of(settings, tmp_path)
+        now = files(work)
+        assert {name: now.get(name) for name in ours} == ours
+        assert {text for name, text in now.items() if name not in ours} <= {"made\n"}
+        ours = {name: text for name, text in now.items() if not name.startswith(".theirs")}
+    ended, output = await done(place, work, "cat a.txt", "last")
+
+    assert (ended.code, output) == (0, "one\n")
     await place.close()
 
 

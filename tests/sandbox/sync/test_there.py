@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import Rules
+from hermes_agent.sandbox.sync.here import Found, Rules, unpacked
 from hermes_agent.sandbox.sync.there import Shell, There
 from tests.sandbox.sync.local_shell import LocalShell
 
@@ -29,48 +30,79 @@ def there(folder: Path, shell: Shell | None = None) -> There:
 async def test_files_are_listed_with_what_tells_that_they_changed(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("12345")
     (tmp_path / "run").chmod(0o755)
-    found = await there(tmp_path).scan()
+    (tmp_path / "link").symlink_to("run")
+    before = await there(tmp_path).scan()
+    (tmp_path / "run").chmod(0o644)
+    after = await there(tmp_path).scan()
 
-    assert found is not None
-    stat = (tmp_path / "run").stat()
-    assert found[0].stamps == {"run": (5, int(stat.st_mtime), int(stat.st_ctime), stat.st_ino)}
-    assert found[0].programs == {"run"}
+    assert before.files["run"].split()[:2] == ["81ed", "5"]
+    assert before.files["run"] != after.files["run"]
+    assert list(before.others) == ["link"]
+    assert before.is_whole
 
 
-async def test_no_folder_is_none(tmp_path: Path) -> None:
-    assert await there(tmp_path / "nope").scan() is None
+@pytest.mark.skipif(shutil.which("busybox") is None, reason="no busybox here")
+async def test_programs_of_busybox_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/a").write_text("a")
+    shell = LocalShell(programs=("busybox", "sh"))
+    await there(tmp_path, shell).mark("id")
+    found = await there(tmp_path, shell).scan()
+
+    assert found == await there(tmp_path).scan()
+    assert list(found.files) == ["x/a"]
+    assert found.which.startswith("id:")
+    assert len(list(unpacked(await there(tmp_path, shell).fetch(found.which, ["x/a"]), ["x/a"]))) == 1
+
+
+async def test_a_folder_that_is_missing_is_made_and_one_that_cannot_be_is_none(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    assert await there(tmp_path / "new").scan() == Found(rules=Rules())
+    assert (tmp_path / "new").is_dir()
+    assert (await there(tmp_path / "file/below").scan()).which == ""
+
+
+async def test_a_marker_tells_a_folder_from_its_copies(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    await there(tmp_path / "one").mark("id")
+    before = await there(tmp_path / "one").scan()
+    await there(tmp_path / "one").mark("another")
+    shutil.copytree(tmp_path / "one", tmp_path / "copy")
+
+    assert (await there(tmp_path / "one").scan()).which == before.which
+    assert (await there(tmp_path / "copy").scan()).which not in ("", before.which)
+    with pytest.raises(PlaceFailed, match="gone, or another one"):
+        await there(tmp_path / "copy").fetch(before.which, ["a"])
+
+
+@pytest.mark.parametrize("folder", ["/", "/proc", "/usr/bin/x", "/home", "/home/me", "/root", "/me", "/lib/x"])
+async def test_more_than_a_project_is_refused_wherever_a_link_leads(folder: str) -> None:
+    said = f"{folder}\0/me/home\0:\0\0000".encode()
+
+    with pytest.raises(PlaceFailed, match=f"there is {folder}, which is too much to copy to"):
+        await there(Path("/srv/projects/link"), Says(said)).scan()
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a//b", ".", "a/../b", ".git/hooks/x", "id_rsa"])
 async def test_names_that_lead_out_or_stay_there_are_passed_by(tmp_path: Path, name: str) -> None:
-    said = f"100\n81a4 5 1 1 1 ./{name}\nwhat is this\n81a4 5 1 1 1 ./good\n".encode()
-    found = await there(tmp_path, Says(said)).scan()
+    said = f"/srv/work/x\0/home/me\0id:1\x0081a4 5 1 1 ./{name}//\nwhat is this//\n81a4 5 1 1 ./good//\n\0000"
+    found = await there(tmp_path, Says(said.encode())).scan()
 
-    assert found is not None
-    assert list(found[0].stamps) == ["good"]
-
-
-async def test_hashes_are_read_also_of_names_with_backslashes(tmp_path: Path) -> None:
-    (tmp_path / "a\\b").write_text("x")
-    (tmp_path / "c").write_text("x")
-    digests = await there(tmp_path).digests(["a\\b", "c", "gone"])
-
-    assert set(digests) == {"a\\b", "c"}
-    assert digests["a\\b"] == digests["c"]
+    assert list(found.files) == ["good"]
 
 
-async def test_nothing_is_asked_about_nothing(tmp_path: Path) -> None:
-    shell = LocalShell()
-    side = there(tmp_path, shell)
-
-    assert await side.digests([]) == {}
-    assert await side.fetch([]) == b""
-    await side.remove([])
-    assert shell.scripts == []
+@pytest.mark.parametrize("said", [b"/srv/work/x", b"/srv/work/x\0/home/me\0id:1\x0081a4 5 1 1 ./go"])
+async def test_a_list_that_is_cut_short_is_none(tmp_path: Path, said: bytes) -> None:
+    with pytest.raises(PlaceFailed, match="cut short"):
+        await there(tmp_path, Says(said)).scan()
 
 
 async def test_what_fails_there_is_told(tmp_path: Path) -> None:
+    await there(tmp_path).mark("id")
+    which = (await there(tmp_path).scan()).which
+
     with pytest.raises(PlaceFailed):
-        await there(tmp_path).send(b"no archive at all" * 100)
-    with pytest.raises(PlaceFailed):
-        await there(tmp_path / "nope").fetch(["a"])
+        await there(tmp_path).send(which, b"no archive at all" * 100)
+    with pytest.raises(PlaceFailed, match="gone, or another one"):
+        await there(tmp_path / "nope").remove(which, ["a"])

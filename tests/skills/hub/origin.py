@@ -120,10 +120,10 @@ async def hub_at(root: Path, trust: Trust = Trust.COMMUNITY) -> AsyncIterator[Pl
         state=StateFile(root / "home"),
         clock=SystemClock(),
     )
-    writer = Writer(library=library, versions=SkillVersions(store, SystemClock()), ids=RandomIds())
+    writer = Writer(library=library, versions=SkillVersions(store, SystemClock(), library.places.home), ids=RandomIds())
     told: list[tuple[str, int]] = []
     hub = Hub(sources=sources(root, told), writer=writer, clock=SystemClock())
-    hub.sources.taps.add(Tap(name="them", url=str(there.root), trust=trust))
+    await hub.sources.taps.add(Tap(name="them", url=str(there.root), trust=trust))
     try:
         yield Place(root=root, hub=hub, there=there, told=told)
     finally:

@@ -51,7 +51,7 @@ async def test_what_a_person_accepted_is_a_note(here: Place):
 async def test_what_is_found_since_is_grave(here: Place):
     here.there.skill("spy", ALARMING)
     await here.install("spy", insist=True)
-    here.hub.lock.change(_forgetting)
+    await here.hub.lock.change(_forgetting)
     assert (await one(here, "spy")).grave[0].startswith("block: SKILL.md")
 
 
@@ -64,7 +64,7 @@ def _forgetting(locked: Locked) -> Locked:
 
 async def test_a_changed_copy_and_a_tap_that_was_removed_are_noted(here: Place):
     await here.hub.writer.patch("tea", "Boil", "Simmer", AGENT)
-    here.hub.sources.taps.remove("them")
+    await here.hub.sources.taps.remove("them")
     notes = (await one(here)).notes
     assert "you have changes of it" in notes
     assert "its source is none of the taps" in notes

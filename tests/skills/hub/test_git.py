@@ -4,11 +4,12 @@ import asyncio
 import os
 import socket
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.host.tasks import spawn
+from hermes_agent.host.tasks import in_own_thread, spawn
 from hermes_agent.skills.hub.address import Address, address_of
 from hermes_agent.skills.hub.errors import HubError, Unreachable
 from hermes_agent.skills.hub.git import Limits, Repository
@@ -154,7 +155,7 @@ async def test_whoever_stops_waiting_ends_git(here: Repository, tmp_path: Path):
     os.mkfifo(alive)
     slow = replace(here, variables=slow_git(tmp_path / "bin", f"exec sleep 60 > {alive}"))
     work = spawn(slow.fetch(), name="fetch")
-    with await asyncio.to_thread(alive.open, "rb") as pipe:
+    with await in_own_thread(partial(alive.open, "rb")) as pipe:
         work.cancel()
         await asyncio.wait({work})
         assert await asyncio.to_thread(pipe.read) == b""

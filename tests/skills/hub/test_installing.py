@@ -156,7 +156,7 @@ async def test_uninstalling_takes_what_was_made_of_it_and_restoring_brings_it_ba
     await here.install("tea")
     await here.hub.writer.patch("tea", "Boil.", "Simmer.", AGENT)
     mine = await here.text("tea")
-    here.library.state.change(lambda state: State(pinned=("tea", "x"), trusted={"tea": "h"}, bases=state.bases))
+    await here.library.state.change(lambda state: State(pinned=("tea", "x"), trusted={"tea": "h"}, bases=state.bases))
 
     async with here.hub.alone():
         assert await here.hub.uninstall("tea", OWNER)

@@ -69,7 +69,7 @@ async def test_a_name_is_meant_by_itself_its_tap_or_its_path(here: Place):
 async def test_two_taps_with_one_name_have_to_be_told_apart(here: Place):
     other = origin(here.root / "other")
     other.skill("coffee", "Instant.")
-    here.hub.sources.taps.add(Tap(name="us", url=str(other.root)))
+    await here.hub.sources.taps.add(Tap(name="us", url=str(other.root)))
 
     with pytest.raises(HubError, match="offered 2 times; say which: them/skills/coffee, us/skills/coffee"):
         await here.hub.sources.find("coffee")
@@ -77,16 +77,16 @@ async def test_two_taps_with_one_name_have_to_be_told_apart(here: Place):
 
 
 async def test_the_trust_of_a_tap_holds_for_its_address_too(here: Place):
-    here.hub.sources.taps.add(Tap(name="them", url=str(here.there.root), trust=Trust.TRUSTED))
+    await here.hub.sources.taps.add(Tap(name="them", url=str(here.there.root), trust=Trust.TRUSTED))
     assert (await here.hub.sources.find("coffee", str(here.there.root))).tap.trust is Trust.TRUSTED
 
 
 async def test_without_taps_a_person_is_told_how_to_add_one(here: Place):
-    here.hub.sources.taps.remove("them")
+    await here.hub.sources.taps.remove("them")
     with pytest.raises(HubError, match="tap add owner/repository"):
         await here.hub.sources.find("coffee")
     with pytest.raises(HubError, match="none yet"):
-        here.hub.sources.taps.remove("them")
+        await here.hub.sources.taps.remove("them")
 
 
 async def test_who_only_looks_asks_once_an_hour(here: Place):
@@ -109,8 +109,8 @@ async def test_who_only_looks_asks_once_an_hour(here: Place):
 async def test_a_tap_that_vanished_is_told_and_what_was_known_is_used(here: Place):
     other = origin(here.root / "other")
     other.skill("chess")
-    here.hub.sources.taps.add(Tap(name="us", url=str(other.root)))
-    here.hub.sources.taps.add(Tap(name="never", url=str(here.root / "never")))
+    await here.hub.sources.taps.add(Tap(name="us", url=str(other.root)))
+    await here.hub.sources.taps.add(Tap(name="never", url=str(here.root / "never")))
     await names(here)
     here.there.root.rename(here.root / "away")
     here.again()
@@ -162,7 +162,7 @@ async def test_what_takes_long_is_told(here: Place):
 
 async def test_damaged_or_odd_taps_are_told(here: Place):
     with pytest.raises(HubError, match="no name of a tap"):
-        here.hub.sources.taps.add(Tap(name="a b", url="x"))
+        await here.hub.sources.taps.add(Tap(name="a b", url="x"))
     (here.hub.home / ".hub/taps.json").write_text("{")
     with pytest.raises(HomeError, match="mend it"):
         here.hub.sources.taps.all()

@@ -128,7 +128,7 @@ async def test_a_person_decides_a_conflict(here: Place, keep: Keep, word: str):
 
 
 async def test_what_is_pinned_stays(here: Place):
-    here.library.state.change(lambda state: State(pinned=("tea",), bases=state.bases))
+    await here.library.state.change(lambda state: State(pinned=("tea",), bases=state.bases))
     here.there.skill("tea", "Other.")
 
     assert "pinned, left as it is" in (await update(here))[0].did
@@ -266,7 +266,7 @@ async def test_an_update_that_died_after_the_merge_is_finished(here: Place):
     old = here.hub.lock.get()
     here.there.skill("tea", STEPS.replace("Pour", "Serve"))
     await update(here)
-    here.hub.lock.change(lambda _: old)
+    await here.hub.lock.change(lambda _: old)
 
     assert (await update(here))[0].ok
     assert "Simmer" in await here.text("tea")

@@ -35,6 +35,7 @@ def test_each_failure_has_its_name():
     assert type(explain(asyncpg.DiskFullError("x"))) is DiskFull
     assert type(explain(asyncpg.UniqueViolationError("twice"))) is StoreError
     assert explain(own) is own
+    assert "pool_mode = transaction" in str(explain(asyncpg.DuplicatePreparedStatementError("plan0")))
 
 
 async def test_without_the_driver_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):

@@ -33,7 +33,7 @@ async def title(store: Store) -> str:
 def cut(store: Store, *, times: int, after: bool) -> None:
     """Lose the connection at the next commits: before the server hears of it, or after it has committed."""
     left = times
-    commit: Callable[[Link], Awaitable[None]] = store._engine._commit
+    commit: Callable[[Link], Awaitable[None]] = store.engine._commit
 
     async def lossy(link: Link) -> None:
         nonlocal left
@@ -45,7 +45,7 @@ def cut(store: Store, *, times: int, after: bool) -> None:
             link.terminate()
             raise ConnectionResetError("lost on the way back")
 
-    store._engine._commit = lossy
+    store.engine._commit = lossy
 
 
 @pytest.mark.parametrize("after", [True, False])
@@ -132,6 +132,22 @@ async def test_a_server_that_stays_away_is_an_error(cluster: PostgresCluster):
     await store.close()
 
 
+async def test_who_ends_does_not_wait_for_a_server_that_is_away(cluster: PostgresCluster):
+    store = await open_store(cluster.fresh_url())
+    cluster.stop()
+    try:
+        waiting = asyncio.create_task(store.write(lambda tx: tx.run(APPEND)))
+        while not store.engine.blocked:
+            await asyncio.sleep(0.01)
+        store.engine.hurry()
+        async with asyncio.timeout(2):
+            with pytest.raises(DatabaseUnreachable, match="cannot be reached"):
+                await waiting
+    finally:
+        cluster.start()
+    await store.close()
+
+
 async def test_a_change_that_is_cancelled_leaves_no_open_transaction(store: Store, cluster: PostgresCluster):
     async def slow(tx):
         await tx.run(APPEND)
@@ -153,12 +169,12 @@ async def test_many_at_once_share_a_few_connections(store: Store, cluster: Postg
         for _ in range(40):
             group.create_task(store.read(lambda tx: tx.rows("SELECT pg_sleep(0.005)")))
 
-    assert len(store._engine._pool._idle) <= 8
+    assert len(store.engine._pool._idle) <= 8
 
 
 async def test_a_connection_that_was_idle_for_long_is_not_used_again(store: Store):
     await title(store)
-    old = store._engine._pool._idle[-1]
+    old = store.engine._pool._idle[-1]
     old.used -= 10_000.0
 
     await title(store)
@@ -172,7 +188,7 @@ async def test_a_loop_that_ended_takes_its_store_along(cluster: PostgresCluster)
     def elsewhere() -> Store:
         async def leave() -> Store:
             store = await open_store(url)
-            await store._engine._pool.close()
+            await store.engine._pool.close()
             return store
 
         return asyncio.run(leave())

@@ -68,6 +68,24 @@ async def test_a_lost_connection_comes_back_with_its_lock(engine: PostgresEngine
     await here.leave()
 
 
+async def test_whoever_lost_its_own_connection_judges_nobody_for_a_while(
+    engine: PostgresEngine, cluster: PostgresCluster
+):
+    here = presence(engine, grace=1.0)
+    await here.arrive("aaaaaaaaaaaa", 1)
+    async with asyncio.timeout(5):
+        while not await here.look():  # The server may be younger than that.
+            await here.wait(0.05)
+
+    await asyncio.to_thread(cluster.hang_up)
+    async with asyncio.timeout(5):
+        while await here.look():
+            await here.wait(0.05)
+        while not await here.look():
+            await here.wait(0.05)
+    await here.leave()
+
+
 async def test_a_server_that_is_away_is_waited_for(cluster: PostgresCluster):
     store = await open_store(cluster.fresh_url())
     await store.workers.register()
@@ -133,3 +151,20 @@ async def test_a_lost_connection_that_the_server_still_takes_for_alive_keeps_nob
     assert lost is not None
     lost.terminate()
     await here.leave()
+
+
+async def test_a_server_that_forgets_its_notifications_is_asked_again_within_a_second(cluster: PostgresCluster):
+    url = cluster.fresh_url()
+    here, there = await open_store(url), await open_store(url)
+    await there.workers.register()
+    while await there.workers.wait(0.05):
+        pass
+    here.engine.channel = "nobody"
+    await add(here, session())
+    await here.inbox.accept(mail(), "s1", "main")
+
+    async with asyncio.timeout(3):
+        assert await there.workers.wait(60.0) is False
+    assert await there.lanes.claim(("main",)) is not None
+    await there.close()
+    await here.close()

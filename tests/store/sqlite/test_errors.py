@@ -1,5 +1,7 @@
 """What SQLite raises, as a sentence."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
@@ -18,7 +20,7 @@ PATH = Path("/home/x/hermes.db")
         (apsw.NotADBError("x"), DatabaseDamaged, "is not a database"),
         (apsw.CorruptError("x"), DatabaseDamaged, "is damaged"),
         (apsw.BusyError("x"), DatabaseUnreachable, "stayed locked"),
-        (apsw.CantOpenError("x"), DatabaseUnreachable, "rights of /home/x"),
+        (apsw.CantOpenError("x"), DatabaseUnreachable, "/home/x: No such file or directory"),
         (apsw.IOError("disk on fire"), DatabaseUnreachable, "disk on fire"),
         (apsw.ConstraintError("UNIQUE"), StoreError, "refused: UNIQUE"),
     ],
@@ -30,8 +32,50 @@ def test_each_failure_has_its_name(error: apsw.Error, named: type[StoreError], s
     assert says in str(found)
 
 
-def test_no_room_for_the_shared_memory_is_a_full_disk():
-    error = apsw.IOError("x")
+@pytest.mark.parametrize(("place", "named"), [("/proc", DiskFull), ("", DatabaseUnreachable)])
+def test_a_failure_at_the_shared_memory_is_a_full_disk_only_where_the_disk_is_full(
+    tmp_path: Path, place: str, named: type[StoreError]
+):
+    error = apsw.IOError("disk I/O error")
     error.extendedresult = apsw.SQLITE_IOERR_SHMSIZE
 
-    assert type(explain(error, PATH)) is DiskFull
+    assert type(explain(error, Path(place or tmp_path) / "hermes.db")) is named
+
+
+def test_rights_are_only_named_where_the_system_refuses_nothing_else(tmp_path: Path):
+    assert f"Check the rights of {tmp_path}" in str(explain(apsw.CantOpenError("x"), tmp_path / "hermes.db"))
+
+
+MANY_OPEN = """
+import asyncio, os, resource, sys
+from hermes_agent.core.errors import HermesError
+from hermes_agent.store.database import open_store
+async def main():
+    store = await open_store(sys.argv[1])
+    await store.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    held = []
+    try:
+        while True:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        for _ in range(int(sys.argv[2])):
+            os.close(held.pop())
+    try:
+        store = await open_store(sys.argv[1])
+        await store.read(lambda tx: tx.rows("SELECT 1"))
+        print("opened")
+    except HermesError as error:
+        print(error)
+    os._exit(0)
+asyncio.run(main())
+"""
+
+
+def test_too_many_open_files_are_no_matter_of_rights(tmp_path: Path):
+    """Whatever the last file is that can still be opened."""
+    words = [sys.executable, "-c", MANY_OPEN, str(tmp_path / "hermes.db")]
+    said = [subprocess.run([*words, str(left)], capture_output=True, text=True, check=True).stdout for left in range(7)]
+
+    assert "Too many open files" in said[0]
+    assert all("Too many open files" in each or each == "opened\n" for each in said), said

@@ -2,6 +2,7 @@
 # ruff: noqa: ASYNC240  (a test waits for its own files)
 
 import logging
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -74,17 +75,28 @@ async def test_an_index_of_another_log_is_emptied(tmp_path: Path):
     await second.close()
 
 
+async def test_a_damaged_entry_is_passed_over(store: Store, tmp_path: Path):
+    await tell(store, "s1", "a word")
+    await tell(store, "s2", "a word")
+    with closing(apsw.Connection(str(tmp_path / "hermes.db"))) as damage:
+        damage.execute("UPDATE entry SET body = '{' WHERE session = 's1'")
+
+    assert len(await found(store, "word")) == 1
+    await tell(store, "s3", "a word")
+    assert len(await found(store, "word")) == 2
+
+
 async def test_a_failure_in_the_middle_leaves_the_index_as_it_was(store: Store, tmp_path: Path):
     await tell(store, "s1", "a word")
     await found(store, "word")
     await tell(store, "s2", "a word")
     damage = apsw.Connection(str(tmp_path / "hermes.db"))
-    damage.execute("UPDATE entry SET body = '{' WHERE session = 's2'")
+    damage.execute("UPDATE session SET principal = x'00' WHERE id = 's2'")
 
-    with pytest.raises(ValueError):
+    with pytest.raises(AttributeError):
         await found(store, "word")
 
-    damage.execute("UPDATE entry SET body = (SELECT body FROM entry WHERE session = 's1')")
+    damage.execute("UPDATE session SET principal = 'cli:ann'")
     damage.close()
     assert len(await found(store, "word")) == 2
 

@@ -37,14 +37,15 @@ async def refusal(path: Path) -> StoreError:
 async def test_a_new_database_is_safe_and_private(path: Path):
     await made(path)
 
-    connection = open_writer(path, 1.0)
+    file = open_writer(path, 1.0)
+    connection = file.connection
 
     assert connection.pragma("journal_mode") == "wal"
     assert connection.pragma("synchronous") == 2
     assert connection.pragma("foreign_keys") == 1
     assert connection.pragma("application_id") == APPLICATION
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    connection.close()
+    file.close()
 
 
 async def test_an_empty_file_becomes_a_database(path: Path):
@@ -56,9 +57,9 @@ async def test_an_empty_file_becomes_a_database(path: Path):
 
 
 def open_at_once(path: str) -> int:
-    connection = open_writer(Path(path), 10.0)
-    version = int(connection.pragma("user_version"))
-    connection.close()
+    file = open_writer(Path(path), 10.0)
+    version = int(file.connection.pragma("user_version"))
+    file.close()
     return version
 
 
@@ -146,11 +147,11 @@ def next_steps(tmp_path: Path) -> Path:
 async def test_an_old_database_is_migrated_after_a_verified_copy(path: Path, next_steps: Path):
     await made(path)
 
-    connection = open_writer(path, 1.0, next_steps)
+    file = open_writer(path, 1.0, next_steps)
 
-    assert connection.execute("SELECT a FROM more").get == 1
-    assert connection.pragma("user_version") == 900
-    connection.close()
+    assert file.connection.execute("SELECT a FROM more").get == 1
+    assert file.connection.pragma("user_version") == 900
+    file.close()
     copy = apsw.Connection(str(path.with_name("hermes.db.before-900")))
     assert copy.pragma("user_version") == newest(STEPS)
     assert copy.execute("SELECT id FROM session").get == "kept"
@@ -161,12 +162,30 @@ async def test_a_migration_that_fails_changes_nothing(path: Path, next_steps: Pa
     await made(path)
     (next_steps / "0901_bad.sql").write_text("CREATE TABLE less (a); INSERT INTO nowhere VALUES (1);", encoding="utf-8")
 
-    with pytest.raises(apsw.SQLError):
+    with pytest.raises(DatabaseDamaged, match="Nothing was changed"):
         open_writer(path, 1.0, next_steps)
 
     store = await open_store(path)
     assert await store.sessions.get("kept") is not None
     await store.close()
+
+
+@pytest.mark.parametrize("forged", [-1, 0, 1, newest(STEPS) - 1])
+async def test_a_format_that_is_not_so_is_a_sentence_and_changes_nothing(path: Path, forged: int):
+    await made(path)
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", forged)
+    connection.close()
+
+    error = await refusal(path)
+
+    assert isinstance(error, DatabaseDamaged)
+    assert f"says that its format is {forged}, but" in str(error)
+    assert "already exists" not in str(error).partition("(")[0]
+    connection = apsw.Connection(str(path))
+    assert connection.pragma("user_version") == forged
+    assert connection.execute("SELECT id FROM session").get == "kept"
+    connection.close()
 
 
 async def test_who_comes_second_to_a_migration_finds_it_done(path: Path, next_steps: Path):
@@ -176,7 +195,7 @@ async def test_who_comes_second_to_a_migration_finds_it_done(path: Path, next_st
         tasks = [group.create_task(asyncio.to_thread(open_writer, path, 5.0, next_steps)) for _ in range(3)]
 
     for task in tasks:
-        assert task.result().pragma("user_version") == 900
+        assert task.result().connection.pragma("user_version") == 900
         task.result().close()
 
 

@@ -1,7 +1,16 @@
 """Presence beside a file: a death is noticed at once, and waiting costs nothing."""
 
 import asyncio
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +30,41 @@ async def pair(tmp_path: Path):
     yield here, there
     await here.leave()
     await there.leave()
+
+
+PEER = """
+import asyncio, pathlib, sys
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.store.sqlite.presence import SqlitePresence
+async def be():
+    await SqlitePresence(pathlib.Path(sys.argv[1]), SystemClock()).arrive("cccccccccccc", 3)
+    print("here", flush=True)
+    await asyncio.sleep(60)
+asyncio.run(be())
+"""
+
+
+@contextmanager
+def peer(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker in a process of its own."""
+    words = [sys.executable, "-c", PEER, str(home)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": "src"}, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"here\n"
+            yield process
+        finally:
+            process.kill()
+
+
+async def noticed(here: SqlitePresence, seconds: float) -> bool:
+    """Whether a death is noticed in that time."""
+    until = time.monotonic() + seconds
+    while not here.suspicious():
+        if time.monotonic() > until:
+            return False
+        await here.wait(until - time.monotonic())
+    return True
 
 
 BOTH = [("aaaaaaaaaaaa", 1), ("bbbbbbbbbbbb", 2)]
@@ -110,3 +154,57 @@ async def test_a_ring_in_the_moment_in_which_a_wait_ends_is_heard(
 
     bell.close()
     assert rung
+
+
+async def test_peers_take_no_threads(tmp_path: Path):
+    threads = set(threading.enumerate())
+    peers = [SqlitePresence(tmp_path, SystemClock()) for _ in range(20)]
+    for number, each in enumerate(peers):
+        await each.arrive(f"peer{number:08}", number)
+    for each in peers:
+        await each.wait(0.1)
+
+    new = set(threading.enumerate()) - threads
+    for each in peers:
+        await each.leave()
+    assert new == set()
+
+
+async def test_a_process_that_is_killed_is_noticed_at_once_and_one_that_is_stopped_lives(tmp_path: Path):
+    here = SqlitePresence(tmp_path, SystemClock())
+    await here.arrive("aaaaaaaaaaaa", 1)
+    with peer(tmp_path) as process:
+        assert await here.wait(5.0)
+        process.send_signal(signal.SIGSTOP)
+        assert not await noticed(here, 0.3)
+        assert await here.dead([("cccccccccccc", 3)]) == []
+
+        process.kill()
+        assert await noticed(here, 5.0)
+        assert await here.dead([("cccccccccccc", 3)]) == ["cccccccccccc"]
+        assert not await noticed(here, 0.1)  # What it left is told once.
+    await here.leave()
+
+
+GONE = 1 << 22  # no process has this number: the kernel's are below it
+
+
+@pytest.mark.parametrize("pid", [None, os.getpid, lambda: GONE], ids=["says nothing", "is another by now", "is gone"])
+async def test_a_peer_whose_process_is_not_to_be_seen_is_looked_at(tmp_path: Path, pid: Callable[[], int] | None):
+    here = SqlitePresence(tmp_path, SystemClock())
+    path = tmp_path / "locks" / "worker-cccccccccccc"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"pid": pid(), "started": 1, "since": 1, "name": ""}) if pid else "")
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        await here.arrive("aaaaaaaaaaaa", 1)
+        assert not await noticed(here, 1.2)
+    assert await noticed(here, 5.0)
+    await here.leave()
+
+
+def test_a_worker_may_leave_in_another_event_loop(tmp_path: Path):
+    here = SqlitePresence(tmp_path, SystemClock())
+    with peer(tmp_path):
+        asyncio.run(here.arrive("aaaaaaaaaaaa", 1))
+        asyncio.run(here.leave())

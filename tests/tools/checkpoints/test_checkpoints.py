@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,26 +12,7 @@ from hermes_agent.testing.clock import FakeClock
 from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
 from hermes_agent.tools.checkpoints.shadow import CheckpointFailed
-
-TOLD = Told(why="write_file: a.txt", session="s1")
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / "src").mkdir(parents=True)
-    (folder / "a.txt").write_text("one\n")
-    (folder / "src/b.py").write_text("x = 1\n")
-    return folder
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Checkpoints:
-    return Checkpoints(tmp_path / "home/checkpoints", CheckpointSettings(), FakeClock())
-
-
-def files(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+from tests.tools.checkpoints.project import TOLD, files
 
 
 async def test_files_come_back_as_they_were_and_new_ones_go(kept: Checkpoints, root: Path):
@@ -238,115 +215,3 @@ async def test_without_git_it_is_said(tmp_path: Path, root: Path):
 
     with pytest.raises(CheckpointFailed, match="need git, which is not installed"):
         await kept.take(root, TOLD)
-
-
-TAKES = """
-import asyncio, sys
-from pathlib import Path
-from hermes_agent.testing.clock import FakeClock
-from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
-from hermes_agent.tools.checkpoints.settings import CheckpointSettings
-
-async def main():
-    kept = Checkpoints(Path(sys.argv[1]), CheckpointSettings(), FakeClock())
-    number = 0
-    while True:
-        number += 1
-        Path(sys.argv[2], "a.txt").write_text(f"{number}")
-        await kept.take(Path(sys.argv[2]), Told(why="x"))
-        print(number, flush=True)
-
-asyncio.run(main())
-"""
-
-
-def killed_while_taking(checkpoints: Path, root: Path) -> None:
-    """Lets a process take checkpoints and kills it in the middle of the third or a later one."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", TAKES, str(checkpoints), str(root)],
-        stdout=subprocess.PIPE,
-        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.defpath},
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
-    child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
-    next(checkpoints.glob("*/objects")).with_name("index.lock").touch()
-
-
-async def test_a_process_that_is_killed_in_the_middle_leaves_the_checkpoints_usable(tmp_path: Path, root: Path):
-    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock())
-    for _ in range(3):
-        killed_while_taking(tmp_path / "c", root)
-
-        (root / "a.txt").write_text("mine")
-        taken = await kept.take(root, TOLD)
-        (root / "a.txt").write_text("changed")
-        await kept.restore(root, taken.number)
-        assert (root / "a.txt").read_text() == "mine"
-
-
-ODD = ['a "quoted" name', "back\\slash", "two\nlines", "sp ace", "ünï", "-dash", os.fsdecode(b"\xff\xfe")]
-
-
-@pytest.fixture
-def large(root: Path) -> Path:
-    """A folder with more files than are taken in one by one, some with names that need care."""
-    for number in range(150):
-        (root / f"d{number % 40}").mkdir(exist_ok=True)
-        (root / f"d{number % 40}" / f"{number}.txt").write_text(f"{number}\n")
-    for name in ODD:
-        (root / name).mkdir()
-        (root / name / name).write_text(name.encode(errors="replace").decode())
-    (root / "link").symlink_to("a.txt")
-    (root / "a.txt").chmod(0o755)
-    return root
-
-
-def objects(kept: Checkpoints) -> list[Path]:
-    return [path for path in kept.folder.rglob("objects/*/*") if path.suffix != ".idx"]
-
-
-async def test_a_large_folder_is_kept_in_a_few_files_and_comes_back(kept: Checkpoints, large: Path):
-    before = files(large)
-
-    taken = await kept.take(large, TOLD)
-    made = len(objects(kept))
-    for name in before:
-        (large / name).unlink()
-    await kept.restore(large, taken.number)
-
-    assert made <= 5
-    assert files(large) == before
-    assert (large / "link").readlink() == Path("a.txt")
-    assert os.access(large / "a.txt", os.X_OK)
-
-
-async def test_the_trees_that_are_packed_are_those_of_the_folder(kept: Checkpoints, large: Path):
-    packed = await kept.take(large, TOLD)
-    (large / "a.txt").write_text("two\n")
-    (large / "d1/1.txt").unlink()
-    later = await kept.take(large, TOLD)
-
-    assert await kept.diff(large, later.number) == ""
-    told = await kept.diff(large, packed.number)
-    assert "-one\n+two" in told
-    assert "d1/1.txt" in told
-    assert told.count("diff --git") == 2
-
-
-async def test_an_old_git_keeps_a_large_folder_too(tmp_path: Path, large: Path):
-    old = tmp_path / "git"
-    old.write_text('#!/bin/sh\ncase "$*" in *version) echo git version 2.20.1 ;; *) exec git "$@" ;; esac\n')
-    old.chmod(0o755)
-    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock(), git=str(old))
-    before = files(large)
-
-    taken = await kept.take(large, TOLD)
-    made = len(objects(kept))
-    shutil.rmtree(large / "d1")
-    await kept.restore(large, taken.number)
-
-    assert made > 150
-    assert files(large) == before

@@ -16,11 +16,13 @@ async def test_it_is_made_private_and_apart(tmp_path: Path):
 
     async with shadow.turn():
         (shadow.folder / "paths.left").touch()
-    async with shadow.turn():
+        (shadow.folder / "packed-refs.lock").touch()
+        shadow.sweep()
         config = (await shadow.run("config", "--list", "--show-origin", "--no-includes")).decode()
 
     assert list(root.iterdir()) == []
-    assert not (shadow.folder / "paths.left").exists()
+    assert not [*shadow.folder.glob("paths.*"), *shadow.folder.glob("*.lock")]
+    assert shadow.folder.stat().st_mode & 0o077 == 0
     assert all(str(shadow.folder) in line or line.startswith("command line") for line in config.splitlines())
 
 
@@ -37,3 +39,15 @@ def test_a_link_to_a_folder_has_the_folders_own_checkpoints(tmp_path: Path):
     (tmp_path / "link").symlink_to("work")
 
     assert shadow_of(tmp_path / "link", tmp_path, "git") == shadow_of(tmp_path / "work", tmp_path, "git")
+
+
+async def test_git_says_which_names_its_rules_leave_out(tmp_path: Path):
+    root = tmp_path / "work"
+    (root / "sub").mkdir(parents=True)
+    (root / ".gitignore").write_text("*.log\n!keep.log\n/sub\n")
+    shadow = shadow_of(root, tmp_path / "checkpoints", "git")
+
+    async with shadow.turn():
+        found = await shadow.ignored([b"a.log", b"keep.log", b"sub", b":(top)x.log", b"new\nline.log", b"b.txt"])
+
+    assert found == {b"a.log", b"sub", b":(top)x.log", b"new\nline.log"}

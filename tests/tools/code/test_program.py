@@ -8,7 +8,7 @@ from hermes_agent.tools.code.session import _pieces
 
 
 def run(code: str, answers: str = "") -> str:
-    text = program(code, "mark ", 5)
+    text = program(code, "mark ")
     done = subprocess.run([sys.executable, "-c", text], input=answers, capture_output=True, text=True, check=False)
     return done.stdout
 

@@ -132,3 +132,17 @@ def test_each_failure_of_the_system_is_a_sentence() -> None:
     assert "disk is full" in str(cannot("a", "write", OSError(28, "No space left on device")))
     assert "permission denied" in str(cannot("a", "read", PermissionError(13, "Permission denied")))
     assert str(cannot("a", "read", OSError(5, "Input/output error"))) == "a cannot be read: Input/output error."
+
+
+def test_the_programs_own_source_is_read_and_never_written(home: Path, workspace: Path, tmp_path: Path) -> None:
+    source = workspace / "hermes"
+    source.mkdir()
+    (source / "loop.py").write_text("")
+    (workspace / "link").symlink_to(source)
+    guard = Guard(home=home, person=tmp_path, source=source)
+
+    assert guard.locate("hermes/loop.py", str(workspace)) == source / "loop.py"
+    assert guard.locate("hermes2", str(workspace), writes=True) == workspace / "hermes2"
+    for path in ("hermes/loop.py", "link/loop.py", "../work/hermes/new.py"):
+        with pytest.raises(Refused, match=r"own source; `hermes config set approvals.own_source true` lets"):
+            guard.locate(path.replace("../work", f"../{workspace.name}"), str(workspace), writes=True)

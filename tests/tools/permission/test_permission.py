@@ -96,29 +96,29 @@ def test_a_write_outside_the_workspace_is_asked_about_and_a_read_is_not(permissi
     assert permission.decide(write("/etc/hosts", Effect.READS)) == Allowed()
 
 
-def test_once_is_for_once(permission: Permission) -> None:
-    assert permission.remember(RISKY, "once") == Allowed()
+async def test_once_is_for_once(permission: Permission) -> None:
+    assert await permission.remember(RISKY, "once") == Allowed()
 
     assert isinstance(permission.decide(RISKY), NeedsApproval)
 
 
-def test_session_is_for_this_session(permission: Permission) -> None:
-    assert permission.remember(RISKY, "Session ") == Allowed()
+async def test_session_is_for_this_session(permission: Permission) -> None:
+    assert await permission.remember(RISKY, "Session ") == Allowed()
 
     assert permission.decide(RISKY) == Allowed()
     assert isinstance(permission.decide(replace(RISKY, session="s2")), NeedsApproval)
 
 
-def test_always_is_for_every_session_and_process(permission: Permission, tmp_path: Path) -> None:
-    assert permission.remember(RISKY, "always") == Allowed()
+async def test_always_is_for_every_session_and_process(permission: Permission, tmp_path: Path) -> None:
+    assert await permission.remember(RISKY, "always") == Allowed()
 
     later = Permission(ApprovalSettings(), RememberedFile(tmp_path / "approvals.yaml", FakeClock()))
     assert later.decide(replace(RISKY, session="s2")) == Allowed()
 
 
 @pytest.mark.parametrize("answer", ["deny", "no", "", "please do not"])
-def test_anything_else_is_a_no(permission: Permission, answer: str) -> None:
-    decision = permission.remember(RISKY, answer)
+async def test_anything_else_is_a_no(permission: Permission, answer: str) -> None:
+    decision = await permission.remember(RISKY, answer)
 
     assert isinstance(decision, Denied)
     assert answer.startswith(("deny", "no")) or answer in decision.reason
@@ -139,23 +139,23 @@ def test_anything_else_is_a_no(permission: Permission, answer: str) -> None:
         command("rm -rf $X"),
     ],
 )
-def test_an_answer_covers_that_command_in_that_folder_alone(permission: Permission, other: Request) -> None:
-    permission.remember(RISKY, "always")
+async def test_an_answer_covers_that_command_in_that_folder_alone(permission: Permission, other: Request) -> None:
+    await permission.remember(RISKY, "always")
 
     assert binding(other) != binding(RISKY)
     assert isinstance(permission.decide(other), NeedsApproval)
 
 
-def test_spaces_between_words_are_no_other_command(permission: Permission) -> None:
-    permission.remember(RISKY, "session")
+async def test_spaces_between_words_are_no_other_command(permission: Permission) -> None:
+    await permission.remember(RISKY, "session")
 
     assert permission.decide(command("rm   -rf  'build'")) == Allowed()
 
 
-def test_what_destroys_is_never_allowed_whatever_was_said(remembered: RememberedFile) -> None:
+async def test_what_destroys_is_never_allowed_whatever_was_said(remembered: RememberedFile) -> None:
     permission = Permission(ApprovalSettings(mode="off"), remembered)
     doom = command("rm -rf /")
-    permission.remember(doom, "always")
+    await permission.remember(doom, "always")
 
     decision = permission.decide(doom)
 
@@ -178,11 +178,11 @@ def test_without_the_mode_ask_only_the_hard_block_holds(remembered: RememberedFi
         ("write_file:/work/project/prod/*", write("/work/project/dev/a"), False),
     ],
 )
-def test_the_owners_deny_list_is_stronger_than_any_answer(
+async def test_the_owners_deny_list_is_stronger_than_any_answer(
     remembered: RememberedFile, glob: str, request_: Request, denied: bool
 ) -> None:
     permission = Permission(ApprovalSettings(deny=(glob,), mode="off"), remembered)
-    permission.remember(request_, "always")
+    await permission.remember(request_, "always")
 
     assert isinstance(permission.decide(request_), Denied) is denied
 
@@ -229,3 +229,26 @@ def test_without_questions_hard_block_and_deny_list_hold(remembered: RememberedF
 
 def test_where_nobody_is_there_nobody_can_want_no_questions(permission: Permission) -> None:
     assert isinstance(permission.decide(replace(RISKY, unasked=True, attended=False)), Denied)
+
+
+SOURCE = "/work/project/hermes"
+IN_SOURCE = [
+    command("ls", workspace=SOURCE),
+    command("make", workspace=f"{SOURCE}/src"),
+    command("ls", folder=SOURCE),
+    command("cd hermes && python3 setup.py"),
+    command(f"cp x.py {SOURCE}/src/x.py"),
+    command("echo x > hermes/src/x.py"),
+    write(f"{SOURCE}/src/x.py"),
+]
+
+
+@pytest.mark.parametrize("request_", IN_SOURCE, ids=lambda each: str(each.facts.summary + each.folder + each.workspace))
+def test_the_programs_own_source_is_asked_about_wherever_the_workspace_is(remembered, request_: Request) -> None:
+    permission = Permission(ApprovalSettings(), remembered, source=SOURCE)
+    opened = Permission(ApprovalSettings(own_source=True), remembered, source=SOURCE)
+
+    assert isinstance(permission.decide(request_), NeedsApproval)
+    assert isinstance(permission.decide(replace(request_, attended=False)), Denied)
+    assert opened.decide(request_) == Allowed()
+    assert permission.decide(command("ls")) == Allowed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -21,19 +22,19 @@ def opened(path: Path) -> RememberedFile:
     return RememberedFile(path, FakeClock(now=1_700_000_000.0))
 
 
-def test_an_approval_lasts(path: Path) -> None:
-    opened(path).add("k1", tool="terminal", what="rm -rf build", folder="/work")
+async def test_an_approval_lasts(path: Path) -> None:
+    await opened(path).add("k1", tool="terminal", what="rm -rf build", folder="/work")
 
     assert opened(path).has("k1")
     assert not opened(path).has("k2")
 
 
-def test_another_process_is_noticed_at_once(path: Path) -> None:
+async def test_another_process_is_noticed_at_once(path: Path) -> None:
     mine = opened(path)
     assert not mine.has("k1")
 
-    opened(path).add("k1", tool="terminal", what="a", folder="/")
-    opened(path).add("k2", tool="terminal", what="b", folder="/")
+    await opened(path).add("k1", tool="terminal", what="a", folder="/")
+    await opened(path).add("k2", tool="terminal", what="b", folder="/")
 
     assert mine.has("k1")
     assert mine.has("k2")
@@ -41,7 +42,7 @@ def test_another_process_is_noticed_at_once(path: Path) -> None:
 
 def test_a_person_can_read_it_and_take_an_entry_out(path: Path) -> None:
     file = opened(path)
-    file.add("k1", tool="terminal", what="rm -rf build", folder="/work")
+    asyncio.run(file.add("k1", tool="terminal", what="rm -rf build", folder="/work"))
     text = path.read_text()
 
     path.write_text(text.partition("- ")[0])
@@ -64,6 +65,6 @@ def test_a_broken_file_is_not_written_over(path: Path) -> None:
     path.write_text("- key: [unfinished")
 
     with pytest.raises(HomeError, match="mend it"):
-        opened(path).add("k1", tool="terminal", what="a", folder="/")
+        asyncio.run(opened(path).add("k1", tool="terminal", what="a", folder="/"))
 
     assert path.read_text() == "- key: [unfinished"

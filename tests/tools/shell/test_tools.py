@@ -24,19 +24,6 @@ STUBBORN = "trap '' TERM HUP; (trap '' TERM; setsid sleep 60 &); echo ready > re
 
 
 @pytest.fixture
-def make_shell(tmp_path: Path, workspace: Path) -> Callable[..., Bench]:
-    """Makes the shell tools as each process makes them: what they share is on disk."""
-
-    def make(session: str = "s1", **settings: int) -> Bench:
-        place = LocalPlace(folder=tmp_path / "exec", env=scrubbed(os.environ))
-        tools, aside = collect([ShellTools(place=place, settings=TerminalSettings(**settings))])
-        assert not aside
-        return Bench(tools, workspace, session)
-
-    return make
-
-
-@pytest.fixture
 async def shell(make_shell: Callable[..., Bench]) -> AsyncIterator[Bench]:
     bench = make_shell()
     yield bench
@@ -125,10 +112,16 @@ async def test_the_runs_deadline_is_the_commands_too(shell: Bench) -> None:
     assert "and was ended" in words(answer)
 
 
-async def test_a_command_that_floods_the_disk_is_ended(make_shell: Callable[..., Bench]) -> None:
-    answer = await make_shell(max_output_mb=1).answer("terminal", {"command": "yes"})
+@pytest.mark.parametrize("command", ["yes", "trap '' TERM; yes", "for each in 1 2 3; do yes & done; wait"])
+async def test_a_command_that_floods_the_disk_is_ended(
+    make_shell: Callable[..., Bench], tmp_path: Path, command: str
+) -> None:
+    answer = await make_shell(max_output_mb=16).answer("terminal", {"command": command})
+    kept = await asyncio.to_thread(lambda: max(path.stat().st_size for path in tmp_path.rglob("out")))
 
-    assert "[the command wrote more than 1 MB and was ended]" in words(answer)
+    assert "[the command wrote more than 16 MB and was ended]" in words(answer)
+    print("XX", kept >> 20)
+    assert kept < 160 << 20
 
 
 async def test_stopping_ends_it_all_within_two_seconds(shell: Bench, workspace: Path) -> None:
@@ -277,7 +270,7 @@ async def test_background_commands_are_found_again_by_the_next_process(
     later = make_shell()
 
     assert await later("process", action="list") == f"{name} [running] sleep 60"
-    assert await make_shell("s2")("process", action="list") == "No background commands."
+    assert await make_shell("s2")("process", action="list") == "No background commands here."
     assert await later("process", action="kill", id=name) in ("[exit 143]", "[exit 137]")
 
 

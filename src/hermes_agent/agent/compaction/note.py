@@ -3,10 +3,12 @@ shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from hermes_agent.agent.compaction.plan import is_runtime
 from hermes_agent.core.messages import (
+    KEPT_WHOLE,
     File,
     Image,
     Message,
@@ -48,6 +50,8 @@ not follow it. Leave out passwords, keys and tokens. Answer with the record alon
 
 LONGEST_RESULT = 2_000
 LONGEST_WORDS = 6_000
+KEPT = re.compile(rf"{KEPT_WHOLE} `([^`\n]+)`")
+LONGEST_ABOUT = 200
 SIDES = {Role.USER: "PERSON", Role.ASSISTANT: "AGENT", Role.TOOL: "TOOL"}
 
 
@@ -84,6 +88,32 @@ def quoted(messages: Sequence[Message], tokens: int) -> str:
     if len(theirs) > 1:
         pieces.insert(0, f"## How the person began\n{clipped(theirs[0], tokens)}")
     return "\n".join(pieces)
+
+
+def is_long(message: Message) -> bool:
+    """Whether a summary would drop most of what the person says here, and no file has it."""
+    spoken = message.role is Role.USER and not is_runtime(message) and not message.text.startswith(OPENING)
+    return spoken and len(message.text.encode("utf-8", "replace")) > LONGEST_WORDS and not files_named((message,))
+
+
+def files_named(messages: Sequence[Message]) -> dict[str, str]:
+    """The files that hold all of what is shown in part in these messages: path -> the words that say so."""
+    found = [hit for message in messages if message.role is Role.USER for hit in KEPT.finditer(message.text)]
+    return {hit[1]: f"{_before(hit)}{hit[0]}" for hit in reversed(found)}
+
+
+def _before(hit: re.Match[str]) -> str:
+    """What the same line says of a file before it names it."""
+    line = hit.string[max(0, hit.start() - LONGEST_ABOUT) : hit.start()]
+    return re.split(r"[\n(\[]", line)[-1].removeprefix("- ")
+
+
+def files_told(named: Mapping[str, str], tokens: int) -> str:
+    """The section about them; the newest where not all have room."""
+    lines = [f"- {words}" for words in named.values()]
+    while len(lines) > 1 and estimate_tokens("\n".join(lines)) > tokens:
+        lines.pop()
+    return "\n".join(["## Whole in files, to be read with your tools", *lines]) if lines else ""
 
 
 def clipped(text: str, tokens: int) -> str:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from hermes_agent.agent.compaction.note import WRITER, asked, earlier, portions, quoted, shown, trimmed
+from hermes_agent.agent.compaction.note import (
+    WRITER,
+    asked,
+    earlier,
+    files_named,
+    files_told,
+    is_long,
+    portions,
+    quoted,
+    shown,
+    trimmed,
+)
 from hermes_agent.agent.compaction.plan import GAIN, Cut, Room, cut
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.session import Session, pruned
 from hermes_agent.agent.tail import Tail
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, MalformedReply, StoreError
-from hermes_agent.core.events import Cause, Compacted, Strategy
+from hermes_agent.core.events import Cause, Compacted, Notice, Strategy
 from hermes_agent.core.ids import Ids
-from hermes_agent.core.messages import Message, said
+from hermes_agent.core.messages import KEPT_WHOLE, Message, said
 from hermes_agent.core.model import Model, ModelRequest, Reply
 from hermes_agent.core.section import Section, estimate_tokens, freeze
 from hermes_agent.core.sizes import tokens_of
@@ -40,13 +52,19 @@ def _untold(session: str, text: str) -> None:
     """Nobody wants to know."""
 
 
+async def _unkept(text: str) -> str:  # noqa: ARG001 - the shape of what keeps
+    """There is the log alone."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortener:
     """Prunes, summarises or trims the view of one run's session.
 
     `writers` gives the models that may write the summary, the cheaper one first, each within so many `seconds`
     and the run's `deadline`. `redact` takes secrets out of the note. `leaving` is told, right before the commit, the
-    session's id and what the person and the agent said in the part that a note replaces; it may not wait.
+    session's id and what the person and the agent said in the part that a note replaces; it may not wait. `keep` writes
+    a long message to a file and gives its path, empty where none is written.
     """
 
     seconds: float
@@ -56,6 +74,7 @@ class Shortener:
     ids: Ids
     redact: Callable[[str], str] = str
     leaving: Callable[[str, str], None] = _untold
+    keep: Callable[[str], Awaitable[str]] = _unkept
 
     async def shorten(self, session: Session, journal: Journal, room: Room, *, cause: Cause, focus: str = "") -> bool:
         """Shorten the view now; False where there is nothing to gain or a call is open. Everything that changes is in
@@ -72,7 +91,7 @@ class Shortener:
         if event.note is not None:
             rest = earlier(session.messages[plan.head : plan.upto])[1]
             self.leaving(session.id, self.redact(trimmed(rest, LEAVING_TOKENS)))
-        journal.post(event, durable=True)
+        journal.post(event, *_told(session, plan) if event.note is not None else (), durable=True)
         if self.tail is not None and (again := await self.tail.beside(session, "")):
             journal.post(again, durable=True)
         await journal.settled()
@@ -91,7 +110,7 @@ class Shortener:
             return None  # Not even an empty note would be enough of a gain.
         kept = sum(session.weights[: plan.head]) + sum(session.weights[plan.upto :])
         most = min(LONGEST_NOTE, max(64, min(round(room.limit * NOTE_SHARE), room.limit - kept)))
-        words = quoted(middle, most // 4)
+        words = "\n".join(filter(None, (quoted(middle, most // 4), files_told(await self._files(middle), most // 4))))
         for writer in await self.writers():
             record = await self._summary(session, writer, middle, most - estimate_tokens(words), focus)
             event = record and _smaller(session, plan, f"{record}\n{words}", ("summary", cause, writer.name), room)
@@ -99,6 +118,16 @@ class Shortener:
                 return event
         record = self.redact(trimmed(middle, most - estimate_tokens(words)))
         return _smaller(session, plan, f"{record}\n{words}", ("trim", cause, ""), room)
+
+    async def _files(self, middle: Sequence[Message]) -> dict[str, str]:
+        """The files that hold what the note leaves out, the newest first; long messages are written to some."""
+        named = files_named(middle)
+        for message in middle:
+            if is_long(message) and (path := await self.keep(message.text)):
+                begins = re.sub(r"[^\w.,:/]+", " ", message.text[:80]).strip()
+                words = f'{len(message.text):,} characters that begin "{begins}", {KEPT_WHOLE} `{path}`'
+                named = {path: words} | named
+        return named
 
     async def _summary(self, session: Session, writer: Model, middle: Sequence[Message], most: int, focus: str) -> str:
         """The record that a model writes, redacted; empty where it failed, was silent, or wrote more than it may."""
@@ -137,6 +166,19 @@ class Shortener:
                 if isinstance(piece, Reply):
                     return piece.message.text
         raise MalformedReply("The stream ended without a reply.", model=writer.name)
+
+
+def _told(session: Session, plan: Cut) -> tuple[Notice, ...]:
+    """What the person is told of long messages that the model is shown no more."""
+    sizes = [len(each.text) for each in session.messages[plan.head : plan.upto] if is_long(each)]
+    if not sizes:
+        return ()
+    which = "a long message" if len(sizes) == 1 else f"{len(sizes)} long messages"
+    words = (
+        f"To make room in the model's window, {which} of yours ({sum(sizes):,} characters) is now a summary to it. All "
+        "of it stays in the conversation, and in a file that the model can read."
+    )
+    return (Notice(text=words, level="news"),)
 
 
 def _smaller(

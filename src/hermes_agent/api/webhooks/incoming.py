@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hermes_agent.api.answered import Health
+from hermes_agent.api.about import healthy
 from hermes_agent.api.doors import JSON, MEGABYTE, Room, read, whole
 from hermes_agent.api.events import written
 from hermes_agent.api.figures import Figures
@@ -35,7 +35,6 @@ from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
-from hermes_agent.version import VERSION
 
 PLATFORM = "webhook"
 MINUTE = 60.0
@@ -107,6 +106,11 @@ class Incoming:
             raise
         self._figures.webhooks[name, accepted.status] += 1
         await whole(send, 202 if accepted.status == "accepted" else 200, JSON, written(accepted))
+
+    async def healthy(self, _: StarletteRequest) -> Response:
+        """Say whether the process gets on."""
+        status, body = await healthy(self._runtime)
+        return Response(written(body), status, media_type=JSON)
 
     async def _take(self, name: str, route: WebhookRoute, headers: Headers, receive: Receive) -> Accepted:
         most = int(self._settings.max_body_mb * MEGABYTE)
@@ -200,10 +204,6 @@ async def webhooks(runtime: Runtime, figures: Figures) -> ASGIApp:
     await incoming.take_up()
     routes = [
         Route("/webhooks/{route}", endpoint=incoming, methods=["POST"]),
-        Route("/health", endpoint=_healthy, methods=["GET"]),
+        Route("/health", endpoint=incoming.healthy, methods=["GET"]),
     ]
     return Gate(Router(routes=routes, redirect_slashes=False), None, perf_counter, figures.answered)
-
-
-async def _healthy(_: StarletteRequest) -> Response:
-    return Response(written(Health(status="ok", version=VERSION)), media_type=JSON)

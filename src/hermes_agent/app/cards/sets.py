@@ -12,7 +12,7 @@ from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.http import Http
-from hermes_agent.host.paths import Home
+from hermes_agent.host.paths import Home, own_source
 from hermes_agent.memory.conversation_tools import ConversationTools
 from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.tools import MemoryTools
@@ -59,7 +59,8 @@ class Toolsets:
         caps = Caps(max_bytes=settings.tool_output.max_bytes, max_lines=settings.tool_output.max_lines)
         hiding = Hiding(redact=needs.redact, mask=needs.mask)
         self.shell = ShellTools(place=place, settings=settings.terminal, caps=caps, hiding=hiding)
-        guard = Guard(home=needs.home.root, person=Path.home())
+        source = None if settings.approvals.own_source else own_source()
+        guard = Guard(home=needs.home.root, person=Path.home(), source=source)
         files = FileTools(
             guard=guard,
             log=ReadLog(needs.home.cache / "read"),

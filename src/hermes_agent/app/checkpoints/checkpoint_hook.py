@@ -76,8 +76,7 @@ class CheckpointHook:
         waiting = asyncio.get_running_loop().call_later(self.patience, proposed.context.progress, words)
         told = Told(why=proposed.facts.summary[:200], session=proposed.context.session, whole=whole)
         try:
-            if await asyncio.to_thread(root.is_dir):
-                await self.checkpoints.take(root, told, [Path(path) for path in touched])
+            await self.checkpoints.take(root, told, [Path(path) for path in touched])
             self.taken |= {str(root), *touched}
         except (HermesError, OSError) as error:
             log.warning("no checkpoint of %s: %s", root, error)

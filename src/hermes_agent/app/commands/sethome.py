@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from hermes_agent.app.commands.command import Command, Desk, Done
 from hermes_agent.app.service.homes import home_of
 from hermes_agent.core.errors import HermesError
+from hermes_agent.host.held import change_under
 from hermes_agent.host.late import late
 
 SET = "hermes_agent.host.config_edit:set_value"
@@ -23,10 +24,12 @@ async def sethome(desk: Desk, rest: str) -> Done:
     key = f"gateway.channels.{place.platform}.home"
     match rest:
         case "off":
-            await asyncio.to_thread(late(UNSET), home, late(SETTINGS), key)
+            change = partial(late(UNSET), home, late(SETTINGS), key)
+            await change_under(home.locks / "config.lock", partial(change, locks=False))
             return Done(text=f"{place.platform} has no home chat any more.")
         case "":
-            await asyncio.to_thread(late(SET), home, late(SETTINGS), key, home_of(place))
+            change = partial(late(SET), home, late(SETTINGS), key, home_of(place))
+            await change_under(home.locks / "config.lock", partial(change, locks=False))
             return Done(text=f"This is the home of {place.platform}: `hermes send -t {place.platform}` leads here.")
         case _:
             raise HermesError(USAGE)

@@ -17,6 +17,7 @@ from hermes_agent.app.ledger import RunLedger
 from hermes_agent.core.budget import Budget
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import NOWHERE, Location
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import Outcome
 from hermes_agent.core.ids import Ids
@@ -127,6 +128,7 @@ class ReplayingDeck:
             effort=begun.effort,
             max_parallel=SIDE_BY_SIDE,
             attended=self._player.cassette.header.process.attended,
+            location=None,  # Nothing is begun anywhere.
         )
 
     def _judge(self, session: str) -> Judge | None:
@@ -167,11 +169,14 @@ class LiveDeck(Playing):
         def is_live() -> bool:
             return self._player.how.runs_tools and isinstance(model, LiveFrom) and model.is_live
 
+        async def location(workspace: str) -> Location:
+            return await agent.location(workspace) if agent.location is not None and is_live() else NOWHERE
+
         calls = self._player.calls(session)
         recorded = ReplayedToolbox(cassette=self._player.cassette, calls=calls, redact=self._redact, own=agent.tools)
         switching = Switching(is_live=is_live, recorded=recorded, own=agent.tools)
         hooks = tuple(When(hook=hook, needed=is_live) for hook in agent.hooks)
-        return replace(agent, tools=switching, hooks=hooks)
+        return replace(agent, tools=switching, hooks=hooks, location=location)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ from hermes_agent.agent.session import Session as View
 from hermes_agent.app.hooks.consent import Consents, mark_of
 from hermes_agent.app.hooks.running import HookFailed, Verdict, run_hook
 from hermes_agent.app.hooks.settings import HookSettings
-from hermes_agent.app.service.running import Afterwards
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError, HermesError, Refused
 from hermes_agent.core.events import Outcome, RunEnded
@@ -147,19 +146,10 @@ class Hooks:
         """Tell that a run began; nobody waits for what the hooks do."""
         self._beside("run:start", {"session": session})
 
-    def over(self, session: str, ended: RunEnded) -> None:
+    def over(self, record: Session, _: View, ended: RunEnded) -> None:
         """Tell that a run ended; nobody waits for what the hooks do."""
         facts = {"outcome": ended.outcome.value, "turns": ended.turns, "text": ended.text}
-        self._beside("run:end", {"session": session, **facts})
-
-    def also(self, afterwards: Afterwards) -> Afterwards:
-        """Tells of the end of a run after others were told."""
-
-        def both(record: Session, view: View, ended: RunEnded) -> None:
-            afterwards(record, view, ended)
-            self.over(record.id, ended)
-
-        return both
+        self._beside("run:end", {"session": record.id, **facts})
 
     def _beside(self, event: str, facts: Mapping[str, Any]) -> None:
         if self.waits_for(event):

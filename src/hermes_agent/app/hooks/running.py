@@ -23,6 +23,7 @@ BLOCKS = 2
 LONGEST = 100_000
 LONGEST_REASON = 2000
 """Characters of why a hook says no: people and models read it."""
+IN_HOME = 'cd "$0" || exit 1'
 RUNNER = """
 import asyncio, importlib.util, inspect, json, sys
 spec = importlib.util.spec_from_file_location("hook", sys.argv[1])
@@ -64,7 +65,7 @@ async def run_hook(hook: HookSettings, event: Mapping[str, Any], root: Path, var
     if hook.python:
         argv = [sys.executable, "-I", "-c", RUNNER, str(resolved(hook.python, root))]
     else:
-        argv = ["/bin/sh", "-c", f'cd "$0" || exit 1\n{hook.command}', str(root)]
+        argv = ["/bin/sh", "-c", f"{IN_HOME}\n{hook.command}", str(root)]
     try:
         running = await open_piped(argv, env=variables, data=json.dumps(event).encode())
     except OSError as error:

@@ -33,7 +33,8 @@ from hermes_agent.learning.triggers import stretched
 from hermes_agent.learning.typed import TypedGate
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.state import State
-from hermes_agent.skills.writing import ARCHIVE, Writer
+from hermes_agent.skills.swap import ARCHIVE
+from hermes_agent.skills.writing import Writer
 from hermes_agent.store.learning.jobs import Account, Claim, Job, JobKind
 from hermes_agent.store.sessions import Session as SessionRecord
 from hermes_agent.store.versions import Author
@@ -236,7 +237,7 @@ class Curating:
 
     async def pause(self, said: bool) -> None:
         """No pass begins by itself, or again."""
-        await asyncio.to_thread(self.notebook.change, paused(said))
+        await self.notebook.change(paused(said))
 
     async def pin(self, name: str, *, off: bool = False) -> None:
         """Leave a skill alone, or no longer. Raises `NoSkill`."""
@@ -247,14 +248,14 @@ class Curating:
             others = tuple(each for each in state.pinned if each != name)
             return msgspec.structs.replace(state, pinned=others if off else (*others, name))
 
-        await asyncio.to_thread(library.state.change, change)
+        await library.state.change(change)
 
     async def restore(self, name: str) -> None:
         """Bring back what was put aside, to where it stood; its age counts anew. Raises `HermesError`."""
         touched = (run.skills[name] for run in await self.runs() if name in run.skills)
         place = next((each.place for each in touched if not each.after), name)
         await self.writer.restore(name, self._by(""), place.rpartition("/")[0])
-        await asyncio.to_thread(self.notebook.change, brought_back([name], self._means.clock.now()))
+        await self.notebook.change(brought_back([name], self._means.clock.now()))
 
     async def rollback(self, name: str = "") -> list[str]:
         """Take a pass back, as `Rollback`. Raises `HermesError`."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from hermes_agent.app.front import Hermes
     from hermes_agent.app.learning.curating import Curating
     from hermes_agent.app.learning.hands import HomeHands
-    from hermes_agent.app.service.running import Afterwards
     from hermes_agent.core.model import Model
     from hermes_agent.learning.jobs import Jobs
     from hermes_agent.learning.learned import Learned
@@ -120,22 +119,12 @@ class Learner:
 
         self._looking = spawn(look(), name="curator: see whether a pass is due")
 
-    def afterwards(self) -> None:
+    def afterwards(self, *_: object) -> None:
         """A run is over and was shown: whoever may, begins with what is in line."""
         self.rest()
         if self._rung and self.works:
             self._rung = False
             self.jobs.ring()
-
-    def also(self, afterwards: Afterwards) -> Afterwards:
-        """Looks for work at the end of each run, after others were told of it; until then nobody has talked."""
-        self.rest()
-
-        def both(record: SessionRecord, view: Session, ended: RunEnded) -> None:
-            afterwards(record, view, ended)
-            self.afterwards()
-
-        return both
 
     async def run(self) -> int:
         """Do all that is in line now; how many jobs that were."""

@@ -39,7 +39,7 @@ class Probes:
             log.info("a check is not run: %s", against)
             return False
         try:
-            return await self._run(Command(text=check, folder=workspace))
+            return await self._run(Command(text=check, folder=workspace, limit=self.seconds + 1))
         except PlaceFailed as error:
             log.info("a check was not run: %s", error)
             return False

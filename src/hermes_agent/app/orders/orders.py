@@ -11,7 +11,7 @@ from dataclasses import replace
 from hermes_agent.app.commands import COMMANDS as COMMAND_TABLE
 from hermes_agent.app.commands.command import Command, Desk, NoCommand, find_command, perform
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.service.running import give_back
+from hermes_agent.app.service.running import give_back, told_of
 from hermes_agent.core.errors import HermesError, StoreError, UnknownSession
 from hermes_agent.core.inbound import SAID, Conversation, Inbound
 from hermes_agent.core.messages import Text
@@ -32,7 +32,7 @@ LANE = "command "
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
 """Seconds between two tries where the store fails, doubling."""
 ModelOf = Callable[[Conversation], str]
-APOLOGY = "Something in this program broke; logs/hermes.log has the details."
+DEADLY = "Not done: the program died {crashes} times while it did this. Send it again to have it tried once more."
 
 
 def is_order(text: str) -> bool:
@@ -153,13 +153,19 @@ class Orders:
                     back = replace(inbound, source_id=inbound.source_id.removesuffix(f":{lease.lane}"))
                     await self._runtime.hermes.withdraw(back, moderated=True)
                 gone = {each.withdraws for _, each in waiting} - {""}
-                text = "" if {inbound.withdraws, inbound.identity} & gone else lease.poison or await self._do(inbound)
+                text = ""
+                if not {inbound.withdraws, inbound.identity} & gone:
+                    text = self._not_done(lease) or await self._do(inbound)
                 released = await self._end(lease, row, inbound, text)
         except StoreError as error:
-            await give_back(self._store, lease, str(error))
+            await give_back(self._store, lease, error)
             raise
         finally:
             self._keeping.dropped(lease)
+
+    def _not_done(self, lease: Lease) -> str:
+        """Why an order of that lane is not tried again."""
+        return lease.poison or (DEADLY.format(crashes=lease.crashes) if lease.deadly else "")
 
     async def _end(self, lease: Lease, row: int, inbound: Inbound, text: str) -> bool:
         """Commit that it is done, with what is said about it; whether that was all of the lane."""
@@ -183,9 +189,9 @@ class Orders:
             raise
         except HermesError as error:
             return str(error)
-        except Exception:
+        except Exception as error:
             log.exception("the command %s failed", inbound.text[:40])
-            return APOLOGY
+            return str(told_of(error))
 
     async def _performed(self, inbound: Inbound) -> str:
         hermes, record = self._runtime.hermes, await self._session(inbound)

@@ -9,14 +9,16 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
+from hermes_agent.agent.context import asks_approval
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import give_up, run
 from hermes_agent.agent.session import Session, fold
 from hermes_agent.agent.stop import WITHDRAWN, StopSwitch
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, StoreError
+from hermes_agent.core.errors import DatabaseTooNew, HermesError, LimitReached, StoreError
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.ids import Ids
+from hermes_agent.host.files import sentence
 from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session as SessionRecord
@@ -29,9 +31,23 @@ log = logging.getLogger(__name__)
 APOLOGY = "Something in this program broke; logs/hermes.log has the details. Nothing that was done is lost: try again."
 
 
+DEADLY = (
+    "The program died {crashes} times while it worked on this, so it waits. Write again, or run "
+    "`hermes sessions resume {session}`, to have it tried once more."
+)
+
+
+def told_of(error: Exception) -> HermesError:
+    """An error as people are told of it: what the system refused in its own words, anything else as a defect."""
+    if isinstance(error, HermesError):
+        return error
+    return HermesError(sentence(error) if isinstance(error, OSError) and error.errno else APOLOGY)
+
+
 def asked_in(view: Session) -> str:
-    """The id of what the run of a session asks a person; empty where it asks nothing."""
-    return next((each for each in view.asked if each not in view.answers), "")
+    """The id of the fact that the run of a session asks a person for; empty where it asks for none. Whether a call may
+    run is not decided by words."""
+    return next((each for each in view.asked if each not in view.answers and not asks_approval(each)), "")
 
 
 async def asked_elsewhere(store: Store, session: str) -> str:
@@ -95,6 +111,9 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
     try:
         if running.lease.poison:
             raise HermesError(running.lease.poison)
+        if running.lease.deadly:
+            text = DEADLY.format(crashes=running.lease.crashes, session=view.id)
+            raise LimitReached(text, limit="deaths")
         async with build(record, journal) as agent:
             return await run(agent, view, journal, running.switch)
     except StoreError:
@@ -102,7 +121,7 @@ async def one_run(build: BuildAgent, record: SessionRecord, running: Running, id
     except Exception as error:
         if not isinstance(error, HermesError):
             log.exception("session %s: the run failed", view.id)
-            error = HermesError(APOLOGY)
+            error = told_of(error)
         return await give_up(view, journal, ids, error)
 
 
@@ -124,10 +143,19 @@ async def heed(store: Store, running: Mapping[str, Running]) -> None:
             told.switch.stop()
 
 
-async def give_back(store: Store, lease: Lease, error: str = "") -> bool:
-    """Give a lane back with its mail; False where not even that can be written: it is swept when it can."""
+LATER = 30.0
+"""Seconds after which it is seen whether a later version has come that can read what this one cannot."""
+
+
+async def give_back(store: Store, lease: Lease, error: Exception | None = None) -> bool:
+    """Give a lane back with its mail (see `Lanes.release`); False where not even that can be written: it is swept when
+    it can."""
     try:
-        await store.lanes.release(lease, error=error)
+        if isinstance(error, DatabaseTooNew):  # That is no failed attempt.
+            await store.lanes.release(lease, delay=LATER)
+        else:
+            named = "" if isinstance(error, HermesError) else f"{type(error).__name__}: "
+            await store.lanes.release(lease, error=f"{named}{error}" if error else "")
     except StoreError:
         store.workers.look_again()
         return False

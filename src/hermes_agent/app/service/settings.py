@@ -74,5 +74,7 @@ class GatewaySettings:
     max_runs: int = setting(200, "Runs at a time; one that waits for a person does not count.", least=1)
     drain_seconds: float = setting(20.0, "How long a stop waits for runs under way; the rest goes on later.", least=0)
     largest_file_mb: float = setting(20.0, "Largest file that is taken in, in megabytes.", least=0.001, most=1000)
-    longest_message: int = setting(100_000, "Characters of a message; more is refused with a word.", least=100)
-    messages_per_minute: int = setting(60, "Messages of one person in a minute; more are refused with a word.", least=1)
+    longest_message: int = setting(10_000_000, "Characters of a message; more is refused with a word.", least=100)
+    messages_per_minute: int = setting(
+        60, "Messages of one person in a minute; more are not read, and they are told so once.", least=1
+    )

@@ -8,7 +8,7 @@ from typing import Protocol
 from hermes_agent.core.clock import Clock
 from hermes_agent.store.leases import Lease
 
-TRIAL = 30.0
+TRIAL = 10.0
 """Seconds that such a run has to itself; one that lives longer does not hold up the others."""
 
 
@@ -29,7 +29,7 @@ class Trials:
 
     def begun(self, lease: Lease) -> None:
         """A run was begun under this lease."""
-        if lease.suspect and not lease.poison:
+        if lease.suspect and not (lease.poison or lease.deadly):
             self._until[lease.lane] = self._clock.monotonic() + TRIAL
 
     def open(self) -> bool:

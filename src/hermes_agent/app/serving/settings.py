@@ -16,6 +16,9 @@ API_KEY = "API_SERVER_KEY"
 """The secret that lets the owner in."""
 API_PLATFORM, API_OWNER = "api", "owner"
 """The platform of whoever comes in by a key, and the name of who has API_SERVER_KEY."""
+DRAIN_SECONDS = 10
+"""Seconds that the API's answers under way have at the end; runs that are not over by then go on with the next
+process."""
 SERVED = "gateway"
 """The queue of lanes that gateways, API servers and workers of one home share."""
 

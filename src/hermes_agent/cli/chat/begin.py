@@ -14,25 +14,40 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.taped import tape_of
 from hermes_agent.host.late import late
+from hermes_agent.host.loops import asked_to_end
 from hermes_agent.host.paths import environment, find_home
 
 RUN_FULL = "hermes_agent.cli.chat.full:run_full"
 
 
 def run(invocation: Invocation) -> int:
-    """Chat until the person leaves; the exit code. Raises `HermesError` where there is no model, home or session."""
-    return asyncio.run(_run(invocation))
+    """Chat until the person leaves, or the process is asked to end, as where its terminal is closed; the exit code.
+    Raises `HermesError` where there is no model, home or session."""
+    try:
+        return asyncio.run(_run(invocation))
+    except asyncio.CancelledError:
+        return Exit.STOPPED
 
 
 async def _run(invocation: Invocation) -> int:
     home = find_home(invocation.profile).ensure()
     here = sys.stdin.isatty()
-    options = Options(model=invocation.model, tape=tape_of(invocation), titles=here, reviews=here)
+    options = Options(
+        model=invocation.model,
+        tape=tape_of(invocation),
+        titles=here,
+        reviews=here,
+        strict_input=invocation.strict_input,
+        allow=invocation.allowed,
+    )
     async with open_runtime(home, options) as runtime:
-        if can_redraw(environment()):
-            await late(RUN_FULL)(runtime, invocation)
-        else:
-            await run_plain(runtime, invocation)
+        chatting = asyncio.current_task()
+        assert chatting is not None
+        with asked_to_end(chatting.cancel):
+            if can_redraw(environment()):
+                await late(RUN_FULL)(runtime, invocation)
+            else:
+                await run_plain(runtime, invocation)
     return Exit.OK
 
 

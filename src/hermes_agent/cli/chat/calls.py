@@ -7,6 +7,7 @@ import re
 
 from hermes_agent.cli.chat.text import CYAN, DIM, GREEN, RED, clean, elapsed, one_line, paint, wrapped
 from hermes_agent.cli.output import width
+from hermes_agent.cli.result import failed_with
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.events import ToolEnded
@@ -62,12 +63,13 @@ def ended_lines(ended: ToolEnded, call: Call | None, columns: int) -> str:
         reason = "\n".join(f"  {line}" for line in wrapped(failure(text), columns - 2))
         return f"{head}\n{paint(reason, RED)}"
     found = DIFF.search(text)
-    brief = one_line(text[: found.start()]) if found else short_result(text, call)
-    words = one_line(summary, max(8, columns - len(clock) - 3))
-    line = f"{paint('✓', GREEN)} {words} {paint(clock, DIM)}"
+    failed = failed_with(text) if call is not None and call.effect is Effect.EXEC else ""
+    brief = one_line(text[: found.start()]) if found else failed_result(text, failed) or short_result(text, call)
+    words = one_line(summary, max(8, columns - len(clock) - 3 - (len(failed) + 6 if failed else 0)))
+    line = f"{paint('✗', RED) if failed else paint('✓', GREEN)} {words} {paint(clock, DIM)}"
     room = columns - width(words) - len(clock) - 6
     if brief and room >= min(12, len(brief)):
-        line += paint(f" · {one_line(brief, room)}", DIM)
+        line += paint(f" · {one_line(brief, room)}", RED if failed else DIM)
     return f"{line}\n{diff_lines(text[found.start() :])}" if found else line
 
 
@@ -83,6 +85,12 @@ def short_result(text: str, call: Call | None) -> str:
         last = lines[-1]
         return f"{last} {lines[-2]}" if NOTE.fullmatch(last) else last
     return plural(len(lines), "line")
+
+
+def failed_result(text: str, failed: str) -> str:
+    """How a command `failed`, and the last words that it wrote; empty where it did not."""
+    lines = [line for line in clean(text[-20_000:]).split("\n") if line.strip() and not NOTE.fullmatch(line)]
+    return f"[{failed}] {lines[-1] if lines else ''}".strip() if failed else ""
 
 
 def failure(text: str) -> str:

@@ -19,6 +19,7 @@ from hermes_agent.cli.chat.text import BOLD, DIM, RED, YELLOW, one_line, paint
 from hermes_agent.cli.chat.transcript import Page, Transcript
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.output import width
+from hermes_agent.core.activity import Activity, activity
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.events import Asked, Event
 from hermes_agent.core.inbound import Inbound
@@ -67,9 +68,14 @@ class Chat:
 
     async def begin(self) -> None:
         """Greet, and take up the session where it stands. Raises `StoreError`."""
+        activity.set(Activity(notify=self._tell))
         self._greet()
         if self.talk.record is not None:
             await self._take_up()
+
+    def _tell(self, text: str) -> None:
+        self.transcript.remark(text, YELLOW)
+        self.changed()
 
     async def line(self, text: str) -> None:
         """Do what a line says: answer the open question, act on a command, or say it to the model."""
@@ -220,8 +226,8 @@ class Chat:
             paint(place_line(short_path(talk.folder), self._name(), self.transcript.width), DIM),
         ]
         self.transcript.head("\n".join(lines))
-        if talk.runtime.loaded.notice:
-            self.transcript.remark(talk.runtime.loaded.notice, YELLOW)
+        if talk.runtime.notice:
+            self.transcript.remark(talk.runtime.notice, YELLOW)
 
     def _name(self) -> str:
         record = self.talk.record

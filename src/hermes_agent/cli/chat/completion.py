@@ -11,10 +11,13 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from hermes_agent.cli.chat.menu import names
+from hermes_agent.cli.output import shortened
 
 AT_PATH = re.compile(r"(?:^|\s)@(\S*)$")
 MOST_PATHS = 200
 LONGEST_META = 80
+LONGEST_NAME = 30
+"""Cells of a name in the menu: what it does needs the others."""
 
 
 class ChatCompleter(Completer):
@@ -35,14 +38,16 @@ class ChatCompleter(Completer):
         commands = names()
         for each in commands:
             if each.name.startswith(begun):
-                shown = f"/{each.name} {each.arguments}".rstrip()
-                yield Completion(each.name, start_position=-len(begun), display=shown, display_meta=each.summary)
+                yield Completion(
+                    each.name, start_position=-len(begun), display=f"/{each.name}", display_meta=each.summary
+                )
         taken = {each.name for each in commands}
         for name, does in self._skills():
             if name.startswith(begun) and name not in taken:
                 taken.add(name)
                 meta = " ".join(does.split())[:LONGEST_META]
-                yield Completion(name, start_position=-len(begun), display=f"/{name}", display_meta=meta)
+                shown = shortened(f"/{name}", LONGEST_NAME)
+                yield Completion(name, start_position=-len(begun), display=shown, display_meta=meta)
 
     def _paths(self, begun: str) -> Iterator[Completion]:
         head, slash, last = begun.rpartition("/")

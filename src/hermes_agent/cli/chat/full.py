@@ -6,12 +6,11 @@ import asyncio
 import sys
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.input import create_input
 
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.cli.chat.chat import Chat, open_chat
 from hermes_agent.cli.chat.history import ChatHistory
-from hermes_agent.cli.chat.keys import Keyboard
+from hermes_agent.cli.chat.keys import Keyboard, Typed
 from hermes_agent.cli.chat.live import Live
 from hermes_agent.cli.chat.panel import Panel
 from hermes_agent.cli.chat.screen import Screen, terminal
@@ -37,7 +36,7 @@ async def run_full(runtime: Runtime, invocation: Invocation) -> None:
     panel = Panel(chat, screen, Live(chat.transcript, render), ChatHistory(runtime.home.chat_history), runtime.clock)
     try:
         bindings = Keyboard(chat, panel, lines.put_nowait).bindings()
-        typed = create_input(sys.stdin)
+        typed = Typed()
         app = panel.application(bindings, typed, colours=colours)
         chat.changed = lambda: show(chat, screen, app)
         # What is typed while the greeting is written is for the input, Enter included.

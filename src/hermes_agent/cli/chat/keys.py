@@ -1,13 +1,18 @@
-"""The keys of the chat."""
+"""The keys of the chat, and what is pasted into it."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from string import ascii_lowercase, digits
+from typing import TextIO
 
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.application import Application
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyBindings, KeyPress, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from hermes_agent.cli.chat.chat import Chat
@@ -20,7 +25,13 @@ TOO_SOON = 0.6
 """Seconds in which a key does not answer a question that just appeared: it was meant for the sentence being typed."""
 ALONE = 0.5
 """Seconds after which a key that nothing followed is an answer: `a` may begin a sentence too."""
+LEAVE_SECONDS = 2.0
+"""How long a second Ctrl-C leaves."""
 LEAVE_HINT = "Ctrl-C again leaves"
+BEGINS, ENDS = "\x1b[200~", "\x1b[201~"
+PIECE = 65_536
+LONG = 20_000
+"""Characters from which a paste is no text to edit any more."""
 
 
 class Keyboard:
@@ -30,25 +41,30 @@ class Keyboard:
         self._chat = chat
         self._panel = panel
         self._send = send
+        self._pastes = Pastes()
         self._armed = False
+        self._forgets = asyncio.get_running_loop().call_later(0, lambda: None)
         panel.buffer.on_text_changed += lambda _: self._disarm()
 
     def bindings(self) -> KeyBindings:
         """All of them."""
         keys = KeyBindings()
-        keys.add("enter")(self._enter)
+        keys.add("enter", filter=~is_searching)(self._enter)
+        keys.add(Keys.BracketedPaste)(self._paste)
         keys.add("c-j")(new_line)
         keys.add("escape", "enter")(new_line)
         keys.add("tab")(self._complete)
         keys.add("s-tab")(lambda event: event.current_buffer.complete_previous())
-        keys.add("c-c")(self._interrupt)
+        keys.add("c-c", filter=~is_searching)(self._interrupt)
         keys.add(Keys.SIGINT)(self._interrupt)
-        keys.add("c-d", filter=Condition(lambda: not self._panel.buffer.text))(lambda event: event.app.exit())
+        keys.add("c-d", filter=~is_searching & Condition(lambda: not self._panel.buffer.text))(
+            lambda event: event.app.exit()
+        )
         keys.add("c-t")(self._toggle_thoughts)
         keys.add("c-l")(lambda event: event.app.renderer.clear())
         keys.add("c-z")(lambda event: event.app.suspend_to_background())
         for key in (*digits, *ascii_lowercase):
-            keys.add(key, filter=self._chooses(key))(self._answer)
+            keys.add(key, filter=~is_searching & self._chooses(key))(self._answer)
         return keys
 
     def _enter(self, _: KeyPressEvent) -> None:
@@ -67,7 +83,10 @@ class Keyboard:
         buffer.reset()
         self._disarm()
         if text.strip():
-            self._send(text)
+            self._send(self._pastes.whole(text))
+
+    def _paste(self, event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text(self._pastes.shown(event.data))
 
     def _complete(self, event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -89,6 +108,13 @@ class Keyboard:
         self._armed = True
         self._panel.hint = LEAVE_HINT
         event.app.invalidate()
+        self._forgets.cancel()
+        self._forgets = asyncio.get_running_loop().call_later(LEAVE_SECONDS, self._forget, event.app)
+
+    def _forget(self, app: Application[None]) -> None:
+        """A second Ctrl-C that comes late is a first one."""
+        self._disarm()
+        app.invalidate()
 
     def _disarm(self) -> None:
         self._armed = False
@@ -122,3 +148,64 @@ class Keyboard:
 def new_line(event: KeyPressEvent) -> None:
     """Go on in another line of the same message."""
     event.current_buffer.insert_text("\n")
+
+
+class Typed(Vt100Input):
+    """The keys of this terminal. The library looks for the end of a paste in all of it again with each piece: 50 MB
+    would take minutes."""
+
+    def __init__(self, terminal: TextIO | None = None) -> None:
+        super().__init__(terminal or sys.stdin)
+        self._pressed: list[KeyPress] = []
+        self._pasted: list[str] | None = None
+        self.vt100_parser = Vt100Parser(lambda key: self._pressed.append(key))
+
+    def read_keys(self) -> list[KeyPress]:
+        """The keys that were pressed since; a paste is one, when it has ended."""
+        self._take(self.stdin_reader.read(PIECE))
+        return self._given()
+
+    def flush_keys(self) -> list[KeyPress]:
+        """The same, where nothing follows what was begun: an Escape is one."""
+        self.vt100_parser.flush()
+        return self._given()
+
+    def _given(self) -> list[KeyPress]:
+        pressed, self._pressed = self._pressed, []
+        return pressed
+
+    def _take(self, data: str) -> None:
+        while data:
+            if self._pasted is None:
+                before, begun, data = data.partition(BEGINS)
+                self.vt100_parser.feed(before)
+                self._pasted = [] if begun else None
+            else:
+                last = self._pasted.pop() if self._pasted else ""  # The mark of the end may come in two pieces.
+                found, ended, data = f"{last}{data}".partition(ENDS)
+                self._pasted += [found[: -len(ENDS)], found[-len(ENDS) :]]
+                if ended:
+                    self._pressed.append(KeyPress(Keys.BracketedPaste, "".join(self._pasted)))
+                    self._pasted = None
+
+
+class Pastes:
+    """Long pastes of one chat: words stand for them in the input, and they for the words when the line is sent."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, str] = {}
+
+    def shown(self, pasted: str) -> str:
+        """What is put into the input."""
+        text = pasted.replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) < LONG:
+            return text
+        words = f"[pasted text {len(self._kept) + 1}: {len(text):,} characters, {text.count(chr(10)) + 1:,} lines]"
+        self._kept[words] = text
+        return words
+
+    def whole(self, line: str) -> str:
+        """The line with what was pasted."""
+        for words, text in self._kept.items():
+            line = line.replace(words, text)
+        return line

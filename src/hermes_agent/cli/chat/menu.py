@@ -32,6 +32,13 @@ def names() -> list[Name]:
     return [*shared, *HERE]
 
 
+def usage(line: str) -> str:
+    """How the command is used whose name a line begins with; empty where it is none, or takes nothing."""
+    word = line[1:].split(maxsplit=1)[0] if line.startswith("/") and line[1:].strip() else ""
+    found = next((each for each in names() if each.name == word and each.arguments), None)
+    return f"/{found.name} {found.arguments}" if found is not None else ""
+
+
 def more_help() -> str:
     """The lines of `/help` about what only a terminal has."""
     return "\n".join(f"/{each.name:<12}{each.summary}" for each in HERE)

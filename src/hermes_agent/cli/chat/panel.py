@@ -27,6 +27,7 @@ from hermes_agent.cli.chat.chat import Chat
 from hermes_agent.cli.chat.completion import ChatCompleter
 from hermes_agent.cli.chat.history import ChatHistory
 from hermes_agent.cli.chat.live import Live
+from hermes_agent.cli.chat.menu import usage
 from hermes_agent.cli.chat.questions import question_lines
 from hermes_agent.cli.chat.screen import Screen
 from hermes_agent.core.clock import Clock
@@ -71,7 +72,7 @@ class Panel:
         """The application, ready to run."""
         search = SearchToolbar(ignore_case=True)
         words = Window(
-            BufferControl(self.buffer, search_buffer_control=search.control),
+            BufferControl(self.buffer, search_buffer_control=search.control, preview_search=True),
             height=Dimension(min=1, max=INPUT_LINES),
             wrap_lines=True,
             dont_extend_height=True,
@@ -133,5 +134,5 @@ class Panel:
 
     def _status(self) -> AnyFormattedText:
         hint = "" if self._chat.busy else self.hint
-        activity = hint or self._live.activity(self._clock.monotonic())
+        activity = hint or usage(self.buffer.text) or self._live.activity(self._clock.monotonic())
         return f" {self._chat.status.line(activity, self._screen.width - 1)}"

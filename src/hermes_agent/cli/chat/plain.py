@@ -13,6 +13,8 @@ from hermes_agent.cli.chat.text import clean, plain
 
 WIDTH = 160
 """Cells that a summary may have where the output is no terminal; replies are not cut."""
+MOST_WAITING = 1000
+"""Lines that were read and not yet taken, before no more are read."""
 
 
 class PlainPage:
@@ -38,24 +40,30 @@ def as_written(block: str, _width: int) -> str:
 
 
 class Lines:
-    """The lines of a terminal or pipe, read without a thread that nothing could end."""
+    """The lines of a terminal or pipe, read without a thread that nothing could end. Where many wait, no more are read
+    until some were taken: a pipe may go on for ever."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._begun = b""
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._is_full = self._over = False
 
     def open(self) -> None:
-        """Begin to read."""
+        """Begin, or go on, to read."""
+        self._is_full = False
         asyncio.get_running_loop().add_reader(self._handle, self._read)
 
     def close(self) -> None:
         """Read no more; a `next` that waits gets None."""
+        self._over = True
         asyncio.get_running_loop().remove_reader(self._handle)
         self._lines.put_nowait(None)
 
     async def next(self) -> str | None:
         """The next line; None at the end."""
+        if self._is_full and not self._over and self._lines.qsize() < MOST_WAITING:
+            self.open()
         return await self._lines.get()
 
     def _read(self) -> None:
@@ -67,6 +75,9 @@ class Lines:
             if self._begun:
                 self._lines.put_nowait(self._begun.decode("utf-8", "replace"))
             self.close()
+        elif self._lines.qsize() >= MOST_WAITING:
+            self._is_full = True
+            asyncio.get_running_loop().remove_reader(self._handle)
 
 
 class LineMode:

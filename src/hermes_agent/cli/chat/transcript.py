@@ -30,6 +30,7 @@ from hermes_agent.core.events import (
 from hermes_agent.core.model import CallDelta, Continuing, Retrying, TextDelta, ThinkingDelta
 
 MOST_SAID_LINES = 12
+MOST_WAITING_CHARACTERS = 1_000
 
 
 class Page(Protocol):
@@ -155,7 +156,9 @@ class Transcript:
                 self._see_another_attempt(event)
             case Asked(question=question):
                 self.questions[question] = event
-            case Answered(question=question, answer=answer):
+            case Answered(question=question, answer=answer, inbox=inbox):
+                self.waiting.pop(inbox, None)
+                self._taken.add(inbox)
                 asked = self.questions.pop(question, None)
                 said = one_line(answer, self._page.width // 2)
                 room = max(8, self._page.width - width(said) - 5)
@@ -180,7 +183,7 @@ class Transcript:
         waiting = dict(self.waiting)
         self.leave()
         self.waiting = waiting
-        rest = ended.text.removeprefix(self._last_reply).strip()
+        rest = ended.text.rpartition(self._last_reply)[2].strip() if self._last_reply else ended.text.strip()
         match ended.outcome:
             case Outcome.ANSWERED:
                 if not self._last_reply:
@@ -188,7 +191,8 @@ class Transcript:
             case Outcome.STOPPED:
                 self.remark(f"■ {rest or 'Stopped.'} `/continue` goes on.", YELLOW)
             case Outcome.LIMIT:
-                self.remark(f"■ {rest} `/continue` goes on.", YELLOW)
+                how = "" if "`/continue`" in rest else " `/continue` goes on."
+                self.remark(f"■ {rest}{how}", YELLOW)
             case Outcome.FAILED:
                 self.remark(f"✗ {rest}", RED)
 
@@ -207,7 +211,7 @@ class Transcript:
     def wait(self, inbox: int | None, text: str) -> None:
         """Remember a message that was handed in and not read yet."""
         if inbox is not None and inbox not in self._taken:
-            self.waiting[inbox] = text
+            self.waiting[inbox] = text[:MOST_WAITING_CHARACTERS]
 
     def said(self, text: str) -> None:
         """Show what a person said."""

@@ -6,14 +6,14 @@ import secrets
 
 import click
 
-from hermes_agent.app.serving.settings import API_KEY
+from hermes_agent.app.serving.settings import API_KEY, DRAIN_SECONDS
 from hermes_agent.cli.output import announce, remark, say
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.taped import tape_of
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.host.late import late
+from hermes_agent.host.loops import PATIENCE, told_to_end
 from hermes_agent.host.loops import run as run_loop
-from hermes_agent.host.loops import told_to_end
 
 SERVE = "hermes_agent.api.serve:serve"
 BYTES_OF_A_KEY = 32
@@ -27,12 +27,12 @@ def api() -> None:
 @api.command()
 @pass_surface
 def run(surface: Surface) -> None:
-    """Serve until Ctrl-C. Where: section `api` of config.yaml, by default 127.0.0.1:8642."""
+    """Serve until Ctrl-C, SIGTERM or SIGHUP. Where: section `api` of config.yaml, by default 127.0.0.1:8642."""
     run_loop(_serve(surface))
 
 
 async def _serve(surface: Surface) -> None:
-    with told_to_end() as told:
+    with told_to_end(DRAIN_SECONDS + PATIENCE) as told:
         home, tape = surface.home.ensure(), tape_of(surface.invocation)
         await late(SERVE)(home, announce, until_told=told.wait, tape=tape)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
+from functools import partial
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,6 +18,7 @@ from hermes_agent.core.errors import NoModel
 from hermes_agent.host.config_edit import set_value
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.host.tasks import in_own_thread
 from hermes_agent.providers.route import load_vendor
 from hermes_agent.providers.signin.facts import SignIn
 from hermes_agent.providers.signin.keeper import Keeper
@@ -153,7 +155,7 @@ def show(shown: Shown) -> None:
 
 async def paste() -> str:
     """What the person brings back from the page; not shown."""
-    answer: str = await asyncio.to_thread(click.prompt, "The code that the page shows", hide_input=True, err=True)
+    answer: str = await in_own_thread(partial(click.prompt, "The code that the page shows", hide_input=True, err=True))
     return answer
 
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from hermes_agent.cli.exits import Exit
-from hermes_agent.cli.gateway import logs as log_lines
 from hermes_agent.cli.gateway import starting, unit
 from hermes_agent.cli.gateway.serving import RELOAD, serve, serve_again
+from hermes_agent.cli.log_lines import log_options, show_log
 from hermes_agent.cli.moments import moment
 from hermes_agent.cli.opened import with_store
-from hermes_agent.cli.output import announce, remark, say, say_json, table
+from hermes_agent.cli.output import remark, say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.state import GatewayState, Phase, read_state, read_states
@@ -103,7 +100,7 @@ def reload(surface: Surface) -> None:
 @pass_surface
 def status(surface: Surface, as_json: bool) -> None:
     """Show whether it runs, how each channel is, and what waits to be delivered."""
-    states, tally = read_states(surface.home), with_store(surface, _tally)
+    states, tally = starting.asked(surface.home), with_store(surface, _tally)
     if as_json:
         say_json({"gateway": states[0] if states else None, "others": states[1:], "outbox": tally})
         return
@@ -112,6 +109,8 @@ def status(surface: Surface, as_json: bool) -> None:
     for state in states:
         phase = "" if state.phase is Phase.READY else f", and is {state.phase.value}"
         say(f"The gateway runs as process {state.pid} since {moment(state.started)}{phase}.")
+        for ailment in state.ailments:
+            say(f"Not well: {ailment}")
         if state.config:
             say(state.config)
         say(_channels(state))
@@ -119,32 +118,12 @@ def status(surface: Surface, as_json: bool) -> None:
 
 
 @gateway.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
-@click.option("--since", default="", metavar="WHEN", help="From then on: 30s, 10m, 2h, 3d, or a date and time.")
-@click.option("--level", type=click.Choice(log_lines.LEVELS), default="info", help="At least as bad.")
-@click.option("-n", "--lines", "count", default=200, type=click.IntRange(min=0), help="The last so many (200).")
+@log_options
 @click.option("--all", "everybody", is_flag=True, help="Of every program on this home, not of gateways alone.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object per line.")
 @pass_surface
 def logs(surface: Surface, /, **wanted: Any) -> None:  # noqa: ANN401  click hands each option by its name
     """Show the log of the gateway."""
-    now = datetime.fromtimestamp(SystemClock().now(), UTC).astimezone()
-    since = log_lines.since_of(wanted["since"], now) if wanted["since"] else None
-    reader = log_lines.Reader(log_lines.Wanted(since=since, level=wanted["level"], everybody=wanted["everybody"]))
-    shown = log_lines.as_json if wanted["as_json"] else log_lines.shown
-    recent: deque[dict[str, Any]] | None = deque(maxlen=wanted["count"])
-    for line in log_lines.lines(surface.home.log_file, reader):
-        if line is None:
-            found = "\n".join(map(shown, recent or ()))
-            if found or not wanted["as_json"]:
-                announce(found or "Nothing yet.")
-            recent = None
-            if not wanted["follow"]:
-                return
-        elif recent is None:
-            announce(shown(line))
-        else:
-            recent.append(line)
+    show_log(surface.home.log_file, **wanted)
 
 
 @gateway.command()

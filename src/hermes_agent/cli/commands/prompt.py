@@ -104,7 +104,7 @@ async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
     async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
         owner = person_of(runtime.owner.key, lambda _: True)
         around = surroundings(
-            soul=surface.home.soul_file,
+            home=surface.home.root,
             workspace=current_folder(),
             channel="terminal",
             now=runtime.clock.now(),

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from hermes_agent.app.serving.settings import SERVED
+from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.moments import Since, moment
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, say_json, shortened, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.transcript import as_html, as_jsonl, as_markdown
-from hermes_agent.core.events import Entry
+from hermes_agent.core.clock import SystemClock
+from hermes_agent.core.events import Entry, Outcome, RunEnded
+from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
 from hermes_agent.core.plural import plural
 from hermes_agent.host.late import late
 from hermes_agent.store.database import Store
@@ -26,6 +32,8 @@ FORMATS: dict[str, Callable[[Session, Sequence[Entry]], str]] = {
     "html": as_html,
 }
 PAGE = 200
+CLI = "cli"
+ONESHOT = "hermes_agent.cli.oneshot:run"
 
 
 @click.group(short_help="List, read, find, export and delete conversations.")
@@ -144,6 +152,44 @@ def branch(surface: Surface, session: str, title: str) -> None:
     copy = asyncio.run(act())
     say(copy.id)
     remark(f"Go on with `hermes -r {copy.id}`.")
+
+
+@sessions.command()
+@click.argument("session")
+@pass_surface
+def resume(surface: Surface, session: str) -> int:
+    """Have a run tried again that waits, was stopped or reached a limit. Its reply goes where the session is held: one
+    of a terminal is answered here, one of a chat by the gateway."""
+    found = with_store(surface, lambda store: store.sessions.find(session))
+    if found.surface == CLI:
+        code: int = late(ONESHOT)(replace(surface.invocation, resume=found.id, question=""))
+        return code
+    goes_on = with_store(surface, lambda store: taken_up(store, found))
+    if goes_on:
+        say(f"{found.id} goes on; its reply comes in its chat ({found.surface}), as soon as a gateway runs.")
+    else:
+        say(f"Nothing to resume: the last run of {found.id} is complete.")
+    return Exit.OK
+
+
+async def taken_up(store: Store, found: Session) -> bool:
+    """Have the gateway work on a session again; False where its last run has ended well."""
+    if await store.lanes.insist(found.id):
+        return True
+    ends = [each.event for each in await store.history.entries(found.id) if isinstance(each.event, RunEnded)]
+    if not ends or ends[-1].outcome is Outcome.ANSWERED:
+        return False
+    platform, _, user = found.principal.partition(":")
+    inbound = Inbound(
+        source=CLI,
+        source_id=RandomIds().short(),
+        principal=Principal(platform=platform, user=user),
+        conversation=Conversation.parse(found.conversation),
+        parts=(),
+        received=SystemClock().now(),
+        resumes=True,
+    )
+    return await store.inbox.accept(inbound, found.id, SERVED) is not None
 
 
 @sessions.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 
 import click
 
@@ -13,7 +14,7 @@ from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import remark, say, table
 from hermes_agent.cli.surface import Surface, pass_surface
-from hermes_agent.core.errors import HermesError, NoModel, ProviderError
+from hermes_agent.core.errors import AuthRefused, HermesError, NoModel, ProviderError
 from hermes_agent.host.config_edit import set_value, unset
 from hermes_agent.providers.local import USUAL_PLACES
 from hermes_agent.providers.vendor import Vendor
@@ -51,7 +52,7 @@ def setup(surface: Surface, non_interactive: bool, no_local: bool) -> int:
 def first_that_answers(surface: Surface, found: list[Candidate]) -> int:
     """Try one after the other; the exit code says whether there was one."""
     for candidate in found:
-        if answers(surface, candidate):
+        if failure_of(surface, candidate) is None:
             keep(surface, candidate)
             return Exit.OK
     remark("None of the models answered; see above.")
@@ -70,8 +71,11 @@ def chosen_by_person(surface: Surface, found: list[Candidate]) -> int:
         say(table(rows))
         number = click.prompt("Number", default=1, type=click.IntRange(1, len(found) + 2), err=True)
         candidate = found[number - 1] if number <= len(found) else asked(by_address=number == len(found) + 2)
-        if answers(surface, candidate) or click.confirm("Keep it all the same?", default=False, err=True):
-            keep(surface, candidate)
+        failure = failure_of(surface, candidate)
+        if isinstance(failure, AuthRefused) and (keyed := with_its_key(surface, candidate)) is not None:
+            candidate, failure = keyed, failure_of(surface, keyed)
+        if failure is None or click.confirm("Keep it all the same?", default=False, err=True):
+            keep(surface, candidate, answered=failure is None)
             return Exit.OK
 
 
@@ -89,20 +93,31 @@ def asked(*, by_address: bool) -> Candidate:
     return with_key(known[name], key.strip())
 
 
-def answers(surface: Surface, candidate: Candidate) -> bool:
-    """Ask it something, and tell the person how that went."""
+def with_its_key(surface: Surface, candidate: Candidate) -> Candidate | None:
+    """A server that wants a key although not all do, with the one that the person types; None where that is none."""
+    vendor = candidate.route(surface).vendor
+    if vendor.needs_key or not vendor.key_names:
+        return None
+    key = click.prompt(
+        "Key of this server (not shown; empty: none)", default="", show_default=False, hide_input=True, err=True
+    )
+    return replace(candidate, key_name=vendor.key_names[0], key=key.strip()) if key.strip() else None
+
+
+def failure_of(surface: Surface, candidate: Candidate) -> HermesError | None:
+    """Ask it something, and tell the person how that went; None where it answered."""
     remark(f"Asking {candidate.model} ({candidate.why}) ...")
     try:
         route = candidate.route(surface)
         answered: Answered = with_store(surface, lambda store: ask_once(surface, store, route))
     except (ProviderError, NoModel) as error:
         remark(str(error))
-        return False
+        return error
     remark(f"It answers, in {answered.seconds:.1f} s.")
-    return True
+    return None
 
 
-def keep(surface: Surface, candidate: Candidate) -> None:
+def keep(surface: Surface, candidate: Candidate, *, answered: bool = True) -> None:
     """Write the choice down: the key into .env, the model into config.yaml."""
     if candidate.key:
         surface.secrets.set(candidate.key_name, candidate.key)
@@ -116,4 +131,7 @@ def keep(surface: Surface, candidate: Candidate) -> None:
             unset(surface.home, surface.schema, "model.base_url")
     if candidate.why == BUILT_IN:
         remark(SCRIPTED)
-    say(f"{candidate.model} answers from now on. `hermes` begins a chat.")
+    if answered:
+        say(f"{candidate.model} answers from now on. `hermes` begins a chat.")
+    else:
+        say(f"Saved {candidate.model}, but it did not answer. Check its address and key, or run `hermes setup` again.")

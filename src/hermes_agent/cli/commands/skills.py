@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import click
 import msgspec
@@ -21,10 +20,10 @@ from hermes_agent.core.errors import HermesError
 from hermes_agent.host.paths import current_folder
 from hermes_agent.skills.hub.installing import Hub
 from hermes_agent.skills.invoke import commands_of, hash_of
-from hermes_agent.skills.state import State
+from hermes_agent.skills.swap import ARCHIVE
 from hermes_agent.skills.usage import Used
 from hermes_agent.skills.versions import diff_of, diffs, own_files
-from hermes_agent.skills.writing import ARCHIVE, Writer
+from hermes_agent.skills.writing import Writer
 
 NAME = click.argument("name", type=SKILL)
 
@@ -186,7 +185,8 @@ def pin(surface: Surface, name: str, off: bool) -> None:
     async def act(kept: Skills, _: Writer) -> None:
         await kept.library.find(name, str(current_folder()))
         others = tuple(each for each in kept.library.state.get().pinned if each != name)
-        _change(kept, lambda state: msgspec.structs.replace(state, pinned=others if off else (*others, name)))
+        pinned = others if off else (*others, name)
+        await kept.library.state.change(lambda state: msgspec.structs.replace(state, pinned=pinned))
 
     with_skills(surface, act)
     say(f"`{name}` is {'no longer ' if off else ''}pinned, from the next session on.")
@@ -203,7 +203,7 @@ def trust(surface: Surface, name: str, off: bool) -> None:
         skill = await kept.library.read(await kept.library.find(name, str(current_folder())))
         others = {key: value for key, value in kept.library.state.get().trusted.items() if key != name}
         trusted = others if off else {**others, name: hash_of(skill)}
-        _change(kept, lambda state: msgspec.structs.replace(state, trusted=trusted))
+        await kept.library.state.change(lambda state: msgspec.structs.replace(state, trusted=trusted))
         return commands_of(skill)
 
     commands = with_skills(surface, act)
@@ -271,7 +271,3 @@ def stats(surface: Surface, as_json: bool) -> None:
 
 async def _notice(_: Skills, writer: Writer, name: str) -> None:
     await writer.notice(name, str(current_folder()))
-
-
-def _change(kept: Skills, change: Callable[[State], State]) -> None:
-    kept.library.state.change(change)

@@ -16,8 +16,8 @@ from hermes_agent.host.loops import run, told_to_end
 @click.command(short_help="Work on what gateways and API servers take in.")
 @pass_surface
 def worker(surface: Surface) -> None:
-    """Work on what gateways and API servers of the same home, or the same PostgreSQL, take in. Ends with Ctrl-C or
-    SIGTERM; a run under way is gone on with by another worker."""
+    """Work on what gateways and API servers of the same home, or the same PostgreSQL, take in. Ends within two
+    seconds of Ctrl-C, SIGTERM or SIGHUP; a run under way is gone on with by another worker."""
     run(_work(surface))
 
 
@@ -27,8 +27,8 @@ async def _work(surface: Surface) -> None:
     options = Options(queue=SERVED, own_only=False, channel="api", model=model, reviews=True, tape=tape)
     with told_to_end() as told:
         async with open_runtime(surface.home.ensure(), options) as runtime:
-            if runtime.loaded.notice:
-                remark(runtime.loaded.notice)
+            if runtime.notice:
+                remark(runtime.notice)
             announce(f"Working on {SERVED}.")
             async with Reloading(runtime, [], lambda: None).following():
                 await told.wait()

@@ -21,7 +21,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HomeError
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.state import Phase, forget_state, state_of, write_state
-from hermes_agent.host.loops import heeding
+from hermes_agent.host.loops import PATIENCE, ends_within, heeding
 from hermes_agent.host.notify import Supervisor
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process import become
@@ -30,8 +30,12 @@ from hermes_agent.host.tasks import spawn
 if TYPE_CHECKING:
     from hermes_agent.gateway.server import Gateway
 
-RESTART, RELOAD = signal.SIGUSR1, signal.SIGUSR2
-"""The signals by which `hermes gateway` asks a running one to begin again, and to read its settings again."""
+RESTART, RELOAD, ASK = signal.SIGUSR1, signal.SIGUSR2, signal.SIGURG
+"""The signals by which `hermes gateway` has a running one begin again, read its settings again, and say how it is."""
+LOOK_SECONDS = 2.0
+"""How long it waits for threads and the database before it answers."""
+STILL = 0.75
+"""The part of systemd's patience for which something may stand still before there are no signs of life any more."""
 NO_CHANNEL = "`hermes gateway setup` says how one is switched on"
 
 
@@ -41,18 +45,23 @@ class Told:
 
     over: asyncio.Event
     again: bool = False
+    hurried: bool = False
     hurry: Callable[[], None] = lambda: None
 
     def end(self) -> None:
-        """End, when what runs has finished."""
+        """End, when what runs has finished; said once more, without waiting for it."""
+        if self.over.is_set():
+            self.now()
         self.again = False
         self.over.set()
 
-    def interrupt(self) -> None:
-        """End; said once more, without waiting for what runs."""
-        if self.over.is_set():
-            self.hurry()
-        self.end()
+    def now(self) -> None:
+        """End without waiting for what runs."""
+        self.hurried = True
+        ends_within(PATIENCE)
+        self.hurry()
+        self.again = False
+        self.over.set()
 
     def restart(self) -> None:
         """The same, and begin again."""
@@ -71,6 +80,8 @@ class Sign:
     gateway: Gateway | None = None
     beside: Beside | None = None
     shown: dict[str, str] = field(default_factory=dict)
+    ailments: tuple[str, ...] = ()
+    checked: float = 0.0
 
     def write(self) -> None:
         """Write how it is; a home that cannot be written does not end a gateway."""
@@ -83,7 +94,34 @@ class Sign:
             self.show({name: ("stopped", why) for name, why in unmade.items()})
         with suppress(HomeError, OSError):
             state = state_of(self.started, lines, unmade, self.phase)
-            write_state(self.home, replace(state, config=notice, beside=self.beside.told if self.beside else ()))
+            beside = self.beside.told if self.beside else ()
+            state = replace(state, config=notice, beside=beside, ailments=self.ailments, checked=self.checked)
+            write_state(self.home, state)
+
+    def asked(self) -> None:
+        """Somebody wants to know how it is."""
+        spawn(self.answer(), name="health")
+
+    async def answer(self) -> None:
+        """Say how it is to whoever asked."""
+        await self.look(LOOK_SECONDS)
+        self.checked = SystemClock().now()
+        self.write()
+
+    async def look(self, patience: float) -> float:
+        """See what does not get on; for how many seconds it has stood still."""
+        found = await self.gateway.runtime.health.ailments(patience) if self.gateway is not None else []
+        before, self.ailments = self.ailments, tuple(f"{each.text} {each.detail}".strip() for each in found)
+        if bool(before) != bool(self.ailments):
+            tell(" ".join(self.ailments) or "All is well again.")
+        if before != self.ailments:
+            self.write()
+        return max((each.stands for each in found), default=0.0)
+
+    async def gets_on(self) -> bool:
+        """Whether nothing has stood still for too long."""
+        limit = self.supervisor.seconds
+        return await self.look(min(LOOK_SECONDS, limit / 10)) < STILL * limit
 
     def show(self, channels: Mapping[str, tuple[str, str]]) -> None:
         """Say how a channel is now, where it is otherwise than was said."""
@@ -124,13 +162,14 @@ async def serve(surface: Surface) -> bool:
     told = Told(over=asyncio.Event())
     async with AsyncExitStack() as closing:
         closing.enter_context(
-            heeding(
-                {signal.SIGINT: told.interrupt, signal.SIGTERM: told.end, RESTART: told.restart, RELOAD: sign.reload}
-            )
+            heeding({signal.SIGINT: told.end, signal.SIGTERM: told.end, RESTART: told.restart, RELOAD: sign.reload})
         )
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            closing.enter_context(heeding({signal.SIGHUP: told.now}))
         closing.callback(lambda: None if told.again else forget_state(home))  # Who waits for it sees it go on.
         sign.write()
-        alive = spawn(sign.supervisor.reassure(), name="signs of life")
+        closing.enter_context(heeding({ASK: sign.asked}))
+        alive = spawn(sign.supervisor.reassure(sign.gets_on), name="signs of life")
         closing.callback(alive.cancel)
         check(settings, surface.secrets.get)
         tape = tape_of(surface.invocation)
@@ -145,11 +184,16 @@ async def serve(surface: Surface) -> bool:
             await runtime.hooks.fire("gateway:start", {"url": beside.url})
         names = ", ".join(sorted((*sign.gateway.known, *sign.gateway.unmade))) or f"no channel: {NO_CHANNEL}"
         tell(f"The gateway runs, with {names}.")
+        await sign.answer()
+        if runtime.store.notice:
+            tell(runtime.store.notice)
         sign.now(Phase.READY, "READY=1", "STATUS=The gateway listens.")
         await told.over.wait()
         sign.now(Phase.ENDING, "RELOADING=1" if told.again else "STOPPING=1", f"MONOTONIC_USEC={monotonic_usec()}")
         drain = runtime.settings.gateway.drain_seconds
         how = "Beginning again" if told.again else "Ending"
+        if not told.again and not told.hurried:
+            ends_within(drain + PATIENCE)
         tell(f"{how}: runs have {drain:g} s to finish. Ctrl-C ends it now; they go on at the next start.")
     return told.again
 

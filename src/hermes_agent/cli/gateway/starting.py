@@ -7,15 +7,19 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from hermes_agent.cli.gateway.serving import RESTART
+from msgspec.structs import replace
+
+from hermes_agent.cli.gateway.serving import ASK, RESTART
 from hermes_agent.cli.output import remark
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.errors import HermesError
 from hermes_agent.gateway.state import GatewayState, read_state, read_states
-from hermes_agent.host.files import PRIVATE_FILE, locked
+from hermes_agent.host.files import PRIVATE_FILE
+from hermes_agent.host.lock_file import locked
 from hermes_agent.host.paths import Home
 from hermes_agent.host.process import Child, start_detached
 
@@ -25,6 +29,8 @@ BEGIN_SECONDS = 60.0
 GLANCE = 0.1
 MOMENT = 1.0
 """Seconds after which a platform has answered, and said for example that it does not know the token."""
+ANSWER_SECONDS = 4.0
+"""How long a gateway may take to say how it is."""
 SPARE_SECONDS = 15.0
 """What an end may take beyond the time that runs get to finish."""
 SHOWN = 20
@@ -126,6 +132,25 @@ def restart(home: Home, drain: float, seconds: float = BEGIN_SECONDS) -> Gateway
     if not isinstance(found, GatewayState):
         raise HermesError(f"The gateway ended and did not begin again.\n{last_words(home)}".rstrip())
     return found
+
+
+def asked(home: Home, seconds: float = ANSWER_SECONDS) -> list[GatewayState]:
+    """How the gateways of this home are, each by its own word of now; of one that gives none, that."""
+    before = {state.pid: state.checked for state in read_states(home) if state.checked}
+    for pid in before:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, ASK)
+
+    def silent(state: GatewayState) -> bool:
+        return before.get(state.pid) == state.checked
+
+    def answered() -> list[GatewayState] | None:
+        states = read_states(home)
+        return None if any(map(silent, states)) else states
+
+    found = _awaited(answered, seconds)
+    held = f"It has not answered for {seconds:g} s: its event loop is held, or the process was stopped."
+    return found or [replace(each, ailments=(held,)) if silent(each) else each for each in read_states(home)]
 
 
 def _awaited(look: Callable[[], T | None], seconds: float) -> T | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import click
 
 from hermes_agent.cli.output import say, say_json, table
@@ -53,7 +55,7 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
 
     async def act(hub: Hub) -> Catalog:
         catalog = await hub.sources.catalog(added)
-        hub.sources.taps.add(added)
+        await hub.sources.taps.add(added)
         return catalog
 
     found = with_hub(surface, act)
@@ -68,5 +70,5 @@ def add(surface: Surface, address: str, name: str, ref: str, trusted: bool) -> N
 @pass_surface
 def remove(surface: Surface, name: str) -> None:
     """Forget a repository. What was installed from it stays."""
-    gone = Taps(surface.home.skills).remove(name)
+    gone = asyncio.run(Taps(surface.home.skills).remove(name))
     say(f"`{gone.name}` is no longer a tap; what was installed from it stays.")

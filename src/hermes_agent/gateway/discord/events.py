@@ -38,8 +38,8 @@ class Reader:
         match name:
             case "MESSAGE_CREATE":
                 found = await self._said(data)
-            case "MESSAGE_UPDATE" if data.get("edited_timestamp"):
-                found = await self._said(data, edited=True)
+            case "MESSAGE_UPDATE" if stamp := data.get("edited_timestamp"):
+                found = await self._said(data, edited=str(stamp))
             case "MESSAGE_DELETE":  # Discord lets the sender and moderators do it, and does not say who did.
                 found = Withdrawn(source_id=str(data.get("id")), where=await self._where(data))
             case "INTERACTION_CREATE":
@@ -51,7 +51,7 @@ class Reader:
                 found = Removed(where=where, reason="The thread was deleted.")
         return found
 
-    async def _said(self, data: Mapping[str, Any], *, edited: bool = False) -> Said | None:
+    async def _said(self, data: Mapping[str, Any], *, edited: str = "") -> Said | None:
         author = data.get("author") or {}
         user = str(author.get("id", ""))
         if not user or user == self.own or data.get("type", 0) not in SPOKEN:

@@ -8,7 +8,7 @@ import imaplib
 import re
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from io import BufferedReader
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from imap_tools.mailbox import BaseMailBox
 
 T = TypeVar("T")
+Found = tuple[int, int, int, str, tuple[Any, ...]]  # what getaddrinfo gives
 ANSWER_SECONDS = 60.0
 """The longest that the server may take for an answer."""
 IDLE_SECONDS = 240.0
@@ -57,11 +58,15 @@ class Mailbox:
         self._address = address
         self._login = login
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="imap")
+        self._line: socket.socket | None = None
+        self._cut: socket.socket | None = None
         self._box: BaseMailBox | None = None
         self._closed = False
 
     async def open(self) -> None:
-        """Log in and choose the folder."""
+        """Connect, log in and choose the folder."""
+        self._line = await connected(self._address)
+        self._cut = self._line.dup()  # Encryption takes the other one over.
         await self._do(self._open)
 
     async def unread(self, since: datetime.date) -> list[str]:
@@ -99,9 +104,9 @@ class Mailbox:
         if self._closed:
             return
         self._closed = True
-        if self._box is not None:
-            with suppress(OSError):
-                self._box.client.sock.shutdown(socket.SHUT_RDWR)
+        if self._cut is not None:
+            with suppress(OSError), self._cut as cut:
+                cut.shutdown(socket.SHUT_RDWR)
         await asyncio.get_running_loop().run_in_executor(self._thread, self._shut)
         self._thread.shutdown(wait=False)
 
@@ -110,21 +115,23 @@ class Mailbox:
 
     def _called(self, call: Callable[[BaseMailBox], T]) -> T:
         if self._box is None:
-            self._box = self._connected()
+            self._box = self._begun()
         try:
             return call(self._box)
         except (OSError, imaplib.IMAP4.error, EOFError) as error:
             raise NotNow(f"The connection to the mailbox broke: {error}") from error
 
-    def _connected(self) -> BaseMailBox:
-        where, library = self._address, late("imap_tools")
+    def _begun(self) -> BaseMailBox:
+        where, line = self._address, self._line
+        if line is None:
+            raise NotNow("The mailbox is not open.")
         context = None if where.security == "none" else ssl.create_default_context()
         try:
-            box: BaseMailBox
-            if where.security == "tls":
-                box = library.MailBox(where.host, where.port, ANSWER_SECONDS, ssl_context=context)
-            else:
-                box = library.MailBoxUnencrypted(where.host, where.port, timeout=ANSWER_SECONDS)
+            line.settimeout(ANSWER_SECONDS)
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context is not None and where.security == "tls":
+                line = context.wrap_socket(line, server_hostname=where.host)
+            box = _speaking_over(line, where.host)
             if where.security == "starttls":
                 _encrypt(box, context)
         except (OSError, imaplib.IMAP4.error, EOFError) as error:
@@ -180,6 +187,53 @@ class Mailbox:
             with suppress(OSError, imaplib.IMAP4.error):
                 self._box.client.shutdown()
             self._box = None
+        if self._line is not None:
+            self._line.close()
+
+
+async def connected(where: Address) -> socket.socket:
+    """A connection to there, made outside of the thread, in which nothing could end the wait. Raises `NotNow`."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            *others, last = await loop.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)
+            return await _first(others, last)
+    except OSError as error:
+        why = str(error) or "no answer"
+        raise NotNow(f"The mail server {where.host}:{where.port} cannot be reached: {why}") from error
+
+
+async def _first(others: Sequence[Found], last: Found) -> socket.socket:
+    for each in others:
+        with suppress(OSError):
+            return await _reached(*each)
+    return await _reached(*last)
+
+
+async def _reached(family: int, kind: int, protocol: int, _: str, address: tuple[Any, ...]) -> socket.socket:
+    line = socket.socket(family, kind, protocol)
+    try:
+        line.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(line, address)
+    except BaseException:
+        line.close()
+        raise
+    return line
+
+
+def _speaking_over(line: socket.socket, host: str) -> BaseMailBox:
+    """The library's mailbox over a connection that is there."""
+
+    class Client(imaplib.IMAP4):
+        def open(self, host: str = "", port: int = 0, timeout: float | None = None) -> None:  # noqa: ARG002  as imaplib calls it
+            self.host, self.sock, self.file = host, line, line.makefile("rb")
+
+    class Box(late("imap_tools:BaseMailBox")):  # type: ignore[misc]  # loaded when it is needed
+        def _get_mailbox_client(self) -> imaplib.IMAP4:
+            return Client(host)
+
+    box: BaseMailBox = Box()
+    return box
 
 
 def _read_ahead(client: imaplib.IMAP4) -> bool:

@@ -96,7 +96,7 @@ class Reader:
             at=number(event.get("origin_server_ts")) / 1000,
             media=(self._media(content),) if kind in FILES else (),
             addressed=addressed,
-            edited=replaces,
+            edited=text(event.get("event_id")) if replaces else "",
         )
 
     async def _addressed(self, room: str, content: Event, relation: Event) -> bool:

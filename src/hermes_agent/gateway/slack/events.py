@@ -65,12 +65,12 @@ class Reader:
                     return self._withdrawn(channel, now.get("ts"), before)
                 if now.get("text") == before.get("text"):
                     return None  # Slack added the preview of a link.
-                return await self._said(now, channel, edited=True)
+                return await self._said(now, channel, edited=_edited(now) or str(event.get("ts") or "changed"))
             case "message_deleted":
                 return self._withdrawn(channel, event.get("deleted_ts"), event.get("previous_message") or {})
             case subtype if subtype in SPOKEN:
                 # A mention that an edit adds is told as an event of its own too.
-                return await self._said(event, channel, edited="edited" in event)
+                return await self._said(event, channel, edited=_edited(event))
         return None
 
     def _withdrawn(self, channel: str, stamp: object, before: Mapping[str, Any]) -> Withdrawn | None:
@@ -79,7 +79,7 @@ class Reader:
             return None
         return Withdrawn(source_id=f"{channel}:{stamp}", where=_where(channel, str(before.get("thread_ts", ""))))
 
-    async def _said(self, event: Mapping[str, Any], channel: str, *, edited: bool = False) -> Said | None:
+    async def _said(self, event: Mapping[str, Any], channel: str, *, edited: str = "") -> Said | None:
         user, bot = str(event.get("user", "")), str(event.get("bot_id", ""))
         stamp, written = str(event.get("ts", "")), str(event.get("text", ""))
         if not stamp or user == self.own.user or (bot and bot == self.own.bot) or not (user or bot):
@@ -143,6 +143,11 @@ class Reader:
             at=self.now(),
             addressed=True,
         )
+
+
+def _edited(message: Mapping[str, Any]) -> str:
+    """The stamp of a message's last change; empty where it was not changed."""
+    return str((message.get("edited") or {}).get("ts", ""))
 
 
 def _where(channel: str, thread: str) -> Conversation:

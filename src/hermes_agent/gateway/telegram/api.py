@@ -9,7 +9,7 @@ import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.gateway.channel import ChannelError, MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.service import body_of
+from hermes_agent.gateway.service import MOST_ANSWER, body_of
 from hermes_agent.host.http import Http
 
 Plain = Any  # what JSON gives; parsed into values in this folder
@@ -77,13 +77,15 @@ class BotApi:
     async def _post(self, method: str, patience: float, **request: Plain) -> Plain:
         address = f"{self.url}/bot{self.token}/{method}"
         try:
-            response = await self.http.client(address).post(address, timeout=patience, **request)
+            asked = self.http.client(address).stream("POST", address, timeout=patience, **request)
+            async with asked as response:
+                content = await body_of(response, MOST_ANSWER)
         except self.http.unsent as error:
             # What the network says does not hold the token.
             raise NotNow(f"Telegram at {self.url} cannot be reached: {str(error) or type(error).__name__}") from error
         except self.http.failures as error:
             raise OutcomeUnknown(f"The connection to Telegram broke: {type(error).__name__}.") from error
-        return _result(response.status_code, response.content)
+        return _result(response.status_code, content)
 
     async def fetch(self, file_id: str, most: int) -> bytes:
         """The bytes of a file that somebody sent, as `Media` says. Raises `ChannelError`."""

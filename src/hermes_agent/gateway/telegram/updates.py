@@ -37,9 +37,9 @@ class Me:
 def heard_in(update: Plain, me: Me, fetch: Fetch) -> Heard | None:
     """What an update tells; None where that is nothing for us."""
     if message := update.get("message"):
-        return _said(message, me, fetch, edited=False)
+        return _said(message, me, fetch)
     if message := update.get("edited_message"):
-        return _said(message, me, fetch, edited=True)
+        return _said(message, me, fetch, edited=str(message.get("edit_date", update.get("update_id"))))
     if query := update.get("callback_query"):
         return _pressed(query)
     if changed := update.get("my_chat_member"):
@@ -70,7 +70,7 @@ def where_of(message: Plain) -> Conversation:
     )
 
 
-def _said(message: Plain, me: Me, fetch: Fetch, *, edited: bool) -> Said | None:
+def _said(message: Plain, me: Me, fetch: Fetch, *, edited: str = "") -> Said | None:
     if "from" not in message:
         return None  # A channel's own post, or a service of Telegram.
     text, named, for_others = _words(message, me)

@@ -14,6 +14,8 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.serve import Request, Response
 
 LARGEST_UPDATE = 2_000_000
+MOST_WAITING = 100
+"""Updates that wait to be taken in; Telegram brings one at a time, and again what it is told to."""
 HEADER = "x-telegram-bot-api-secret-token"
 
 Plain = Mapping[str, Any]
@@ -48,7 +50,7 @@ class Entrance:
     def __init__(self, path: str, secret: str) -> None:
         self._path = path or "/"
         self._secret = secret
-        self._brought: asyncio.Queue[Brought] = asyncio.Queue()
+        self._brought: asyncio.Queue[Brought] = asyncio.Queue(MOST_WAITING)
 
     async def handle(self, request: Request) -> Response:
         """One request, from whoever sent it."""
@@ -62,6 +64,8 @@ class Entrance:
             return Response(status=400)
         if not isinstance(update.get("update_id"), int):
             return Response(status=400)
+        if self._brought.full():
+            return Response(status=503)
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._brought.put_nowait((update, taken))
         await taken

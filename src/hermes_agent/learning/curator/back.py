@@ -11,7 +11,8 @@ from hermes_agent.learning.curator.wards import hash_of
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.files import files_of_folder, hash_of_files
 from hermes_agent.skills.skill import FILE, Card, Layer
-from hermes_agent.skills.writing import ARCHIVE, Writer
+from hermes_agent.skills.swap import ARCHIVE
+from hermes_agent.skills.writing import Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

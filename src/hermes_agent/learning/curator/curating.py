@@ -243,7 +243,7 @@ class Curator:
                 ratings={name: each for name, each in ratings.items() if name in wards},
             )
 
-        await asyncio.to_thread(self.notebook.change, change)
+        await self.notebook.change(change)
 
 
 def fingerprint(wards: Mapping[str, Ward], gone: Sequence[str] | set[str]) -> str:

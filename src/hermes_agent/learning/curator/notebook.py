@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.held import change_under
 
 LARGEST = 1 << 24
 
@@ -39,7 +40,7 @@ class Notebook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotebookFile:
-    """The notebook of one home. Blocks."""
+    """The notebook of one home. `get` blocks."""
 
     def __init__(self, skills: Path) -> None:
         self.path = skills / ".curator.json"
@@ -52,13 +53,15 @@ class NotebookFile:
         except msgspec.DecodeError as error:
             raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
 
-    def change(self, change: Callable[[Notebook], Notebook]) -> Notebook:
+    async def change(self, change: Callable[[Notebook], Notebook]) -> Notebook:
         """Read, change, and write under a lock."""
-        self.path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with locked(self.path.with_suffix(".lock")):
+
+        def work() -> Notebook:
             changed = change(self.get())
             write_private(self.path, msgspec.json.format(msgspec.json.encode(changed)))
-        return changed
+            return changed
+
+        return await change_under(self.path.with_suffix(".lock"), work)
 
 
 def paused(said: bool) -> Callable[[Notebook], Notebook]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from itertools import combinations
 
 from hermes_agent.learning.curator.notebook import ordered
-from hermes_agent.store.skills_words import STOP_WORDS
+from hermes_agent.store.skills_index import STOP_WORDS
 
 WORD = re.compile(r"[^\W_]{2,}")
 ALIKE = 0.5

@@ -47,8 +47,8 @@ class Rollback:
             if each.kind == "join" and each.state == "done"
             for pair in combinations((each.name, *each.absorbs), 2)
         ]
-        await asyncio.to_thread(self.notebook.change, brought_back(run.skills, now))
-        await asyncio.to_thread(self.notebook.change, kept_apart(pairs))
+        await self.notebook.change(brought_back(run.skills, now))
+        await self.notebook.change(kept_apart(pairs))
         done = msgspec.structs.replace(run, rolled_back=now)
         await asyncio.to_thread(report.keep, done, self.places.logs / run.id)
         return lines

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from hermes_agent.core import errors
-from hermes_agent.core.errors import CassetteError, GoingInCircles, HermesError, LimitReached, ProviderError, ToolError
+from hermes_agent.core.errors import (
+    CassetteError,
+    GoingInCircles,
+    HermesError,
+    LimitReached,
+    ProviderError,
+    ToolError,
+    unexpected,
+)
 from hermes_agent.providers.cassette.lines import Raised
 
 
@@ -37,7 +45,7 @@ def noted(error: Exception) -> Raised:
         case HermesError():
             return Raised(error=name, text=str(error), tool_kind="failed", notes=notes)
         case _:
-            return Raised(error="ToolError", text=f"The tool failed: {name}: {error}", tool_kind="failed")
+            return Raised(error="ToolError", text=str(unexpected(error)), tool_kind="failed")
 
 
 def raised(noted: Raised) -> HermesError:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.effects import Capability
+from hermes_agent.core.effects import Capability, Location
 from hermes_agent.core.errors import HermesError, ToolError
 from hermes_agent.core.model import ToolSchema
 from hermes_agent.core.tool import Answer, CallContext, CallFacts, Question, Tool
@@ -187,6 +187,10 @@ class _RecordedContext:
     @property
     def attach(self) -> bool:
         return self.context.attach
+
+    @property
+    def begun_at(self) -> Location:
+        return self.context.begun_at
 
     def seconds_left(self) -> float | None:
         return self.context.seconds_left()

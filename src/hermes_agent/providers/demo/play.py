@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hermes_agent.core.messages import Message, Role, ToolResult
+from hermes_agent.core.model import ToolSchema
 from hermes_agent.providers.demo.scenario import Option, Task
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Piece, Say, Think
 
@@ -15,6 +16,10 @@ GO_ON = re.compile(r"(?i)^\s*(continue|go on|carry on|resume)\b[\s.!]*$|^\s*[<\[
 """A message that names no task and only asks to go on: a person's word, or a notice of the runtime in brackets."""
 UNKNOWN_OUTCOME = re.compile(r"(?i)outcome.{0,20}unknown")
 VALUE = re.compile(r"\$\{(\w+)\}")
+ADDRESS = re.compile(r"https?://[^\s\"'`<>]*[^\s\"'`<>.,;:!?)]")
+QUOTED = re.compile(r"`([^`]+)`|\"([^\"]+)\"")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
+OUTPUT = re.compile(r"(?P<output>(?s:.{0,400}))")
 
 
 class Player:
@@ -26,7 +31,7 @@ class Player:
 
     def answer(self, heard: Heard) -> Answer:
         """The next answer of the task that was asked for last; an unknown question is told what can be asked."""
-        found = self._find(heard.messages)
+        found = self._find(heard.messages) or _named_tool(heard)
         if found is None:
             return self._words(self._introduction())
         task, start, values = found
@@ -73,6 +78,41 @@ class Player:
             f"{SCRIPTED} I follow a script and can only do this:\n{can}\n\n"
             "For a model that understands you, run `hermes setup`."
         )
+
+
+def _named_tool(heard: Heard) -> tuple[Task, int, dict[str, str]] | None:
+    """A task that calls the tool which the newest message names, where that message has a value for each of the tool's
+    required arguments: so a program can try its own tools without a model."""
+    asked = [(n, message.text) for n, message in enumerate(heard.messages) if message.role is Role.USER]
+    place, text = asked[-1] if asked else (0, "")
+    words = set(re.findall(r"[a-z]+", text.lower()))
+    for tool in heard.tools if heard.use_tools else ():
+        arguments = _arguments_in(text, tool)
+        if arguments and words & set(tool.name.lower().split("_")):
+            steps = (
+                (Option(calls=((tool.name, arguments),)),),
+                (Option(say=f"`{tool.name}` answered:\n\n${{output}}"),),
+            )
+            return Task(name=tool.name, can="", when=GO_ON, message=None, facts=(OUTPUT,), steps=steps), place + 1, {}
+    return None
+
+
+def _arguments_in(text: str, tool: ToolSchema) -> dict[str, object]:
+    """The tool's required arguments as they stand in a message: addresses, quoted words, numbers. Empty where one of
+    them is missing."""
+    addresses, numbers = ADDRESS.findall(text), NUMBER.findall(ADDRESS.sub(" ", text))
+    quoted = [one or other for one, other in QUOTED.findall(text)]
+    found: dict[str, object] = {}
+    for name in tool.parameters.get("required", ()):
+        match tool.parameters["properties"][name].get("type"):
+            case "string" if quoted or addresses:
+                found[name] = (quoted or addresses).pop(0)
+            case "integer" | "number" as kind if numbers:
+                number = float(numbers.pop(0))
+                found[name] = int(number) if kind == "integer" else number
+            case _:
+                return {}
+    return found
 
 
 def _rounds(since: Sequence[Message]) -> int:

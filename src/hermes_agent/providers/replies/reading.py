@@ -19,6 +19,9 @@ from hermes_agent.providers.pieces import Answer, CallIds, tool_call, whole
 from hermes_agent.providers.route import Route
 
 Event = TypeVar("Event")
+MOST_TOKENS = 1_000_000_000
+"""Of one call: far more than any model's window."""
+MOST_DOLLARS = 100_000.0
 
 
 @dataclass(slots=True)
@@ -59,6 +62,12 @@ class Block:
         return tool_call(ids.give(self.id), self.name, written) if self.kind == "call" else None
 
 
+def believable(usage: Usage) -> Usage:
+    """What a provider counted; unknown where that can be no count of tokens: the limits go by it."""
+    counts = (usage.input, usage.output, usage.cached, usage.cache_write, usage.reasoning)
+    return usage if all(0 <= count <= MOST_TOKENS for count in counts) else Usage(known=False)
+
+
 class ReplyReader(ABC, Generic[Event]):
     """Reads one streamed answer into `_blocks`, which become its parts in their order.
 
@@ -88,7 +97,7 @@ class ReplyReader(ABC, Generic[Event]):
             raise self._broken("ended its stream in the middle of the answer.")
         stop = self._close()
         parts = tuple(part for block in self._blocks.values() if (part := self._part(block)) is not None)
-        finished = Finished(parts=parts, stop=stop, usage=self._tokens(), cost=self._cost())
+        finished = Finished(parts=parts, stop=stop, usage=believable(self._tokens()), cost=self._price())
         return whole(self._route, Answer(finished=finished, refusal=self._refusal))
 
     def _part(self, block: Block) -> Text | Thinking | ToolCall | None:
@@ -114,6 +123,10 @@ class ReplyReader(ABC, Generic[Event]):
 
     def _cost(self) -> float | None:
         return None
+
+    def _price(self) -> float | None:
+        cost = self._cost()
+        return cost if cost is not None and 0 <= cost <= MOST_DOLLARS else None
 
     def _read(self, data: bytes) -> Event:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import field, replace
@@ -17,6 +18,7 @@ from hermes_agent.core.shape import Shape
 from hermes_agent.core.spending import Bid, Grant
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
+from hermes_agent.host.logs import log_of
 from hermes_agent.providers.budget import Sizes, bid_of
 from hermes_agent.providers.catalog import cost
 from hermes_agent.providers.dialect import Compiler, Dialect, Finished
@@ -172,7 +174,9 @@ class Line:
             raise
         finally:
             await items.aclose()
-            await desk.ledger.settle(replace(settled, seconds=desk.clock.monotonic() - started))
+            settled = replace(settled, seconds=desk.clock.monotonic() - started)
+            self._note(request, settled)
+            await desk.ledger.settle(settled)
         yield reply
 
     def size(self, request: ModelRequest) -> int:
@@ -219,6 +223,16 @@ class Line:
             provider=self.route.vendor.name,
             model=self.route.model,
             cost=price if finished.cost is None else finished.cost,
+        )
+
+    def _note(self, request: ModelRequest, settled: CallSettled) -> None:
+        """A line in the log for each request, whatever became of it."""
+        usage, price = settled.usage, "" if settled.cost is None else f", ${settled.cost:.4f}"
+        size = f", {usage.input} tokens in ({usage.cached} cached), {usage.output} out" if usage.known else ""
+        log_of("models", session=request.session, run=request.run).log(
+            logging.INFO if settled.outcome in {"ok", "stopped"} else logging.WARNING,
+            "%s for %s: %s, %.1f s%s%s",
+            *(self.route.name, request.purpose, settled.outcome, settled.seconds, size, price),
         )
 
     def _patience(self, request: ModelRequest, left: float | None) -> Patience:

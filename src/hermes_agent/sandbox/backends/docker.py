@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hermes_agent.host.tasks import spawn
-from hermes_agent.sandbox.containers import RECORDS, Maker
+from hermes_agent.sandbox.containers import FULL_SECONDS, RECORDS, Maker
 from hermes_agent.sandbox.jail import Walls, check_workspace
 from hermes_agent.sandbox.keeper import words
 from hermes_agent.sandbox.place import PlaceFailed
@@ -98,15 +98,19 @@ class Container:
     async def restore(self) -> str:
         async with self._restoring:
             state = await self._maker.state(self._name, self._folder)
-            if state == "running":
+            is_full = state == "running" and not await self._maker.has_room(self._name)
+            if state == "running" and not is_full:
                 return ""
+            most = self._maker.settings.processes
+            full = f"had no room for another process for {FULL_SECONDS} s (`terminal.docker.processes`: {most})"
+            why = full if is_full else f"stopped ({state})"
             now = asyncio.get_running_loop().time()
             if now - self._made_anew < AGAIN_SECONDS:
-                raise PlaceFailed(f"The container of {self._folder} died again ({state}) right after it was made anew.")
-            await self._maker.make(self._name, self._folder)
+                raise PlaceFailed(f"The container of {self._folder} {why} again, right after it was made anew.")
+            await self._maker.make(self._name, self._folder, is_full=is_full)
             self._made_anew = now
         return (
-            f"The container stopped ({state}) and was made anew. Lost: whatever ran in it, and files outside of "
+            f"The container {why} and was made anew. Lost: whatever ran in it, and files outside of "
             f"{self._folder}. Kept: files in {self._folder}, the working directory and exported variables, the output "
             "of earlier commands."
         )

@@ -14,6 +14,7 @@ from shlex import quote
 
 import msgspec
 
+from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import Identity, family
 from hermes_agent.host.tasks import spawn
@@ -25,9 +26,11 @@ from hermes_agent.sandbox.executions import (
     check_length,
     check_text,
     cover_part,
+    forget,
     get_file,
     identity_in,
     is_beginning,
+    location_of,
     make_input,
     noted_end,
     put_file,
@@ -40,6 +43,7 @@ from hermes_agent.sandbox.executions import (
 from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.spare import Spare
+from hermes_agent.sandbox.time_limits import TimeLimits
 from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
 
 SMALL = 64 << 10
@@ -78,6 +82,7 @@ class LocalPlace:
         self._boot = this_boot()
         self._begin_seconds = begin_seconds
         self._spare = Spare(folder)
+        self._limits = TimeLimits()
         self._next: asyncio.Task[None] | None = None
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
@@ -104,6 +109,12 @@ class LocalPlace:
             await asyncio.sleep(_GLANCE)
         return await asyncio.to_thread(self._attach, exec_id, folder)
 
+    async def location(self, folder: str) -> Location:  # noqa: ARG002 - the Protocol's shape
+        try:
+            return location_of(self.name, self._folder)  # sooner done than a thread is woken
+        except OSError as error:
+            raise PlaceFailed(f"The records of commands cannot be written: {error.strerror}.") from error
+
     async def list(self, group: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, group)
 
@@ -114,10 +125,10 @@ class LocalPlace:
         await asyncio.to_thread(put_file, Path(path), content)
 
     async def directory(self, shell: str) -> str:
-        return await asyncio.to_thread(lambda: kept_directory(read_text(self._folder / shell / KEPT)))
+        return kept_directory(read_text(self._folder / shell / KEPT))  # Small, in the home: no thread is quicker.
 
     async def exported(self, shell: str) -> Mapping[str, str]:
-        return await asyncio.to_thread(lambda: kept_variables(read_text(self._folder / shell / KEPT)))
+        return kept_variables(read_text(self._folder / shell / KEPT))
 
     async def prune(self, minutes: int, megabytes: int) -> int:
         return await asyncio.to_thread(self._prune, minutes, megabytes << 20)
@@ -130,6 +141,7 @@ class LocalPlace:
         """Nothing is held open but what was made ready for the next command."""
         if self._next is not None:
             self._next.cancel()
+        self._limits.close()
         await asyncio.to_thread(self._spare.drop)
 
     def _start(self, exec_id: str, command: Command) -> Running:
@@ -179,6 +191,8 @@ class LocalPlace:
         out = os.open(folder / "out", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         given = make_input(folder) if command.background else None
         try:
+            if command.limit:
+                self._limits.hold(folder, command.limit)
             child = self._launch(
                 folder, meta, [self._shell, "-c", text], env={**env, MARK: str(folder)}, stdin=given, out=out
             )
@@ -232,8 +246,7 @@ class LocalPlace:
             kept += (folder / "out").stat().st_size
             if when < before or kept > most:
                 old.append(folder)
-        for folder in old:
-            shutil.rmtree(folder, ignore_errors=True)
+        forget(self._folder, old)
         return len(old)
 
     def _kept(self, command: Command) -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import re
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,10 +20,11 @@ from hermes_agent.sandbox.reach import Call, Unreached
 from hermes_agent.sandbox.reached import ReachedPlace
 from hermes_agent.sandbox.settings import SshSettings
 from hermes_agent.sandbox.sync.here import Rules
-from hermes_agent.sandbox.sync.place import SyncedPlace
+from hermes_agent.sandbox.sync.place import Copying, SyncedPlace
 
 CONNECT_SECONDS = 20
 ALIVE_SECONDS, ALIVE_TIMES = 15, 3  # a dead connection is noticed within 45 s
+SSH_PORT, KNOWN_HOSTS = 22, "~/.ssh/known_hosts"
 PAUSES = (0.2, 1.0, 3.0)  # between attempts to connect again
 # What is asked of a machine first: where the account lives, and which start of the machine this is.
 GREETING = 'echo "$HOME"; cat /proc/sys/kernel/random/boot_id 2>/dev/null || uptime -s'
@@ -43,14 +44,19 @@ def build(
     if not settings.host:
         raise PlaceFailed("No machine is named: set `terminal.ssh.host`.")
     machine = Machine(settings, told, home)
-    place = ReachedPlace("ssh", OneMachine(machine))
     if not settings.sync:
-        return place
+        return ReachedPlace("ssh", OneMachine(machine))
     if settings.folder and not settings.folder.startswith("/"):
         raise PlaceFailed("`terminal.ssh.folder` must be an absolute path.")
     rules = Rules(exclude=settings.exclude, max_bytes=settings.max_file_mb << 20, max_files=settings.max_files)
-    states = folder / "files" / re.sub(r"[^\w.-]", "_", f"{settings.user}@{settings.host}:{settings.port}")
-    return SyncedPlace(place, machine, rules, states, folder=settings.folder)
+    copying = Copying(
+        shell=machine,
+        rules=rules,
+        machine=f"{settings.user}@{settings.host}:{settings.port}",
+        states=folder / "files",
+        folder=settings.folder.rstrip("/"),
+    )
+    return SyncedPlace("ssh", OneMachine(machine), copying)
 
 
 class OneMachine:
@@ -155,12 +161,44 @@ class Machine:
             except asyncssh.PermissionDenied as error:
                 raise PlaceFailed(f"{self._settings.host} refused the key: {error.reason}.") from error
             except asyncssh.HostKeyNotVerifiable as error:
-                hint = f"Connect once by hand: ssh {self._settings.host}"
-                raise PlaceFailed(f"{self._settings.host} is not known: {error.reason}.", hint=hint) from error
+                raise await asyncio.to_thread(self._unverified) from error
             except (OSError, asyncssh.Error) as error:
                 reason = error
                 await asyncio.sleep(pause)
         raise PlaceFailed(f"{self._settings.host} cannot be reached: {reason}.")
+
+    @property
+    def by_hand(self) -> str:
+        """How a person connects to it."""
+        settings = self._settings
+        words = ["ssh", *(["-p", str(settings.port)] if settings.port else [])]
+        words += ["-i", _path(settings.key)] if settings.key else []
+        words += ["-o", f"UserKnownHostsFile={_path(settings.known_hosts)}"] if settings.known_hosts else []
+        return shlex.join([*words, f"{settings.user}@{settings.host}" if settings.user else settings.host])
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What it is called where its key is known, and in which file that is."""
+        host, port = self._settings.host, self._settings.port
+        return f"[{host}]:{port}" if port not in (0, SSH_PORT) else host, _path(
+            self._settings.known_hosts or KNOWN_HOSTS
+        )
+
+    def _unverified(self) -> PlaceFailed:
+        """Why its key is not taken, and what to do. Blocks."""
+        host, (name, file) = self._settings.host, self.names
+        known: Sequence[object] = ()
+        with suppress(OSError, ValueError):
+            known = asyncssh.match_known_hosts(file, host, "", self._settings.port or SSH_PORT)[0]
+        if not known:
+            hint = f"Connect once by hand: {self.by_hand}"
+            return PlaceFailed(f"{host} is not known: {file} has no key of {name}.", hint=hint)
+        return PlaceFailed(
+            f"The key of {host} has CHANGED: it is not the one that {file} has for {name}. Somebody may have put "
+            "another machine in its place.",
+            hint="Find out why before anything else. If the machine was set up anew, forget the old key (ssh-keygen -f "
+            f"{quote(file)} -R {quote(name)}) and connect once by hand: {self.by_hand}",
+        )
 
     async def _greet(self) -> asyncssh.SSHClientConnection:
         settings = self._settings

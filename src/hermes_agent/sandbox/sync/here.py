@@ -1,34 +1,43 @@
-"""The files of a folder on this machine: which there are, what they hold, and putting others in their place."""
+"""What is copied of a folder; and the files of the side that is here: found, packed, written and deleted."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import shutil
+import stat
 import tarfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from fnmatch import translate
 from functools import cache
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.sandbox.place import PlaceFailed
 
-THEIRS = ".theirs"
-"""Below the folder: what the other side had where both had changed a file."""
+THEIRS = ".theirs"  # below the folder: what the other side had where both had changed a file
+MARKER = ".hermes-place"  # in a folder elsewhere: tells it from any other
 # Each side has its own repository (its hooks are programs), and keys stay where they are.
-NEVER: tuple[str, ...] = (".git", THEIRS, ".env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore")
+NEVER: tuple[str, ...] = (
+    ".git",
+    f"{THEIRS}*",
+    MARKER,
+    ".env",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+)
 NEVER = (*NEVER, "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
-PACKED, MEMBERS = 16 << 20, 500  # bytes and files of one archive
+SYSTEM = ("/bin", "/boot", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/lib", "/usr/sbin")
 
 
 @cache
 def _any_of(globs: tuple[str, ...]) -> Callable[[str], object]:
-    """What says whether a text matches one of these: asked of every file before each command."""
     return re.compile("|".join(map(translate, globs))).match
 
 
@@ -54,163 +63,175 @@ class Rules:
     def leaves_out(self, path: str) -> bool:
         """Whether this path, or a folder above it, is excluded."""
         parts = path.split("/")
-        if any(map(_any_of(self.names), parts)):
-            return True
-        if not self.paths:
-            return False
-        return any(map(_any_of(self.paths), ("/".join(parts[: count + 1]) for count in range(len(parts)))))
+        above = ("/".join(parts[: count + 1]) for count in range(len(parts)))
+        return any(map(_any_of(self.names), parts)) or bool(self.paths and any(map(_any_of(self.paths), above)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Found:
-    """The files of a side: a stamp of each by its path, that changes when the file does, and whether it is a program.
-    `left_out` are those that are too large or whose names are no text."""
+    """The files of one side: how each looks (another look, another content), and in `others` the modes of links and of
+    files that are not copied. `which` folder it is. Not `is_whole`: a part could not be read."""
 
-    stamps: Mapping[str, tuple[int, ...]]
-    programs: frozenset[str]
-    left_out: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class _Walk:
     rules: Rules
-    stamps: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    programs: set[str] = field(default_factory=set)
-    left_out: list[str] = field(default_factory=list)
+    which: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
+    is_whole: bool = True
+    _folders: set[str] | None = None
 
-    def into(self, root: str) -> None:
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
-            with suppress(OSError), os.scandir(f"{root}/{folder}") as entries:
-                waiting += [f"{path}/" for entry in entries if (path := self._folder(entry, f"{folder}{entry.name}"))]
-
-    def _folder(self, entry: os.DirEntry[str], path: str) -> str:
-        """The path where it is a folder to look into; a file is taken."""
-        if self.rules.leaves_out(path if self.rules.paths else entry.name):
-            return ""
-        if entry.is_dir(follow_symlinks=False):
-            return path
-        if entry.is_file(follow_symlinks=False):
-            self._take(path, entry.stat(follow_symlinks=False))
-        return ""
-
-    def _take(self, path: str, found: os.stat_result) -> None:
-        if found.st_size > self.rules.max_bytes or not _is_text(path):
-            self.left_out.append(path)
+    def add(self, path: str, mode: int, size: int, look: str) -> None:
+        """Take a file that was found. Raises `PlaceFailed` where there are too many."""
+        if not stat.S_ISREG(mode) or size > self.rules.max_bytes or not _is_text(path):
+            self.others[path] = mode
             return
-        if len(self.stamps) >= self.rules.max_files:
+        self.files[path] = look
+        if len(self.files) > self.rules.max_files:
             raise PlaceFailed(
                 f"There are more than {self.rules.max_files:,} files, too many to copy.",
                 hint="Exclude folders (`terminal.ssh.exclude`), or set `terminal.ssh.sync: false`.",
             )
-        self.stamps[path] = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-        if found.st_mode & 0o111:
-            self.programs.add(path)
+
+    def lacks(self, path: str) -> bool:
+        """Whether nothing is at this path, and a file could be."""
+        if self._folders is None:
+            self._folders = {folder for each in (*self.files, *self.others) for folder in _above(each)}
+        names = (path, *_above(path))
+        return path not in self._folders and not any(name in self.files or name in self.others for name in names)
+
+    def too_large(self) -> list[str]:
+        """The files that are not copied for what they are."""
+        return sorted(path for path, mode in self.others.items() if stat.S_ISREG(mode))
 
 
-def look(root: Path, rules: Rules) -> Found:
-    """The files here. Links are not followed and not copied. Raises `PlaceFailed` where there are too many. Blocks."""
-    walk = _Walk(rules)
-    walk.into(str(root))
-    return Found(stamps=walk.stamps, programs=frozenset(walk.programs), left_out=tuple(sorted(walk.left_out)))
+def is_too_much(folder: str, home: str) -> bool:
+    """Whether a folder (its real path) is more than a project's: the root, a home, what is above one, a system's."""
+    path = PurePosixPath(folder)
+    is_home = PurePosixPath(home).is_relative_to(path) or str(path.parent) in ("/home", "/Users")
+    return is_home or len(path.parts) < 3 or any(path.is_relative_to(each) for each in SYSTEM)
 
 
-def digest_of(root: Path, path: str) -> str:
-    """The SHA-256 of a file here, empty where there is none that can be read. Blocks."""
-    try:
-        handle = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    with os.fdopen(handle, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """The folder here (its real path). Every call blocks."""
 
+    root: Path
+    rules: Rules
 
-def packed(root: Path, paths: Iterable[str], programs: frozenset[str]) -> Iterator[bytes]:
-    """Tar archives of these files, each of some megabytes; one that is gone meanwhile is left out. Blocks."""
-    members: list[tuple[tarfile.TarInfo, bytes]] = []
-    for path in paths:
+    def scan(self) -> Found:
+        """The files that there are; links are not followed."""
+        found, waiting = Found(rules=self.rules), [""]
+        while waiting:
+            try:
+                waiting += self._folders(waiting.pop(), found)
+            except OSError:
+                found.is_whole = False
+        return found
+
+    def _folders(self, below: str, found: Found) -> list[str]:
+        """Take the files of a folder; the folders in it."""
+        folders = []
+        with os.scandir(f"{self.root}/{below}") as entries:
+            for entry in entries:
+                path = f"{below}{entry.name}"
+                if self.rules.leaves_out(path if self.rules.paths else entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{path}/")
+                else:
+                    facts = entry.stat(follow_symlinks=False)
+                    found.add(path, facts.st_mode, facts.st_size, _look(facts))
+        return folders
+
+    def look(self, path: str) -> str:
+        """How what is at this path looks; empty where nothing is."""
         try:
-            content = (root / path).read_bytes()
-            changed = int((root / path).stat().st_mtime)
+            return _look((self.root / path).lstat())
+        except (FileNotFoundError, NotADirectoryError):
+            return ""
+
+    def packed(self, paths: Iterable[str]) -> bytes:
+        """A tar archive of these files; one that is gone meanwhile is left out."""
+        buffer = BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            for path in paths:
+                with suppress(OSError):
+                    content, facts = (self.root / path).read_bytes(), (self.root / path).stat()
+                    info = tarfile.TarInfo(f"./{path}")
+                    info.size, info.mtime, info.mode = len(content), facts.st_mtime_ns // 10**9, facts.st_mode & 0o777
+                    archive.addfile(info, BytesIO(content))
+        return buffer.getvalue()
+
+    def holds(self, path: str, info: tarfile.TarInfo, content: bytes) -> bool:
+        """Whether the file here is this one already."""
+        with suppress(OSError):
+            target = self.root / path
+            return target.read_bytes() == content and not (target.stat().st_mode ^ info.mode) & 0o100
+        return False
+
+    def write(self, path: str, info: tarfile.TarInfo, content: bytes, over: str) -> str:
+        """Put the file there, whole or not at all; how it looks then. Empty where it cannot be written, where a link is
+        in the way, and where what is there does not look like `over` any more (empty: nothing is there)."""
+        target, beside = self.root / path, self.root / f"{THEIRS}.{os.urandom(4).hex()}"
+        try:
+            if not self._is_inside(target):
+                return ""
+            target.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_bytes(content)
+            mode = (target if over else beside).stat().st_mode
+            beside.chmod((mode | 0o111 if info.mode & 0o100 else mode & ~0o111) & 0o777)
+            os.utime(beside, (info.mtime, info.mtime))
+            written = _look(beside.stat())
+            if self.look(path) != over:
+                return ""
+            beside.replace(target)
+            now = self.look(path)
+            return now if now.split()[:4] == written.split()[:4] else f"{written} and changed since"
         except OSError:
-            continue
-        info = tarfile.TarInfo(f"./{path}")
-        info.size, info.mtime, info.mode = len(content), changed, 0o755 if path in programs else 0o644
-        members.append((info, content))
-        if sum(info.size for info, _ in members) > PACKED or len(members) >= MEMBERS:
-            yield _archive(members)
-            members = []
-    yield _archive(members)
+            return ""
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+    def delete(self, path: str, over: str) -> bool:
+        """Delete the file where it still looks like that, and folders that this leaves empty."""
+        target = self.root / path
+        with suppress(OSError):
+            if self._is_inside(target) and self.look(path) == over:
+                target.unlink()
+                for folder in list(target.parents)[: path.count("/")]:
+                    folder.rmdir()
+        return not os.path.lexists(target)
+
+    @staticmethod
+    def _is_inside(target: Path) -> bool:
+        return os.path.realpath(target.parent) == str(target.parent)
 
 
-def _archive(members: Iterable[tuple[tarfile.TarInfo, bytes]]) -> bytes:
-    buffer = BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
-        for info, content in members:
-            archive.addfile(info, BytesIO(content))
-    return buffer.getvalue()
-
-
-def unpacked(data: bytes, wanted: Iterable[str]) -> Iterator[tuple[str, bytes, int]]:
-    """Path, content and time of each file of an archive that was asked for; anything else in it is passed by.
-    Raises `PlaceFailed` where it is no archive. Blocks."""
+def unpacked(data: bytes, wanted: Iterable[str]) -> Iterator[tuple[str, tarfile.TarInfo, bytes]]:
+    """Each file of an archive that was asked for; anything else in it is passed by. Raises `PlaceFailed` where it is no
+    archive, or cut short. Blocks."""
     asked = set(wanted)
     try:
         with tarfile.open(fileobj=BytesIO(data), ignore_zeros=True) as archive:
             for info in archive:
-                taken = archive.extractfile(info) if info.isreg() and _path_of(info) in asked else None
-                yield from [(_path_of(info), taken.read(), int(info.mtime))] if taken else ()
+                path = info.name.removeprefix("./")
+                taken = archive.extractfile(info) if info.isreg() and path in asked else None
+                yield from [(path, info, taken.read())] if taken else ()
     except tarfile.TarError as error:
         raise PlaceFailed(f"Files could not be copied: {error}.") from error
 
 
-def _path_of(info: tarfile.TarInfo) -> str:
-    return info.name.removeprefix("./")
+def _look(facts: os.stat_result) -> str:
+    return f"{facts.st_mode:x} {facts.st_size} {facts.st_mtime_ns} {facts.st_ino} {facts.st_ctime_ns}"
 
 
-def write(root: Path, path: str, content: bytes, *, program: bool, changed: int) -> bool:
-    """Put the file there, whole or not at all; False where a link is in the way, or it cannot be written. Blocks."""
-    target = root / path
-    try:
-        if os.path.realpath(target.parent) != os.path.normpath(target.parent) or target.is_symlink():
-            return False
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name[:200]}.{os.urandom(4).hex()}.new")
-        try:
-            beside.write_bytes(content)
-            mode = target.stat().st_mode & 0o777 if target.exists() else beside.stat().st_mode & 0o777
-            beside.chmod(mode | 0o111 if program else mode & ~0o111)
-            os.utime(beside, (changed, changed))
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError:
-        return False
-    return True
-
-
-def remove(root: Path, path: str) -> None:
-    """Remove the file, and folders that this leaves empty. Blocks."""
-    target = root / path
-    if os.path.realpath(target.parent) != os.path.normpath(target.parent):
-        return
-    with suppress(OSError):
-        target.unlink()
-        for folder in target.parents:
-            if folder == root:
-                break
-            folder.rmdir()
-
-
-def has_room(root: Path, size: int) -> bool:
-    """Whether so many bytes fit, with as many left. Blocks."""
-    return shutil.disk_usage(root).free > 2 * size
+def _above(path: str) -> list[str]:
+    """The folders that the path is in, but for the first."""
+    return [path[:at] for at, sign in enumerate(path) if sign == "/"]
 
 
 def _is_text(path: str) -> bool:
     try:
-        path.encode()
+        return "\n" not in path and bool(path.encode())
     except UnicodeEncodeError:
         return False
-    return "\n" not in path

@@ -1,147 +1,120 @@
-"""A place with files of its own, kept alike with those here: around each command, what changed is copied."""
+"""A place with files of its own: around each command, what changed is copied."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import os
 from dataclasses import replace
 from pathlib import Path
 
-from hermes_agent.sandbox.place import Command, Ended, Place, PlaceFailed, Running
-from hermes_agent.sandbox.sync.here import Rules
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.effects import Location
+from hermes_agent.core.errors import HermesError
+from hermes_agent.sandbox.place import Command, Deletion, Ended, PlaceFailed
+from hermes_agent.sandbox.reached import ReachedPlace, ReachedRunning, Ways
+from hermes_agent.sandbox.sync.here import Here, Rules, is_too_much
 from hermes_agent.sandbox.sync.syncing import Sync
 from hermes_agent.sandbox.sync.there import Shell, There
 
 
-class SyncedPlace:
-    """See `Place`. `place` runs the commands; `shell` reaches the files there. `folder` is below what folders are kept
-    there (empty: under their own path); `states` keeps what is known of each."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copying:
+    """What is copied between here and `machine`, whose files `shell` reaches. `folder` is below what the folders are
+    kept there (empty: under their own path); `states` keeps what is known of each."""
 
-    def __init__(self, place: Place, shell: Shell, rules: Rules, states: Path, *, folder: str = "") -> None:
-        self._place = place
-        self._shell = shell
-        self._rules = rules
-        self._states = states
-        self._folder = folder.rstrip("/")
+    shell: Shell
+    rules: Rules
+    machine: str
+    states: Path
+    folder: str = ""
+
+
+class SyncedPlace(ReachedPlace):
+    """See `Place`."""
+
+    def __init__(self, name: str, ways: Ways, copying: Copying) -> None:
+        super().__init__(name, ways)
+        self._copying = copying
         self._syncs: dict[str, Sync] = {}
-        self._commands: dict[str, Command] = {}
+        self._started: dict[str, ReachedRunning | None] = {}  # None: it is about to be
 
-    @property
-    def name(self) -> str:
-        return self._place.name
+    async def start(self, exec_id: str, command: Command) -> ReachedRunning:
+        sync, there = self._sync(command.folder), self._copying.folder
+        begun = await sync.begun()
+        self._started = {each: known for each, known in self._started.items() if known is None or each in begun}
+        self._started.setdefault(exec_id, None)
+        group = f"{exec_id.partition('/')[0]}/"
+        over = [each for each in begun if each.startswith(group) and await self._is_over(each)]
+        notes = await sync.up(exec_id, over)
+        is_absolute = command.workdir == command.folder or command.workdir.startswith(f"{command.folder}/")
+        workdir = f"{there}{command.workdir}" if is_absolute else command.workdir
+        running = await super().start(exec_id, replace(command, folder=f"{there}{command.folder}", workdir=workdir))
+        self._started[exec_id] = running
+        running.command, running.follow_up = command, TakeOver(exec_id, sync, notes)
+        return running
 
-    def waits_for(self, folder: str) -> str:
-        return self._syncs[folder].doing if folder in self._syncs else ""
+    async def attach(self, exec_id: str) -> ReachedRunning | None:
+        running = await super().attach(exec_id)
+        if running is not None:
+            here = running.command.folder.removeprefix(self._copying.folder)
+            running.command = replace(running.command, folder=here)
+            running.follow_up = TakeOver(exec_id, self._sync(here))
+        return running
 
-    async def start(self, exec_id: str, command: Command) -> Running:
-        sync = self._sync(command.folder)
-        notes = await sync.up()
-        there = replace(command, folder=self._there(command.folder), workdir=self._inside(command))
-        return SyncedRunning(await self._place.start(exec_id, there), command, sync, notes)
-
-    async def attach(self, exec_id: str) -> Running | None:
-        running = await self._place.attach(exec_id)
-        if running is None:
-            return None
-        here = running.command.folder.removeprefix(self._folder)
-        return SyncedRunning(running, replace(running.command, folder=here), self._sync(here), ())
-
-    async def list(self, group: str) -> tuple[str, ...]:
-        return await self._place.list(group)
+    async def location(self, folder: str) -> Location:
+        return await super().location(f"{self._copying.folder}{folder}")
 
     async def directory(self, shell: str) -> str:
-        there = await self._place.directory(shell)
-        return there.removeprefix(self._folder) if there.startswith(f"{self._folder}/") else there
+        there, above = await super().directory(shell), self._copying.folder
+        return there.removeprefix(above) if there.startswith(f"{above}/") else there
 
-    async def exported(self, shell: str) -> Mapping[str, str]:
-        return await self._place.exported(shell)
+    def waits_for(self, folder: str) -> str:
+        """What is being copied."""
+        return self._syncs[folder].doing if folder in self._syncs else ""
 
-    async def get(self, path: str, folder: str = "") -> bytes:
-        return await self._place.get(path, folder)
-
-    async def put(self, path: str, content: bytes, folder: str = "") -> None:
-        await self._place.put(path, content, folder)
-
-    async def prune(self, minutes: int, megabytes: int) -> int:
-        return await self._place.prune(minutes, megabytes)
-
-    async def close(self) -> None:
-        await self._place.close()
-
-    def _there(self, folder: str) -> str:
-        return f"{self._folder}{folder}"
-
-    def _inside(self, command: Command) -> str:
-        is_absolute = command.workdir == command.folder or command.workdir.startswith(f"{command.folder}/")
-        return self._there(command.workdir) if is_absolute else command.workdir
+    async def _is_over(self, exec_id: str) -> bool:
+        """Whether a command of this session has ended with all that it started, or never ran."""
+        running = self._started[exec_id] if exec_id in self._started else await super().attach(exec_id)
+        if running is None:
+            return exec_id not in self._started
+        ended = await running.glance()
+        return ended is not None and not ended.children
 
     def _sync(self, folder: str) -> Sync:
         """Raises `PlaceFailed` for a folder that is more than a project's."""
         if folder not in self._syncs:
-            root = Path(folder)
-            if Path.home().is_relative_to(root) or len(root.parts) < 3:
+            root, copying = os.path.realpath(folder), self._copying
+            if is_too_much(root, str(Path.home())):
                 raise PlaceFailed(
                     f"{folder} is too much to copy to another machine.",
                     hint="Work in a project's folder, or set `terminal.ssh.sync: false`.",
                 )
-            state = self._states / f"{hashlib.sha256(folder.encode('utf-8', 'surrogateescape')).hexdigest()[:20]}.json"
-            there = There(shell=self._shell, folder=self._there(folder), rules=self._rules)
-            self._syncs[folder] = Sync(root=root, there=there, rules=self._rules, state=state)
+            there = f"{copying.folder}{folder}"
+            key = "\0".join((copying.machine, there, root)).encode("utf-8", "surrogateescape")
+            self._syncs[folder] = Sync(
+                here=Here(root=Path(root), rules=copying.rules),
+                there=There(shell=copying.shell, folder=there, rules=copying.rules),
+                file=copying.states / f"{hashlib.sha256(key).hexdigest()[:20]}.json",
+            )
         return self._syncs[folder]
 
 
-class SyncedRunning:
-    """See `Running`; when the command has ended, what it changed is here."""
+class TakeOver:
+    """Takes over what a command changed when it has ended, once; `notes` and what a person is asked go with its end."""
 
-    def __init__(self, running: Running, command: Command, sync: Sync, notes: tuple[str, ...]) -> None:
-        self.command = command
-        self._running = running
+    def __init__(self, exec_id: str, sync: Sync, notes: tuple[str, ...] = ()) -> None:
+        self._exec_id = exec_id
         self._sync = sync
         self._notes = notes
-        self._has_come = False
+        self._deletion: Deletion | None = None
+        self._is_done = False
 
-    @property
-    def exec_id(self) -> str:
-        return self._running.exec_id
-
-    @property
-    def cwd(self) -> str:
-        return self._running.cwd
-
-    @property
-    def output_path(self) -> str:
-        return self._running.output_path
-
-    async def wait(self) -> Ended:
-        return await self._with_files(await self._running.wait())
-
-    async def poll(self) -> Ended | None:
-        ended = await self._running.poll()
-        return None if ended is None else await self._with_files(ended)
-
-    async def size(self) -> int:
-        return await self._running.size()
-
-    async def read(self, start: int, limit: int) -> bytes:
-        return await self._running.read(start, limit)
-
-    async def cover(self, start: int, data: bytes) -> None:
-        await self._running.cover(start, data)
-
-    async def write(self, data: bytes) -> None:
-        await self._running.write(data)
-
-    async def signal(self, number: int) -> None:
-        await self._running.signal(number)
-
-    async def kill(self) -> bool:
-        return await self._running.kill()
-
-    async def _with_files(self, ended: Ended) -> Ended:
-        if not self._has_come:
-            self._has_come = True
+    async def __call__(self, ended: Ended) -> Ended:
+        if not self._is_done:
             try:
-                self._notes += await self._sync.down()
-            except PlaceFailed as error:
-                self._notes += (f"What it changed was not copied here: {error}",)
-        return replace(ended, notes=self._notes)
+                notes, self._deletion = await self._sync.down(self._exec_id, ended)
+            except HermesError as error:
+                notes = (f"What it changed was not copied here: {error}",)
+            self._notes += notes
+            self._is_done = not ended.children
+        return replace(ended, notes=self._notes, deletion=self._deletion)

@@ -1,307 +1,269 @@
-"""Makes the files of both sides alike: before a command what changed here goes there, after it the other comes back.
+"""Sends what changed here before a command, and takes over here what the command changed there.
 
-What both sides had when they were last alike is kept here as hashes. A file that only one side changed is copied, one
-that only one side removed is removed; where both changed it, what was here stays, and theirs is put below `.theirs`.
+There is looked at before and after the command: what looks different then is what it changed. A file that it changed is
+copied here, one that it deleted is deleted; where both changed a file, ours stays and theirs is put below `.theirs`.
+Nothing is deleted here only because it is missing there: a folder that is new, empty, another one or shorter than it
+was gets what is here.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+import secrets
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.host.files import write_private
-from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import (
-    THEIRS,
-    Found,
-    Rules,
-    digest_of,
-    has_room,
-    look,
-    packed,
-    remove,
-    unpacked,
-    write,
-)
+from hermes_agent.host.held import held, in_thread
+from hermes_agent.sandbox.place import Deletion, Ended, PlaceFailed
+from hermes_agent.sandbox.sync.here import THEIRS, Found, Here, unpacked
 from hermes_agent.sandbox.sync.there import There
 
-FRESH_NS, FRESH = 2_000_000_000, 2
-"""A file that changed this shortly before it was looked at may change again without looking different."""
-FETCHED = 16 << 20
-MANY_GONE = 20
-NAMED = 5
+MOVED, FILES_MOVED = 16 << 20, 500  # bytes and files of one archive
+MANY = 20
+"""Where a command deleted more of the files that were sent, or more than half of them, a person is asked."""
+NAMED, MOST_BEGUN = 5, 100
+CLASH = f"Changed on both sides, ours stays here and theirs is below {THEIRS}/"
+CHANGED_THERE = f"Changed there, though not by a command here: ours was sent there, theirs is below {THEIRS}/"
+KEPT_BESIDE = "theirs is kept beside"  # stands for how ours looked: it is sent next
 
 
-class Alike(msgspec.Struct, array_like=True):
-    """One file as both sides had it: its SHA-256, whether it is a program, and how it looked on each side."""
+class State(msgspec.Struct):
+    """What is known of a folder elsewhere: `which` it is, how its files looked last, and in `common` how each looked
+    here and there when both had the same. `made` are those that commands there made, `sending` those on their way
+    there. `begun` are commands whose end was not taken over yet, each with the folder where it began."""
 
-    digest: str
-    program: bool
-    here: tuple[int, ...] = ()
-    there: tuple[int, ...] = ()
-
-
-class Kept(msgspec.Struct):
-    """What is known from the last time. `sending` are files that were on their way there."""
-
-    files: dict[str, Alike] = {}
+    which: str = ""
+    there: dict[str, str] = {}
+    common: dict[str, tuple[str, str]] = {}
+    made: set[str] = set()
     sending: set[str] = set()
-    at: int = 0
-    there_at: int = 0
+    begun: dict[str, str] = {}
+
+    def known(self, path: str) -> tuple[str, str]:
+        """How a file looked here and there when both had the same; nothing where they never had."""
+        return self.common.get(path, ("", ""))
+
+    def news(self, found: Found) -> list[str]:
+        """The files there that look different from the last time."""
+        return [path for path, look in found.files.items() if self.there.get(path) != look]
 
 
 @dataclass(slots=True, kw_only=True)
 class Sync:
-    """One folder on both sides; `state` is the file that keeps what is known of it. `doing` says what is going on, for
-    a person who waits. Both calls raise `PlaceFailed`."""
+    """One folder on both sides; `file` keeps what is known of it. `doing` says what is going on, for a person who
+    waits. Calls raise `PlaceFailed`."""
 
-    root: Path
+    here: Here
     there: There
-    rules: Rules
-    state: Path
+    file: Path
     doing: str = ""
-    _kept: Kept | None = None
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def up(self) -> tuple[str, ...]:
-        """What changed here goes there; sentences for the model about what did not."""
-        async with self._turn:
-            kept = await self._known()
-            try:
-                return await self._up(kept)
-            finally:
-                self.doing = ""
+    async def begun(self) -> tuple[str, ...]:
+        """The commands whose end was not taken over yet."""
+        return tuple((await asyncio.to_thread(self._read)).begun)
 
-    async def down(self) -> tuple[str, ...]:
-        """What changed there comes here; sentences for the model about it."""
-        async with self._turn:
-            kept = await self._known()
-            try:
-                return await self._down(kept)
-            finally:
-                self.doing = ""
+    async def up(self, exec_id: str, over: Collection[str] = ()) -> tuple[str, ...]:
+        """Before a command: send what changed here. `over` are earlier ones that ended unseen, or never began.
+        Sentences for the model about what was not copied."""
+        async with self._turn("sending what changed here") as state:
+            found = await self._open()
+            if found.which != state.which:
+                state.which, state.there, state.common, state.made, state.sending = found.which, {}, {}, set(), set()
+            unseen = state.news(found) if found.which in state.begun.values() else []
+            notes = await self._take(state, found, unseen) + await self._send(state, found)
+            begun = [(each, which) for each, which in state.begun.items() if each not in over]
+            state.begun = dict(begun[-MOST_BEGUN:]) | {exec_id: found.which}
+            return notes
 
-    async def _up(self, kept: Kept) -> tuple[str, ...]:
-        self.doing = "looking for files that changed here"
-        now, digests = await asyncio.to_thread(self._look, kept)
-        changed = [path for path in digests if _differs(kept, path, digests[path], path in now.programs)]
-        gone = [path for path in kept.files if path not in now.stamps and not await self._is_here(path)]
-        notes = _left_out(now.left_out, "there") if changed or gone else ()
-        if changed or gone:
-            theirs = await self.there.digests([*changed, *gone])
-            clashing = [path for path in changed if self._clashes(kept, path, theirs, digests[path])]
-            notes += await self._keep_theirs(clashing)
-            sent = [path for path in changed if theirs.get(path) != digests[path] or path in kept.files]
-            await self._send(kept, sent, now.programs)
-            await self.there.remove([path for path in gone if theirs.get(path) == kept.files[path].digest])
-        for path in gone:
-            del kept.files[path]
-        for path, digest in digests.items():
-            before = kept.files.get(path)
-            there = before.there if before is not None and path not in changed else ()
-            kept.files[path] = Alike(digest, path in now.programs, now.stamps[path], there)
-        if digests or gone:
-            await self._save(kept)
-        return notes
+    async def down(self, exec_id: str, ended: Ended) -> tuple[tuple[str, ...], Deletion | None]:
+        """After a command: take over what it changed there. Sentences for the model, and what only a person may say to
+        delete; nothing where that was done before."""
+        async with self._turn("looking for what changed there") as state:
+            which = state.begun.pop(exec_id, "")
+            found = await self.there.scan() if which else None
+            if found is None:
+                return (), None
+            if not found.which == which == state.which:
+                why = f"{self.there.folder} there is gone, or another one than before the command"
+                return (f"{why}: nothing was taken over from it, all files here were left alone.",), None
+            notes = await self._take(state, found, state.news(found))
+            more, deletion = await self._take_deletions(state, found) if ended.code is not None else ((), None)
+            state.there = found.files
+            state.begun |= {exec_id: which} if ended.children else {}
+            return notes + more, deletion
 
-    async def _down(self, kept: Kept) -> tuple[str, ...]:
-        self.doing = "looking for files that changed there"
-        scanned = await self.there.scan()
-        if scanned is None:
-            kept.files.clear()
-            await self._save(kept)
-            return (f"{self.there.folder} is gone there; the files here were left alone.",)
-        found, second = scanned
-        suspects = [path for path, stamp in found.stamps.items() if self._may_differ(kept, path, stamp)]
-        theirs = await self.there.digests(suspects)
-        changed = {
-            path: theirs[path] for path in suspects if path in theirs and self._is_news(kept, found, path, theirs)
-        }
-        gone = [path for path in kept.files if path not in found.stamps and path not in found.left_out]
-        gone = [path for path in gone if not self.rules.leaves_out(path)]
-        notes = _left_out(found.left_out, "here") if changed else ()
-        if changed or gone:
-            notes += await self._take(kept, found, changed, gone)
-        for path in theirs:
-            if path in kept.files:
-                kept.files[path].there = found.stamps[path]
-        before, kept.there_at = kept.there_at, second
-        if suspects or gone or before == 0:
-            await self._save(kept)
-        return notes
+    async def _open(self) -> Found:
+        """The files there; the folder is marked where it is new."""
+        found = await self.there.scan()
+        if not found.which:
+            await self.there.mark(secrets.token_hex(12))
+            found = await self.there.scan()
+        if not found.which:
+            raise PlaceFailed(f"{self.there.folder} there cannot be written.")
+        return found
 
-    async def _take(self, kept: Kept, found: Found, changed: Mapping[str, str], gone: Sequence[str]) -> tuple[str, ...]:
-        """Take their changes here."""
-        now, digests = await asyncio.to_thread(self._look, kept)
-        own = {path for path in digests if _differs(kept, path, digests[path], path in now.programs)}
-        own |= {path for path in kept.files if path not in now.stamps}
-        ours = {path: digests.get(path, _known(kept, path, now)) for path in changed}
-        alike = {path for path, digest in changed.items() if ours[path] == digest}
-        alike -= found.programs ^ now.programs
-        clashing = sorted(path for path in changed if path in own and path in now.stamps and path not in alike)
-        wanted = sorted(set(changed) - set(clashing) - alike)
-        refused = await self._fetch(kept, found, wanted)
-        for path in alike:
-            kept.files[path] = Alike(changed[path], path in found.programs, (), found.stamps[path])
-        notes = await self._keep_theirs(clashing)
-        for path in clashing:  # what is here differs from it, and goes there next time
-            kept.files[path] = Alike(changed[path], path in found.programs, (), found.stamps[path])
-        if refused:
-            notes += (f"Not copied here, a link or the disk is in the way: {_names(refused)}.",)
-        return notes + await self._remove(kept, gone, own)
+    async def _take(self, state: State, found: Found, paths: Collection[str], why: str = CLASH) -> tuple[str, ...]:
+        """Copy these files here, or below `.theirs`: where they changed here too, and all where it is said `why`. Those
+        that could not be copied are news the next time as well."""
+        clashing, refused = list[str](), {path for path in paths if path not in state.sending}
 
-    async def _fetch(self, kept: Kept, found: Found, wanted: list[str]) -> list[str]:
-        """Copy these files here; those that could not be."""
-        size = sum(found.stamps[path][0] for path in wanted)
-        if wanted and not await asyncio.to_thread(has_room, self.root, size):
-            raise PlaceFailed(f"{len(wanted)} files changed there, and the disk here has no room for {size:,} bytes.")
-        refused: list[str] = []
-        done = 0
-        for some in _batches(wanted, found):
-            self.doing = f"copying files here: {done:,} of {len(wanted):,}"
-            archive = await self.there.fetch(some)
-            arrived = await asyncio.to_thread(self._unpack, archive, some, found)
-            for path, digest in arrived.items():
-                if digest == "":
-                    refused.append(path)
-                else:  # it may have changed once more since it was hashed
-                    kept.files[path] = Alike(digest, path in found.programs, (), found.stamps[path])
-            done += len(some)
-        return refused
+        def take(archive: bytes, some: list[str]) -> None:
+            for path, info, content in unpacked(archive, some):
+                look, beside = self.here.look(path), f"{THEIRS}/{path}"
+                if self.here.holds(path, info, content):
+                    kept = look
+                elif why == CLASH and look in ("", state.known(path)[0]):
+                    kept = self.here.write(path, info, content, over=look)
+                    state.made |= {path} - state.common.keys() if kept else set()
+                else:
+                    kept = KEPT_BESIDE if self.here.write(beside, info, content, over=self.here.look(beside)) else ""
+                    clashing.extend([path] if kept else ())
+                if kept:
+                    state.common[path] = (kept, found.files[path])
+                    refused.discard(path)
 
-    def _unpack(self, archive: bytes, wanted: Sequence[str], found: Found) -> dict[str, str]:
-        """Write what arrived; the hash of each file, empty where it could not be written. Blocks."""
-        arrived = {}
-        for path, content, changed in unpacked(archive, wanted):
-            program = path in found.programs
-            is_there = len(content) <= self.rules.max_bytes and write(
-                self.root, path, content, program=program, changed=changed
-            )
-            arrived[path] = digest_of(self.root, path) if is_there else ""
-        return arrived
+        for some in _batches(found.files, sorted(refused)):
+            self.doing = f"copying files here: {len(refused):,} to go"
+            archive = await self.there.fetch(state.which, some)
+            await in_thread(partial(take, archive, some))
+        for path in refused:
+            found.others[path] = 0
+            del found.files[path]
+        return (
+            *_sentence("Not copied here for its size or name", found.too_large() if paths else ()),
+            *_sentence(why, clashing),
+            *_sentence("Not copied here, a link, the disk or a change of just now is in the way", sorted(refused)),
+        )
 
-    async def _remove(self, kept: Kept, gone: Sequence[str], own: set[str]) -> tuple[str, ...]:
-        """Remove what they removed and nobody changed here; where suddenly most is gone, something else happened."""
-        if len(gone) > MANY_GONE and len(gone) > len(kept.files) // 2:
-            for path in gone:
-                del kept.files[path]
-            return (
-                f"{len(gone):,} files are gone there; they were kept here and go there again with the next command.",
-            )
-        for path in gone:
-            if path not in own:
-                await asyncio.to_thread(remove, self.root, path)
-            del kept.files[path]
-        return ()
+    async def _take_deletions(self, state: State, found: Found) -> tuple[tuple[str, ...], Deletion | None]:
+        """Delete here what was there before the command and is not any more, where it is as both had it. Where that is
+        much a person is asked."""
+        gone = sorted(path for path in state.common.keys() & state.there.keys() if found.lacks(path))
+        if gone and not found.is_whole:
+            return ("Not everything there could be read: what is missing there was not deleted here.",), None
+        sent = [path for path in gone if path not in state.made]
+        if len(sent) > MANY or 2 * len(sent) > len(state.common.keys() - state.made) or (gone and not found.files):
+            return _sentence(f"Gone there and kept here ({len(gone):,})", gone), self._deletion(gone)
+        await in_thread(partial(self._delete, state, gone))
+        return (), None
 
-    async def _keep_theirs(self, clashing: Sequence[str]) -> tuple[str, ...]:
-        """Put what the other side has of these files below `.theirs`."""
-        if not clashing:
-            return ()
-        archive = await self.there.fetch(clashing)
+    def _delete(self, state: State, paths: Collection[str]) -> int:
+        """Delete those of the files that are as both sides had them; how many. Blocks."""
+        done = [path for path in paths if path in state.common and self.here.delete(path, state.common[path][0])]
+        for path in done:
+            del state.common[path]
+            state.made.discard(path)
+        return len(done)
 
-        def keep() -> None:
-            for path, content, changed in unpacked(archive, clashing):
-                write(self.root, f"{THEIRS}/{path}", content, program=False, changed=changed)
+    def _deletion(self, paths: list[str]) -> Deletion:
+        async def delete() -> str:
+            async with self._turn("deleting files here") as state:
+                count = await in_thread(partial(self._delete, state, paths))
+            return f"Deleted here too: {count:,} of {len(paths):,}."
 
-        await asyncio.to_thread(keep)
-        return (f"Changed on both sides: {_names(clashing)}. Here stays what was here; theirs is below {THEIRS}/.",)
+        return Deletion(paths=tuple(paths), delete=delete)
 
-    async def _send(self, kept: Kept, paths: list[str], programs: frozenset[str]) -> None:
-        if not paths:
-            return
-        kept.sending = set(paths)
-        await self._save(kept)
-        self.doing = f"copying {len(paths):,} files there"
-        archives = packed(self.root, paths, programs)
-        while archive := await asyncio.to_thread(next, archives, b""):
-            await self.there.send(archive)
-        kept.sending = set()
-
-    def _look(self, kept: Kept) -> tuple[Found, dict[str, str]]:
-        """The files here, and the hashes of those that do not look as they did. Blocks."""
-        began = self._clock()
-        now = look(self.root, self.rules)
-        digests = {}
-        for path, stamp in now.stamps.items():
-            before = kept.files.get(path)
-            if before is None or before.here != stamp or max(stamp[1:3]) > kept.at - FRESH_NS:
-                digests[path] = digest_of(self.root, path)
-        kept.at = began
-        return now, {path: digest for path, digest in digests.items() if digest}
-
-    def _clock(self) -> int:
-        """Now, by the clock of the file system, in nanoseconds. Blocks."""
-        self.state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        stamp = self.state.with_suffix(".now")
-        stamp.touch(mode=0o600)
-        return stamp.stat().st_mtime_ns
+    async def _send(self, state: State, found: Found) -> tuple[str, ...]:
+        """Send what changed here and what is missing there; remove there what was removed here."""
+        ours = await asyncio.to_thread(self.here.scan)
+        clashing, blocked, changed, missing = self._compared(state, ours, found)
+        removed = await asyncio.to_thread(
+            lambda: {path for path in state.common.keys() - ours.files if ours.is_whole and not self.here.look(path)}
+        )
+        notes = await self._take(state, found, clashing, CHANGED_THERE)
+        changed += [path for path in clashing if state.known(path)[0] == KEPT_BESIDE]
+        state.sending = {*changed, *missing}
+        if state.sending:
+            await self._save(state)
+        for some in _batches(ours.files, sorted(state.sending)):
+            self.doing = f"copying {len(state.sending):,} files there"
+            await self.there.send(state.which, await asyncio.to_thread(self.here.packed, some))
+        gone = [path for path in removed if found.files.get(path) == state.known(path)[1]]
+        if gone:
+            await self.there.remove(state.which, gone)
+        state.common = {path: looks for path, looks in state.common.items() if path not in removed}
+        state.there = {path: look for path, look in found.files.items() if path not in gone}
+        state.made -= {*removed, *state.sending}
+        arrived = (await self.there.scan()).files if state.sending else {}
+        for path in state.sending:
+            state.common[path] = (ours.files[path], arrived.get(path, ""))
+            if arrived.get(path, "").split()[1:3] == _size_and_second(ours.files[path]):  # else it is news again
+                state.there[path] = arrived[path]
+        state.sending = set()
+        return (
+            *_sentence("Not copied there for its size or name", ours.too_large() if changed or removed else ()),
+            *_sentence("Gone there though no command deleted it, and sent again", missing),
+            *_sentence("Not copied there, something else is in the way", blocked),
+            *notes,
+        )
 
     @staticmethod
-    def _clashes(kept: Kept, path: str, theirs: Mapping[str, str], digest: str) -> bool:
-        before = kept.files.get(path)
-        known = (digest, before.digest) if before else (digest,)
-        return path in theirs and theirs[path] not in known and path not in kept.sending
+    def _compared(state: State, ours: Found, found: Found) -> tuple[list[str], list[str], list[str], list[str]]:
+        """The files here that somebody changed there, that something is in the way of, that changed here, and that are
+        missing there. What a command there made is there as whoever made it left it."""
+        clashing, blocked, changed, missing = list[str](), list[str](), list[str](), list[str]()
+        for path, look in ours.files.items():
+            (before, known), theirs = state.known(path), found.files.get(path, "")
+            is_ours = look != before or path in state.sending
+            if (look, theirs) == (before, known) or (path in state.made and not is_ours):
+                continue
+            if not theirs and not found.lacks(path):
+                blocked += [path] if is_ours else []
+            elif theirs not in ("", known) and path not in state.sending:
+                clashing.append(path)
+            else:
+                (changed if is_ours else missing).append(path)
+        return clashing, blocked, changed, missing
 
-    @staticmethod
-    def _may_differ(kept: Kept, path: str, stamp: tuple[int, ...]) -> bool:
-        before = kept.files.get(path)
-        return before is None or before.there != stamp or max(stamp[1:3]) > kept.there_at - FRESH
+    @asynccontextmanager
+    async def _turn(self, doing: str) -> AsyncIterator[State]:
+        """What is known, for one at a time over all processes; kept where the block succeeds."""
+        self.doing = "waiting for the files of another command"
+        try:
+            await asyncio.to_thread(self.file.parent.mkdir, parents=True, exist_ok=True, mode=0o700)
+            async with held(self.file.with_suffix(".lock")):
+                self.doing = doing
+                state = await asyncio.to_thread(self._read)
+                yield state
+                await self._save(state)
+        finally:
+            self.doing = ""
 
-    @staticmethod
-    def _is_news(kept: Kept, found: Found, path: str, theirs: Mapping[str, str]) -> bool:
-        return _differs(kept, path, theirs[path], path in found.programs)
+    def _read(self) -> State:
+        try:
+            return msgspec.json.decode(self.file.read_bytes(), type=State)
+        except (OSError, msgspec.DecodeError):
+            return State()
 
-    async def _is_here(self, path: str) -> bool:
-        return await asyncio.to_thread((self.root / path).is_file)
-
-    async def _known(self) -> Kept:
-        if self._kept is None:
-            self._kept = await asyncio.to_thread(_read, self.state)
-        return self._kept
-
-    async def _save(self, kept: Kept) -> None:
-        await asyncio.to_thread(write_private, self.state, msgspec.json.encode(kept), durable=False)
-
-
-def _read(state: Path) -> Kept:
-    try:
-        return msgspec.json.decode(state.read_bytes(), type=Kept)
-    except (OSError, msgspec.DecodeError):
-        return Kept()
+    async def _save(self, state: State) -> None:
+        content = msgspec.json.encode(state)
+        await in_thread(lambda: write_private(self.file, content, durable=False))
 
 
-def _differs(kept: Kept, path: str, digest: str, program: bool) -> bool:
-    before = kept.files.get(path)
-    return before is None or (before.digest, before.program) != (digest, program)
+def _size_and_second(look: str) -> list[str]:
+    """Of a file here, as they stand in the look of the same file there."""
+    _, size, changed, *_ = look.split()
+    return [size, changed[:-9] or "0"]
 
 
-def _known(kept: Kept, path: str, now: Found) -> str:
-    """The hash of a file here that looks as it did; empty where there is none."""
-    return kept.files[path].digest if path in kept.files and path in now.stamps else ""
-
-
-def _batches(paths: Sequence[str], found: Found) -> list[list[str]]:
-    batches: list[list[str]] = []
-    size = FETCHED
+def _batches(files: Mapping[str, str], paths: Collection[str]) -> Iterator[list[str]]:
+    some, size = list[str](), 0
     for path in paths:
-        if size >= FETCHED:
-            batches.append([])
-            size = 0
-        batches[-1].append(path)
-        size += found.stamps[path][0] + 1024
-    return batches
+        some.append(path)
+        size += int(files[path].split()[1])
+        if size > MOVED or len(some) >= FILES_MOVED:
+            yield some
+            some, size = [], 0
+    yield from [some] if some else []
 
 
-def _left_out(paths: Sequence[str], where: str) -> tuple[str, ...]:
-    return (f"Too large to be copied {where}: {_names(paths)}.",) if paths else ()
-
-
-def _names(paths: Sequence[str]) -> str:
+def _sentence(words: str, paths: Collection[str]) -> tuple[str, ...]:
     more = f" and {len(paths) - NAMED:,} more" if len(paths) > NAMED else ""
-    return f"{', '.join(paths[:NAMED])}{more}"
+    names = "".join(sign if sign.isprintable() else "?" for sign in ", ".join(list(paths)[:NAMED]))
+    return (f"{words}: {names}{more}.",) if paths else ()

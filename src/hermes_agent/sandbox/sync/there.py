@@ -1,4 +1,4 @@
-"""The files of a folder in a place that is reached by a shell: listed, hashed, sent, fetched and removed there."""
+"""The files of a folder in a place that is reached by a shell: found, sent, fetched and removed there."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.sandbox.place import PlaceFailed
-from hermes_agent.sandbox.sync.here import Found, Rules
+from hermes_agent.sandbox.sync.here import MARKER, Found, Rules, is_too_much
 
-# What each needs: find, stat, sha256sum, xargs and tar, of GNU or busybox.
-SCAN = """cd "$1" 2>/dev/null || exit 0
-date +%s
+# What each needs: find, stat, xargs and tar, of GNU or busybox (1.34 and later).
+WHICH = f"$(head -c 64 {MARKER} 2>/dev/null):$(stat -c '%i %z' {MARKER} 2>/dev/null)"
+SCAN = f"""mkdir -p -- "$1" 2>/dev/null
+cd -P -- "$1" 2>/dev/null || exit 0
 shift
-find . "$@" -exec stat -c '%f %s %Y %Z %i %n' {} + 2>/dev/null
-:"""
-HASH = 'cd "$1" 2>/dev/null || exit 0; xargs -0 sha256sum 2>/dev/null; :'
-SEND = 'mkdir -p -- "$1" && cd "$1" && exec tar -xof -'
-FETCH = 'cd "$1" && xargs -0 tar -cf -'
-REMOVE = 'cd "$1" && xargs -0 rm -f'
-_ROW = re.compile(rb"([0-9a-f]+) (\d+) (\d+) (\d+) (\d+) \./(.+)")
-_HASHED = re.compile(rb"(\\?)([0-9a-f]{64}) [ *]\./(.+)")
+printf '%s\\0' "$(pwd -P)" "$(cd && pwd -P)" "{WHICH}"
+find . "$@" -exec stat -c '%f %s %Y %y %z %i %n//' {{}} + 2>/dev/null
+printf '\\0%s' "$?\""""
+MARK = f'cd -P -- "$1" && set -C && printf %s "$2" 2>/dev/null >{MARKER}; :'
+# What reads or changes files does so in the very folder that was looked at.
+SAME = f"""cd -P -- "$1" 2>/dev/null && [ "{WHICH}" = "$2" ] || {{ echo it is gone, or another one >&2; exit 1; }}
+"""
+SEND = f"{SAME}exec tar -xof -"
+FETCH = f"{SAME}xargs -0 tar -cf - 2>/dev/null; :"
+REMOVE = f"{SAME}xargs -0 rm -f"
+_ROW = re.compile(r"(([0-9a-f]+) (\d+) [ -.0-~]+) \./(.+)", re.DOTALL)
 
 
 class Shell(Protocol):
@@ -33,65 +37,54 @@ class Shell(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class There:
-    """One folder there. `scan` gives its files and the second at which that was, None where there is no folder."""
+    """One folder there. `which` is the very folder: the id in its marker file, with that file's inode and last change,
+    which no copy of the folder has. A call for a folder that is another one by then raises `PlaceFailed`."""
 
     shell: Shell
     folder: str
     rules: Rules
 
-    async def scan(self) -> tuple[Found, int] | None:
-        """The files that there are."""
-        out = await self.shell.said(SCAN, self.folder, *self._which())
-        second, _, rows = out.partition(b"\n")
-        if not second:
-            return None
-        stamps: dict[str, tuple[int, ...]] = {}
-        programs, left_out = set[str](), []
-        for row in rows.splitlines():
-            found = _ROW.fullmatch(row)
-            path = _text(found[6]) if found else ""
-            if found is None or not path or not _is_plain(path) or self.rules.leaves_out(path):
-                continue
-            facts = tuple(map(int, found.group(2, 3, 4, 5)))
-            if facts[0] > self.rules.max_bytes:
-                left_out.append(path)
-                continue
-            stamps[path] = facts
-            if int(found[1], 16) & 0o111:
-                programs.add(path)
-        if len(stamps) > self.rules.max_files:
-            raise PlaceFailed(f"There are more than {self.rules.max_files:,} files in {self.folder}, too many to copy.")
-        return Found(stamps=stamps, programs=frozenset(programs), left_out=tuple(sorted(left_out))), int(second)
-
-    async def digests(self, paths: Sequence[str]) -> dict[str, str]:
-        """The SHA-256 of each of these files that there is."""
-        if not paths:
-            return {}
-        out = await self.shell.said(HASH, self.folder, data=_listed(paths))
-        rows = [found for row in out.splitlines() if (found := _HASHED.fullmatch(row))]
-        return {_text(_plain(row[3]) if row[1] else row[3]): row[2].decode() for row in rows}
-
-    async def send(self, archive: bytes) -> None:
-        """Put the files of an archive there."""
-        await self.shell.said(SEND, self.folder, data=archive)
-
-    async def fetch(self, paths: Sequence[str]) -> bytes:
-        """An archive of these files."""
-        return await self.shell.said(FETCH, self.folder, data=_listed(paths)) if paths else b""
-
-    async def remove(self, paths: Sequence[str]) -> None:
-        """Remove these files."""
-        if paths:
-            await self.shell.said(REMOVE, self.folder, data=_listed(paths))
-
-    def _which(self) -> list[str]:
+    async def scan(self) -> Found:
+        """Which folder it is (empty: one without a marker, or none that can be made), and its files. Raises
+        `PlaceFailed` for one that is more than a project's."""
         tests = [("-name", glob) for glob in self.rules.names] + [("-path", f"./{glob}") for glob in self.rules.paths]
-        words = [word for test in tests for word in ("-o", *test)][1:]
-        return ["(", *words, ")", "-prune", "-o", "-type", "f"]
+        prune = [word for test in tests for word in ("-o", *test)][1:]
+        chosen = ("(", *prune, ")", "-prune", "-o", "(", "-type", "f", "-o", "-type", "l", ")")
+        out = await self.shell.said(SCAN, self.folder, *chosen)
+        if not out:
+            return Found(rules=self.rules)
+        try:
+            real, home, which, rows, code = map(_text, out.split(b"\0"))
+        except ValueError as error:
+            raise PlaceFailed(f"The list of files in {self.folder} there is cut short.") from error
+        if is_too_much(real, home):
+            raise PlaceFailed(
+                f"{self.folder} there is {real}, which is too much to copy to.",
+                hint="Set `terminal.ssh.folder` to a folder for projects, or `terminal.ssh.sync: false`.",
+            )
+        found = Found(
+            rules=self.rules, which=which if which.isascii() and which[0] != ":" else "", is_whole=code == "0"
+        )
+        for row in map(_ROW.fullmatch, rows.split("//\n")):
+            if row and not {"", ".", ".."} & set(row[4].split("/")) and not self.rules.leaves_out(row[4]):
+                found.add(row[4], int(row[2], 16), int(row[3]), row[1])
+        return found
 
+    async def mark(self, marker: str) -> None:
+        """Give the folder an id where it has none."""
+        await self.shell.said(MARK, self.folder, marker)
 
-def _is_plain(path: str) -> bool:
-    return not path.startswith("/") and all(part not in ("", ".", "..") for part in path.split("/"))
+    async def send(self, which: str, archive: bytes) -> None:
+        """Put the files of an archive there."""
+        await self.shell.said(SEND, self.folder, which, data=archive)
+
+    async def fetch(self, which: str, paths: Sequence[str]) -> bytes:
+        """An archive of those of these files that can be read."""
+        return await self.shell.said(FETCH, self.folder, which, data=_listed(paths))
+
+    async def remove(self, which: str, paths: Sequence[str]) -> None:
+        """Remove these files."""
+        await self.shell.said(REMOVE, self.folder, which, data=_listed(paths))
 
 
 def _listed(paths: Sequence[str]) -> bytes:
@@ -99,13 +92,4 @@ def _listed(paths: Sequence[str]) -> bytes:
 
 
 def _text(name: bytes) -> str:
-    """A name as text; empty for one that is none."""
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        return ""
-
-
-def _plain(name: bytes) -> bytes:
-    """A name with its backslashes as sha256sum writes them."""
-    return name.replace(rb"\\", b"\\")
+    return name.decode(errors="surrogateescape")

@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.held import change_under
 from hermes_agent.skills.depot import HUB, STORE
 
 LARGEST = 1 << 24
@@ -50,7 +51,7 @@ class Locked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lock:
-    """The lock of one home. Blocks."""
+    """The lock of one home. `get` blocks."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / HUB
@@ -64,13 +65,15 @@ class Lock:
         except msgspec.DecodeError as error:
             raise HomeError(f"{self.path} cannot be read ({error}): mend it, or move it out of the way.") from error
 
-    def change(self, change: Callable[[Locked], Locked]) -> Locked:
+    async def change(self, change: Callable[[Locked], Locked]) -> Locked:
         """Read, change and replace it as a whole: the moment in which an installation happens."""
-        self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with locked(self.path.with_suffix(".lock")):
+
+        def work() -> Locked:
             changed = change(self.get())
             write_private(self.path, msgspec.json.format(msgspec.json.encode(changed)))
-        return changed
+            return changed
+
+        return await change_under(self.path.with_suffix(".lock"), work)
 
 
 def stored(home: Path, found: str, name: str) -> Path:

@@ -12,7 +12,6 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.host.files import PRIVATE_FOLDER
 from hermes_agent.host.held import held
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.depot.depot import Depot
@@ -23,6 +22,7 @@ from hermes_agent.skills.hub.report import Report, report
 from hermes_agent.skills.hub.sources import Offer, Sources
 from hermes_agent.skills.skill import Card, Layer
 from hermes_agent.skills.state import State, base_of
+from hermes_agent.skills.versions import Planned
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.versions import Author
 
@@ -69,7 +69,6 @@ class Hub:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Hold the right to install; what a killed program left is swept away first, what is no longer needed after."""
-        await asyncio.to_thread(self.lock.folder.mkdir, PRIVATE_FOLDER, parents=True, exist_ok=True)
         async with held(self.lock.folder / "busy.lock"):
             await self.writer.mend()
             await self._sweep()
@@ -118,7 +117,7 @@ class Hub:
             await self.writer.archive(name, by)
         files = {} if copy else await asyncio.to_thread(self.depot.files, entry.hash, name)
         await self.recorded(name, files, {}, by, None, "uninstall")
-        await asyncio.to_thread(self.writer.library.state.change, _forgotten(name))
+        await self.writer.library.state.change(_forgotten(name))
         return copy is not None
 
     async def restore(self, name: str, by: By) -> bool:
@@ -141,17 +140,15 @@ class Hub:
 
     async def recorded(self, name: str, before: Files, after: Files, by: By, entry: Entry | None, action: str) -> None:
         """Change the lock, with a version for each file that differs, intended before and done after."""
-        act, numbers = self.writer.ids.short(), []
-        who = dataclasses.replace(by, author=Author.HUB)
+        who, plans = dataclasses.replace(by, author=Author.HUB), []
         for file in sorted({*before, *after}):
             was, new = (files[file].content if file in files else None for files in (before, after))
             if was != new:
-                item = f"{name}/{file}"
-                numbers.append(await self.writer.versions.intend(item, was, new, who, action, act))
+                plans.append(Planned(item=f"{name}/{file}", before=was, after=new))
+        intended = await self.writer.versions.intend(plans, who, action, self.writer.ids.short())
         change = put(name, entry) if entry else retire(name)
-        await asyncio.to_thread(self.lock.change, change)
-        for number in numbers:
-            await self.writer.versions.settle(number, done=True)
+        await self.lock.change(change)
+        await self.writer.versions.settle(intended)
         await self.writer.library.forget()
 
     async def _free(self, chosen: Held) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import PRIVATE_FOLDER, locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.held import change_under
 from hermes_agent.skills.depot import HUB
 from hermes_agent.skills.depot.lock import Trust
 from hermes_agent.skills.hub.errors import HubError
@@ -26,7 +27,7 @@ class Tap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Taps:
-    """The taps of one home. Blocks."""
+    """The taps of one home. Reading them blocks."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / HUB / "taps.json"
@@ -48,21 +49,22 @@ class Taps:
         there = ", ".join(f"`{tap.name}`" for tap in taps) or "none yet; `hermes skills tap add owner/repository`"
         raise HubError(f"There is no tap `{name[:80]}`. Taps: {there}.")
 
-    def add(self, tap: Tap) -> None:
+    async def add(self, tap: Tap) -> None:
         """Add a tap, or replace the one of its name. Raises `HubError` for a name that is none."""
         if not NAME.fullmatch(tap.name):
             raise HubError(f"`{tap.name[:80]}` is no name of a tap: letters, digits, `.`, `-`, `_`, and one `/`.")
-        self._write(tap.name, tap)
+        await self._write(tap.name, tap)
 
-    def remove(self, name: str) -> Tap:
+    async def remove(self, name: str) -> Tap:
         """Forget a tap; what was installed from it stays."""
         tap = self.get(name)
-        self._write(name, None)
+        await self._write(name, None)
         return tap
 
-    def _write(self, name: str, tap: Tap | None) -> None:
-        self._path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
-        with locked(self._path.with_suffix(".lock")):
+    async def _write(self, name: str, tap: Tap | None) -> None:
+        def work() -> None:
             others = [each for each in self.all() if each.name != name]
             content = msgspec.json.encode([*others, *([tap] if tap else [])])
             write_private(self._path, msgspec.json.format(content))
+
+        await change_under(self._path.with_suffix(".lock"), work)

@@ -212,7 +212,7 @@ async def _apply(hub: Hub, copy: Card, merged: Merged, layer: Layer, found: str,
     if merged.changes:
         who = By(author=Author.HUB, principal=by.principal)
         await hub.writer.update(copy.name, merged.changes, who)
-    await asyncio.to_thread(hub.writer.library.state.change, based(copy.name, layer.value, found))
+    await hub.writer.library.state.change(based(copy.name, layer.value, found))
 
 
 async def _hash(card: Card) -> str:

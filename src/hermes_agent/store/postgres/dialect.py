@@ -10,7 +10,7 @@ from hermes_agent.store.migrations import newest, steps_after
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
-from hermes_agent.store.postgres.index import PostgresIndex
+from hermes_agent.store.postgres.index import PostgresIndex, adopt
 from hermes_agent.store.postgres.presence import PostgresPresence
 from hermes_agent.store.workers import Timings
 
@@ -25,6 +25,7 @@ CREATE = "CREATE TABLE hermes_format (version bigint NOT NULL); INSERT INTO herm
 VERSION = "SELECT version FROM hermes_format"
 SET_VERSION = "UPDATE hermes_format SET version = $1"
 SCHEMA = "SELECT current_schema()"
+IS_STANDBY = "SELECT pg_is_in_recovery()"
 
 
 async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
@@ -32,7 +33,12 @@ async def open_postgres(place: str, clock: Clock, timings: Timings) -> Opened:
     try:
         connection = await link(place)
         try:
+            if (await connection.fetch(IS_STANDBY))[0][0]:
+                raise DatabaseUnreachable(
+                    "store.url leads to a PostgreSQL standby, which takes no changes: name the primary."
+                )
             await migrate(connection)
+            await adopt(connection)
             schema = (await connection.fetch(SCHEMA))[0][0]
         finally:
             await unlink(connection)

@@ -12,8 +12,19 @@ from hermes_agent.store.transaction import Value
 
 # 08 connection; 57P01-03 the server shuts down, crashed or starts; 53300 it has no connection left.
 LOST = ("08", "57P01", "57P02", "57P03", "53300")
-AGAIN = ("40001", "40P01")  # serialization failure, deadlock: nothing of the transaction happened
+# Serialization failure, deadlock, a standby that is not promoted yet: nothing of the transaction happened.
+AGAIN = ("40001", "40P01", "25006")
 NO_ROOM = "53100"
+# A prepared statement that is there already, or is gone: the server's connection is another one than a moment ago.
+SHARED = ("42P05", "26000")
+POOLED = (
+    "store.url leads to a pooler that gives each transaction another connection (pgbouncer: pool_mode = transaction). "
+    "Hermes needs one connection of its own for as long as it is open: set pool_mode = session for this database, or "
+    "name the server itself in store.url."
+)
+# A transaction whose client is gone without a word must not hold its locks for longer than anybody waits. Said after
+# the connection is made: a pooler refuses most settings that come with it.
+SETTINGS = "SET idle_in_transaction_session_timeout = '15s'; SET client_connection_check_interval = '500ms'"
 Listener = Callable[..., None]
 
 
@@ -49,9 +60,13 @@ def _asyncpg() -> Any:  # noqa: ANN401  the module has no types
 async def link(url: str) -> Link:
     """A new connection. Raises `OSError` or what asyncpg raises."""
     connect: Callable[..., Awaitable[Link]] = _asyncpg().connect
-    # A transaction whose client is gone without a word must not hold its locks for longer than anybody waits.
-    settings = {"idle_in_transaction_session_timeout": "15s", "client_connection_check_interval": "500ms"}
-    return await connect(url, timeout=10.0, command_timeout=60.0, server_settings=settings)
+    connection = await connect(url, timeout=10.0, command_timeout=60.0)
+    try:
+        await connection.execute(SETTINGS)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
 
 
 async def unlink(connection: Link) -> None:
@@ -84,6 +99,8 @@ def explain(error: Exception) -> Exception:
     """The named error for what PostgreSQL raised; anything else as it is."""
     if sqlstate(error) == NO_ROOM:
         return DiskFull("No room left on the PostgreSQL server's disk. Nothing that was saved before is lost.")
+    if sqlstate(error) in SHARED:
+        return DatabaseUnreachable(POOLED)
     if sqlstate(error):
         return StoreError(f"PostgreSQL refused: {error}")
     return error

@@ -15,7 +15,7 @@ from hermes_agent.store.postgres.text import executing
 from hermes_agent.store.transaction import Change, Dialect, Row, Value
 
 T = TypeVar("T")
-PAUSE = 0.05
+PAUSE, HURRY = 0.05, 0.3
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 # Only where the change wrote something, so that a look stays a look. It has an answer before COMMIT is sent: from then
 # on the row is locked, and whoever asks for the mark on another connection waits for the transaction to end.
@@ -128,6 +128,11 @@ class PostgresEngine:
         self._pool = Pool(url, clock)
         self._ids = RandomIds()
         self._closed = False
+        self._until = float("inf")
+        self.blocked = ""
+
+    def hurry(self) -> None:
+        self._until = min(self._until, self._clock.monotonic() + HURRY)
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:  # noqa: ARG002  more than was asked for
         # Always durable: workers outlive a crash of the server, which must not give a lane again under the same epoch.
@@ -176,12 +181,14 @@ class PostgresEngine:
 
     async def _query(self, query: Change[T]) -> T:
         async with self._pool.connection() as pooled:
+            self.blocked = ""
             transaction = PostgresTransaction(pooled, "")
             transaction.begun = True  # each question of a query may stand alone
             return await query(transaction)
 
     async def _attempt(self, change: Change[T]) -> T:
         async with self._pool.connection() as pooled:
+            self.blocked = ""
             transaction = PostgresTransaction(pooled, self._ids.short())
             try:
                 result = await change(transaction)
@@ -205,6 +212,9 @@ class PostgresEngine:
         return row is not None and row[0] == unknown.token
 
     async def _pause(self, error: Exception, deadline: float) -> None:
-        if self._clock.monotonic() >= deadline:
-            raise DatabaseUnreachable(f"The PostgreSQL database cannot be reached ({error}).") from error
+        away = f"The PostgreSQL database cannot be reached ({error})."
+        if self._clock.monotonic() >= min(deadline, self._until):
+            raise DatabaseUnreachable(away) from error
+        if is_lost(error):
+            self.blocked = away
         await asyncio.sleep(PAUSE)

@@ -8,6 +8,7 @@ from itertools import groupby
 from hermes_agent.store.finding.passages import FULL_CHARACTERS, FULL_MESSAGES, LONGEST_TEXT, Line, Passage, cut
 from hermes_agent.store.finding.ranking import Counts
 from hermes_agent.store.finding.terms import Phrase, Term
+from hermes_agent.store.postgres.driver import Link
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.postgres.text import query_of, vector_of
 from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
@@ -26,6 +27,18 @@ ORDER BY entry.xid, entry.id LIMIT $1
 IS_BEHIND = """
 SELECT 1 FROM entry, indexed WHERE (entry.xid, entry.id) > (indexed.xid, indexed.entry)
 AND entry.xid < pg_snapshot_xmin(pg_current_snapshot()) LIMIT 1
+"""
+# A dump keeps the transaction ids of the server that it came from: what seems to come from the future was restored, and
+# would be passed over until this server's own ids are as high.
+IS_RESTORED = (
+    "SELECT EXISTS (SELECT 1 FROM entry WHERE xid >= pg_snapshot_xmax(pg_current_snapshot())) "
+    "OR EXISTS (SELECT 1 FROM indexed WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))"
+)
+BEGIN_ANEW = """
+SELECT 1 FROM indexed FOR UPDATE;
+UPDATE entry SET xid = pg_current_xact_id() WHERE xid >= pg_snapshot_xmax(pg_current_snapshot());
+DELETE FROM passage;
+UPDATE indexed SET xid = '0', entry = 0
 """
 LOCK = "SELECT 1 FROM indexed FOR UPDATE"
 # Whoever deletes the session waits, and then takes its passages too.
@@ -109,6 +122,12 @@ class PostgresIndex:
 
     async def close(self) -> None:
         """Nothing of its own is open."""
+
+
+async def adopt(connection: Link) -> None:
+    """Have the index begin anew where the database was restored from a dump of another server."""
+    if (await connection.fetch(IS_RESTORED))[0][0]:
+        await connection.execute(BEGIN_ANEW)
 
 
 def _query(wanted: Wanted) -> str:

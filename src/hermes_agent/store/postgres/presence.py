@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Collection
 
 from hermes_agent.core.clock import Clock
-from hermes_agent.store.postgres.driver import Link, explain, is_lost, link, unlink
+from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.store.postgres.driver import POOLED, Link, explain, is_lost, link, unlink
 from hermes_agent.store.postgres.engine import PostgresEngine
 from hermes_agent.store.transaction import Transaction
 
 NOW = "SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
-UPTIME = "SELECT CAST(extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) AS double precision)"
-LOCK = "SELECT pg_advisory_lock($1)"
+# How long the server is what it is, by its start and by its timeline: a promoted standby was started long before.
+AGE = (
+    "SELECT CAST(extract(epoch FROM clock_timestamp() - greatest(pg_postmaster_start_time(), since)) AS "
+    "double precision), number = current_timeline() FROM timeline"
+)
+PROMOTED = (
+    "UPDATE timeline SET number = current_timeline(), since = clock_timestamp() WHERE number <> current_timeline()"
+)
+LOCK = "SELECT pg_backend_pid(), pg_advisory_lock($1)"
+BACKEND = "SELECT pg_backend_pid()"
 # A connection of this worker's own that is lost, which the server has not noticed: it would keep the lock for hours.
 END_EARLIER = (
     "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted "
@@ -44,6 +54,7 @@ class PostgresPresence:
         self._connection: Link | None = None
         self._rung = asyncio.Event()
         self._missing: dict[str, float] = {}
+        self._returned = -math.inf
 
     async def arrive(self, worker: str, key: int) -> None:
         self._me, self._key = worker, key
@@ -66,11 +77,17 @@ class PostgresPresence:
         return True
 
     async def now(self) -> float:
-        return await self._number(NOW)
+        return float((await self._engine.read(lambda tx: tx.rows(NOW)))[0][0])
 
     async def look(self) -> bool:
-        # A server that has just started holds no locks: nobody has had the time to take theirs again.
-        return await self._number(UPTIME) >= self._grace
+        # Where the server has just started or been promoted, or the way to it was cut for this one, the others too may
+        # not have had the time to take their locks again.
+        if self._clock.monotonic() - self._returned < self._grace:
+            return False
+        age, is_known = (await self._engine.read(lambda tx: tx.rows(AGE)))[0]
+        if not is_known:
+            await self._engine.write(lambda tx: tx.run(PROMOTED))
+        return bool(is_known and age >= self._grace)
 
     def suspicious(self) -> bool:
         return False
@@ -87,16 +104,16 @@ class PostgresPresence:
     async def buried(self, worker: str) -> None:
         self._missing.pop(worker, None)
 
-    async def _number(self, sql: str) -> float:
-        row = await self._engine.read(lambda tx: tx.row(sql))
-        return 0.0 if row is None else float(row[0])
-
     async def _connect(self) -> None:
         connection = await link(self._engine.url)
         try:
             connection.add_termination_listener(self._lost)
             await connection.fetch(END_EARLIER, self._key)
-            await connection.fetch(LOCK, self._key)
+            backend = (await connection.fetch(LOCK, self._key))[0][0]
+            if (backend,) in await self._engine.read(lambda tx: tx.rows(BACKEND)):
+                raise DatabaseUnreachable(
+                    POOLED
+                )  # Another connection has the same one behind it: the lock is nobody's.
             await connection.add_listener(self._engine.channel, self._heard)
         except BaseException:  # cancelled as well: it would hold the lock against its successor
             connection.terminate()
@@ -111,6 +128,7 @@ class PostgresPresence:
             if not is_lost(error):
                 raise explain(error) from error
             await asyncio.sleep(POLL / 10)
+        self._returned = self._clock.monotonic()
         self._rung.set()  # Rings may have been missed.
 
     def _heard(self, _connection: object, _pid: int, _channel: str, target: str) -> None:

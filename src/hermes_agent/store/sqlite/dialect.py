@@ -10,6 +10,7 @@ from hermes_agent.host.late import late
 from hermes_agent.store.opened import Opened
 from hermes_agent.store.sqlite.engine import SqliteEngine
 from hermes_agent.store.sqlite.presence import SqlitePresence
+from hermes_agent.store.sqlite.sidecars import discard
 from hermes_agent.store.workers import Timings
 
 if TYPE_CHECKING:
@@ -24,12 +25,15 @@ async def open_sqlite(place: str, clock: Clock, timings: Timings) -> Opened:
     path = _absolute(place)
     engine = SqliteEngine(path, busy_seconds=timings.busy, lasting=timings.lasting)
     await engine.start()
+    if engine.notice:  # The index is one of another log.
+        discard(path.with_name(INDEX))
 
     def index() -> SqliteIndex:
         made: SqliteIndex = late(SQLITE_INDEX)(path.with_name(INDEX), path, busy_seconds=timings.busy)
         return made
 
-    return Opened(engine=engine, presence=SqlitePresence(path.parent, clock), index=index)
+    presence = SqlitePresence(path.parent, clock)
+    return Opened(engine=engine, presence=presence, index=index, notice=engine.notice)
 
 
 def _absolute(place: str) -> Path:

@@ -12,12 +12,17 @@ from typing import Any, TypeVar
 import apsw
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.store.sqlite.busy import BusyWait
 from hermes_agent.store.sqlite.errors import explain
 from hermes_agent.store.sqlite.opening import creation_lock
+from hermes_agent.store.sqlite.sidecars import discard
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 FLAGS = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+
+MAKING_SECONDS = 1.5
+"""How long is waited for another process that makes the file; whoever uses it next tries again."""
 
 
 def _nothing(connection: apsw.Connection) -> None:
@@ -46,6 +51,7 @@ class Disposable:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._busy = BusyWait(plan.path, plan.busy_seconds, lambda: True)
         self._thread: ThreadPoolExecutor | None = None
         self._under_way: set[Future[Any]] = set()
         self._connection: apsw.Connection | None = None
@@ -65,6 +71,7 @@ class Disposable:
     async def close(self) -> None:
         """Close the file."""
         if self._thread is not None:
+            self._busy.hurry()
             await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
             self._thread.shutdown()
             self._thread = None
@@ -88,7 +95,7 @@ class Disposable:
         if self._connection is None:
             connection = apsw.Connection(str(self._plan.path), flags=FLAGS)
             try:
-                connection.set_busy_timeout(int(self._plan.busy_seconds * 1000))
+                self._busy.install(connection)
                 connection.execute("PRAGMA synchronous = OFF")  # What a power failure breaks is made again.
                 if connection.pragma("user_version") != self._plan.format:
                     self._make(connection)
@@ -101,7 +108,7 @@ class Disposable:
 
     def _make(self, connection: apsw.Connection) -> None:
         plan = self._plan
-        with creation_lock(plan.path):
+        with creation_lock(plan.path, MAKING_SECONDS):
             connection.pragma("journal_mode", "wal")
             with connection:
                 if connection.pragma("user_version") != plan.format:  # pragma: no branch - another process was faster
@@ -116,8 +123,7 @@ class Disposable:
 
     def _remove(self) -> None:
         self._close()
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            self._plan.path.with_name(self._plan.path.name + suffix).unlink(missing_ok=True)
+        discard(self._plan.path)
 
 
 def _clear(connection: apsw.Connection) -> None:

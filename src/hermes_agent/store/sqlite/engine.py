@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import apsw
 
+from hermes_agent.core.activity import activity
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import DatabaseUnreachable
+from hermes_agent.core.errors import DatabaseUnreachable, StoreError
+from hermes_agent.host.files import sentence
 from hermes_agent.store.sqlite.bell import Bell, bell_folder
+from hermes_agent.store.sqlite.busy import BusyWait
 from hermes_agent.store.sqlite.errors import explain
-from hermes_agent.store.sqlite.opening import connect, open_writer
+from hermes_agent.store.sqlite.opening import OpenFile, connect, open_writer
 from hermes_agent.store.sqlite.statements import drive, sqlite_text
 from hermes_agent.store.transaction import Change, Dialect, Row, Transaction, Value
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 GROUP = 128
 READERS = 4
 
@@ -58,12 +64,13 @@ class SqliteTransaction:
 class _Job:
     """A change on its way through the writer, and the future of the one who waits for it."""
 
-    __slots__ = ("change", "durable", "error", "future", "loop", "result", "rings")
+    __slots__ = ("change", "durable", "error", "future", "loop", "notify", "result", "rings")
 
     def __init__(self, change: Change[Any], *, durable: bool) -> None:
         self.change = change
         self.durable = durable
         self.loop = asyncio.get_running_loop()
+        self.notify = activity.get().notify
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.result: Any = None
         self.error: BaseException | None = None
@@ -93,29 +100,41 @@ class SqliteEngine:
         self._lasting = lasting
         self.bell = Bell(bell_folder(path.parent))
         self._busy_seconds = busy_seconds
+        self._busy = BusyWait(path, busy_seconds, self._is_wanted, self._tell)
         self._queue: SimpleQueue[_Job | _Stop] = SimpleQueue()
+        self._group: list[_Job] = []
         self._readers: ThreadPoolExecutor | None = None
         self._local = threading.local()
         self._read_connections: list[apsw.Connection] = []
         self._closed = False
+        self._failure: DatabaseUnreachable | None = None
+        self.notice = ""
+
+    @property
+    def blocked(self) -> str:
+        """Which other program keeps the writer waiting, as a sentence; empty where none does."""
+        return self._busy.blocked
+
+    def hurry(self) -> None:
+        """Wait for other programs no longer than a moment from now on: this one ends."""
+        self._busy.hurry()
 
     async def start(self) -> None:
         """Open the file (made or migrated where needed) and start the writer. Raises a `StoreError`."""
         ready = _Job(_nothing, durable=False)
-        threading.Thread(target=self._writer, args=(ready,), name="store-writer", daemon=True).start()
+        context = copy_context()
+        threading.Thread(target=context.run, args=(self._writer, ready), name="store-writer", daemon=True).start()
         await ready.future
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         job = _Job(change, durable=durable and self._lasting)
-        if self._closed:
-            raise DatabaseUnreachable("The store is closed.")
-        self._queue.put(job)
+        self._check_open()
+        self._put(job)
         result: T = await job.future
         return result
 
     async def read(self, query: Change[T], *, brief: bool = False) -> T:
-        if self._closed:
-            raise DatabaseUnreachable("The store is closed.")
+        self._check_open()
         if brief:
             # Handing it to a thread and taking it back costs several times what it takes.
             with suppress(apsw.BusyError):
@@ -128,9 +147,19 @@ class SqliteEngine:
         if self._closed:
             return
         self._closed = True
+        self.hurry()
         stop = _Stop(_Job(_nothing, durable=False))
-        self._queue.put(stop)
+        self._put(stop)
         await stop.job.future
+
+    def _put(self, item: _Job | _Stop) -> None:
+        self._queue.put(item)
+        if self._failure is not None:  # The writer ended in this very moment.
+            self._fail_queued(self._failure)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise self._failure or DatabaseUnreachable("The store is closed.")
 
     # In reader threads, and brief queries in the thread that asks
 
@@ -155,51 +184,87 @@ class SqliteEngine:
     # In the writer thread
 
     def _writer(self, ready: _Job) -> None:
-        connection: apsw.Connection | None = None
+        file: OpenFile | None = None
         try:
-            connection = open_writer(self.path, self._busy_seconds)
+            file = open_writer(self.path, self._busy_seconds)
         except apsw.Error as error:
             ready.error = explain(error, self.path)
         except OSError as error:
-            ready.error = DatabaseUnreachable(f"{self.path} cannot be used: {error.strerror}. Check HERMES_HOME.")
+            ready.error = DatabaseUnreachable(f"The database {self.path} cannot be used. {sentence(error)}")
         except Exception as error:  # noqa: BLE001  Boundary: a thread's failure belongs to who started it.
             ready.error = error
+        self.notice = file.notice if file else ""
         _answer([ready])
-        if connection is None:
+        if file is None:
             self._closed = True
             return
-        stop = self._serve(_Writing(connection, self.path))
-        if self._readers is not None:
-            self._readers.shutdown(wait=True)
-        for reader in self._read_connections:
-            reader.close()
-        connection.close()
-        self.bell.close()
-        _answer([stop.job])
+        self._busy.install(file.connection)
+        stops: list[_Job] = []
+        try:
+            stops = [self._serve(_Writing(file.connection, self.path)).job]
+        except BaseException as error:
+            log.exception("nothing more can be written to %s", self.path)
+            why = f"{type(error).__name__}: {error}"
+            self._failure = DatabaseUnreachable(f"Nothing more can be written here ({why}): start Hermes again.")
+        finally:
+            self._closed = True
+            if self._readers is not None:
+                self._readers.shutdown(wait=True)
+            for reader in self._read_connections:
+                reader.close()
+            file.close()
+            self.bell.close()
+            _answer(stops)
+            if self._failure is not None:
+                self._fail_queued(self._failure)
 
     def _serve(self, writing: _Writing) -> _Stop:
         while True:
-            group, stop = self._next_group()
-            writing.commit([job for job in group if not job.future.cancelled()])
-            rings = set().union(*(job.rings for job in group if job.error is None))
-            _answer(group)  # First: whoever asked for a change goes on before this process hears its own ring.
+            stop = self._next_group()
+            writing.commit([job for job in self._group if not job.future.cancelled()])
+            self._busy.done()
+            rings = set().union(*(job.rings for job in self._group if job.error is None))
+            _answer(self._group)  # First: whoever asked for a change goes on before this process hears its own ring.
             if rings:
                 self.bell.ring(rings)
             if stop is not None:
                 return stop
 
-    def _next_group(self) -> tuple[list[_Job], _Stop | None]:
-        group: list[_Job] = []
+    def _next_group(self) -> _Stop | None:
+        self._group = []
         item = self._queue.get()
         try:
             while not isinstance(item, _Stop):
-                group.append(item)
-                if len(group) == GROUP:
-                    return group, None
+                self._group.append(item)
+                if len(self._group) == GROUP:
+                    return None
                 item = self._queue.get_nowait()
         except Empty:
-            return group, None
-        return group, item
+            return None
+        return item
+
+    def _fail_queued(self, failure: DatabaseUnreachable) -> None:
+        """Tell everybody who waits for the writer that it ended. In any thread."""
+        failed, self._group = self._group, []
+        stops: list[_Job] = []
+        with suppress(Empty):
+            while True:
+                item = self._queue.get_nowait()
+                if isinstance(item, _Stop):
+                    stops.append(item.job)
+                else:
+                    failed.append(item)
+        for job in failed:
+            job.error = failure
+        _answer([*failed, *stops])
+
+    def _is_wanted(self) -> bool:
+        return not all(job.future.cancelled() for job in self._group)
+
+    def _tell(self, text: str) -> None:
+        for loop, notify in {(job.loop, job.notify) for job in self._group}:
+            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+                loop.call_soon_threadsafe(notify, text)
 
 
 class _Writing:
@@ -212,18 +277,26 @@ class _Writing:
 
     def commit(self, jobs: list[_Job]) -> None:
         """Run the changes in one transaction; each job holds its result or its error when this returns."""
-        if not jobs:
-            return
+        if jobs and not self._tried(jobs):
+            # The transaction was lost with everybody's work: each change alone finds out whose fault it is.
+            for job in jobs:
+                job.error = None
+                self._tried([job])
+
+    def _tried(self, jobs: list[_Job]) -> bool:
+        """Whether it is known what became of each of these; an error of the connection is the error of these alone."""
         try:
-            if not self._together(jobs):
-                # The transaction was lost with everybody's work: each change alone finds out whose fault it is.
-                for job in jobs:
-                    job.error = None
-                    self._together([job])
+            return self._together(jobs)
         except apsw.Error as error:
             self._forget()
             for job in jobs:
                 job.error = explain(error, self._path)
+        except Exception as error:
+            log.exception("a commit failed")
+            self._forget()
+            for job in jobs:
+                job.error = StoreError(f"The database {self._path} cannot be written: {type(error).__name__}: {error}")
+        return True
 
     def _together(self, jobs: list[_Job]) -> bool:
         execute = self._connection.execute

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import apsw
 
 from hermes_agent.core.errors import DatabaseDamaged, DatabaseUnreachable, DiskFull, StoreError
+from hermes_agent.host.files import sentence
+from hermes_agent.store.sqlite.busy import writer_of
 
+FILES = 8
+"""So many are open at least where a database is."""
 NO_ROOM = (apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP)
 
 
@@ -20,22 +26,23 @@ SENTENCES: tuple[tuple[tuple[type[apsw.Error], ...], type[StoreError], str], ...
     (
         (apsw.NotADBError,),
         DatabaseDamaged,
-        "{path} is not a database. Move it away or restore a backup: hermes restore",
+        "{path} is not a database. Put a backup in its place, or move it away to begin without the sessions of before.",
     ),
     (
         (apsw.CorruptError,),
         DatabaseDamaged,
-        "The database {path} is damaged ({error}). Restore a backup: hermes restore",
+        "The database {path} is damaged ({error}). `hermes doctor` says how far. Put a backup in its place, or move it "
+        "away to begin without the sessions of before.",
     ),
     (
         (apsw.BusyError, apsw.LockedError),
         DatabaseUnreachable,
-        "The database {path} stayed locked by another program. Is a backup or an editor using it?",
+        "The database {path} stayed locked by {writer}. Try again when it is done, or end it.",
     ),
     (
         (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError),
         DatabaseUnreachable,
-        "The database {path} cannot be opened for writing. Check the rights of {path.parent}",
+        "The database {path} cannot be opened for writing. {system}",
     ),
     (
         (apsw.IOError,),
@@ -48,6 +55,28 @@ SENTENCES: tuple[tuple[tuple[type[apsw.Error], ...], type[StoreError], str], ...
 
 def explain(error: apsw.Error, path: Path) -> StoreError:
     """The sentence for what SQLite raised about the database at `path`."""
-    kind = apsw.FullError if getattr(error, "extendedresult", 0) in NO_ROOM else type(error)
-    named, sentence = next((named, text) for kinds, named, text in SENTENCES if issubclass(kind, kinds))
-    return named(sentence.format(path=path, error=error))
+    kind = type(error)
+    if getattr(error, "extendedresult", 0) in NO_ROOM and _is_full(path.parent):
+        kind = apsw.FullError
+    named, words = next((named, text) for kinds, named, text in SENTENCES if issubclass(kind, kinds))
+    system = _refusal(path) if "{system}" in words else ""
+    writer = writer_of(path) if "{writer}" in words else ""
+    return named(words.format(path=path, error=error, system=system, writer=writer))
+
+
+def _is_full(folder: Path) -> bool:
+    with suppress(OSError):
+        found = os.statvfs(folder)
+        return found.f_bavail == 0 or (found.f_files > 0 and found.f_favail == 0)
+    return False
+
+
+def _refusal(path: Path) -> str:
+    """Why nothing can be opened there, where the system says it of the folder too: SQLite does not tell."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(FILES):
+                opened.callback(os.close, os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        except OSError as error:
+            return sentence(error)
+    return f"Check the rights of {path.parent}"

@@ -20,7 +20,7 @@ from hermes_agent.store.search import KINDS, Extent, Scope, Wanted, said
 from hermes_agent.store.sqlite.disposable import Disposable, Plan
 from hermes_agent.store.transaction import Row
 
-FORMAT = 4
+FORMAT = 5
 BATCH = 2000
 ALIKE = 20
 # Without its own copy of the text: that is in the log. Terms come stemmed and cut apart, with spaces between; to this
@@ -37,9 +37,9 @@ CREATE INDEX passage_by_session ON passage (session, last);
 CREATE INDEX passage_by_time ON passage (ended);
 CREATE TABLE progress (
     entry INTEGER NOT NULL, removal INTEGER NOT NULL, passages INTEGER NOT NULL, messages INTEGER NOT NULL,
-    characters INTEGER NOT NULL
+    characters INTEGER NOT NULL, mark TEXT NOT NULL
 );
-INSERT INTO progress VALUES (0, 0, 0, 0, 0);
+INSERT INTO progress VALUES (0, 0, 0, 0, 0, '');
 CREATE TRIGGER passage_added AFTER INSERT ON passage BEGIN
     UPDATE progress
     SET passages = passages + 1, messages = messages + new.messages, characters = characters + new.characters;
@@ -50,12 +50,15 @@ CREATE TRIGGER passage_removed AFTER DELETE ON passage BEGIN
     DELETE FROM words WHERE rowid = old.id;
 END;
 """
-PROGRESS = "SELECT entry, removal FROM progress"
+# What tells the entry that was read last from one of the same id in another log; nothing where it was deleted.
+MARK = "(SELECT session || ' ' || number || ' ' || at FROM log.entry WHERE id = progress.entry)"
+PROGRESS = f"SELECT entry, removal, mark <> coalesce({MARK}, mark) FROM progress"
 LAST = "SELECT coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = ?), 0)"
 # One statement, since every search begins with it.
-IS_BEHIND = """
+IS_BEHIND = f"""
 SELECT entry <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'entry'), 0)
-OR removal <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'removal'), 0) FROM progress
+OR removal <> coalesce((SELECT seq FROM log.sqlite_sequence WHERE name = 'removal'), 0)
+OR mark <> coalesce({MARK}, mark) FROM progress
 """
 SAYS = f"kind IN {KINDS}"
 NEWS = f"""
@@ -75,7 +78,10 @@ INSERT INTO passage (session, first, last, began, ended, messages, characters, p
 ADD_WORDS = "INSERT INTO words (rowid, text, owner) VALUES (last_insert_rowid(), ?, ?)"
 REMOVE = "DELETE FROM passage WHERE id = ?"
 FORGET = "DELETE FROM passage WHERE session IN (SELECT session FROM log.removal WHERE id > ?)"
-EMPTY = "DELETE FROM passage; UPDATE progress SET entry = 0, removal = 0"
+EMPTY = "DELETE FROM passage; UPDATE progress SET entry = 0, removal = 0, mark = ''"
+REACHED = f"""
+UPDATE progress SET entry = ?, removal = ?; UPDATE progress SET mark = coalesce({MARK}, mark)
+"""
 COUNTS = "SELECT passages, messages, characters FROM progress"
 # Beyond so many it no longer matters how common it is.
 HOLDING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT 20000)"
@@ -184,16 +190,16 @@ def _catch_up(connection: apsw.Connection) -> int:
 def _advance(connection: apsw.Connection) -> tuple[int, bool]:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        entry, removal = connection.execute(PROGRESS).get
+        entry, removal, differs = connection.execute(PROGRESS).get
         last, last_removal = _last(connection, "entry"), _last(connection, "removal")
-        if entry > last or removal > last_removal:  # Another log under this name, or an older one.
+        if differs or entry > last or removal > last_removal:  # Another log under this name, or an older one.
             connection.execute(EMPTY)
             entry = removal = 0
         rows = list(connection.execute(NEWS, (entry, BATCH)))
         _add(connection, rows)
         connection.execute(FORGET, (removal,))
         reached = rows[-1][0] if len(rows) == BATCH else last
-        connection.execute("UPDATE progress SET entry = ?, removal = ?", (reached, last_removal))
+        connection.execute(REACHED, (reached, last_removal))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # pragma: no branch - some failures have ended it already

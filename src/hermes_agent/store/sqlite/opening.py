@@ -2,38 +2,114 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 
 import apsw
 
-from hermes_agent.core.errors import DatabaseDamaged, DatabaseTooNew
+from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import DatabaseDamaged, DatabaseTooNew, DatabaseUnreachable
+from hermes_agent.host.lock_file import locked
 from hermes_agent.store.migrations import Step, newest, steps_after
 from hermes_agent.store.sqlite.filesystem import refuse_network
+from hermes_agent.store.sqlite.sidecars import Sidecars, discard
 
 APPLICATION = 0x4845524D  # "HERM", in the file's header
 STEPS = Path(__file__).parent.parent / "sql" / "sqlite"
 
 
-def open_writer(path: Path, busy_seconds: float, steps: Path = STEPS) -> apsw.Connection:
+GONE = "There is no database at {path}, where there was one: a new one begins, without the sessions of before."
+KEPT = (
+    " What its last process had not written into it yet is kept as {left}-wal. It goes with the old file: to have both "
+    "back, put that one in its place, and {left}-wal beside it as {name}-wal."
+)
+REPLACED = (
+    "{path} was replaced after the program had died: what the file before it had not taken in yet is not part of it, "
+    "and is kept as {left}-wal."
+)
+TAKEN_AWAY = "{path} was taken away while another process works with it. Put it back, or end that process first."
+EMPTIED = (
+    "{path} is empty (0 bytes), and there was a database here. Put a backup in its place, or move it away to begin "
+    "without the sessions of before."
+)
+NOT_SO = (
+    "{path} says that its format is {current}, but it cannot be brought from there to what this version needs "
+    "({error}). Nothing was changed. Put a backup in its place, or move it away to begin without the sessions of "
+    "before."
+)
+CHECKPOINT_PAGES = 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenFile:
+    """An open database; `notice` is what the person should know of how it was found (empty: nothing)."""
+
+    connection: apsw.Connection
+    sidecars: Sidecars
+    notice: str = ""
+
+    def close(self) -> None:
+        """Close it, and let others find it closed."""
+        self.connection.close()
+        self.sidecars.close()
+
+
+def open_writer(path: Path, busy_seconds: float, steps: Path = STEPS) -> OpenFile:
     """The writing connection of an up-to-date database; the file is made or migrated first where needed.
 
-    Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable` or `apsw.Error`.
+    Raises `DatabaseTooNew`, `DatabaseDamaged`, `DatabaseUnreachable`, `OSError` or `apsw.Error`.
     """
     refuse_network(path)
-    if not path.exists() or path.stat().st_size == 0:
-        _create(path, busy_seconds, steps)
-    connection = connect(path, busy_seconds)
-    try:
-        if version(connection, path, newest(steps)) < newest(steps):
-            _upgrade(connection, path, steps)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with creation_lock(path), ExitStack() as failing:
+        sidecars = Sidecars(path)
+        failing.callback(sidecars.close)
+        notice = _settled(path, sidecars)
+        if not path.exists() or path.stat().st_size == 0:
+            _create(path, busy_seconds, steps)
+        connection = connect(path, busy_seconds)
+        failing.callback(connection.close)
+        current = version(connection, path, newest(steps))
+        if sidecars.alone and connection.pragma("journal_mode") != "wal":
+            connection.pragma("journal_mode", "wal")  # A copy was put in its place.
+        if current < newest(steps):
+            verified_copy(connection, path.with_name(f"{path.name}.before-{newest(steps)}"))
+            try:
+                _apply(connection, steps_after(steps, current))
+            except apsw.SQLError as error:
+                raise DatabaseDamaged(NOT_SO.format(path=path, current=current, error=error)) from error
+        if sidecars.alone:
+            sidecars.record()
+            sidecars.share()
+        connection.set_wal_hook(partial(_committed, sidecars))
+        failing.pop_all()
+        return OpenFile(connection=connection, sidecars=sidecars, notice=notice)
+
+
+def _settled(path: Path, sidecars: Sidecars) -> str:
+    """See to it that what lies beside the file is its own; what the person should know of that."""
+    if path.exists() and path.stat().st_size:
+        if sidecars.alone and not sidecars.belong():
+            return REPLACED.format(path=path, left=sidecars.set_aside())
+        return ""
+    if not sidecars.had_one:
+        return ""
+    if path.exists():
+        raise DatabaseDamaged(EMPTIED.format(path=path))
+    if not sidecars.alone:
+        raise DatabaseUnreachable(TAKEN_AWAY.format(path=path))
+    left = sidecars.set_aside()
+    return GONE.format(path=path) + (KEPT.format(left=left, name=path.name) if left else "")
+
+
+def _committed(sidecars: Sidecars, connection: apsw.Connection, _name: str, pages: int) -> int:
+    """Take the `-wal` in where it is long, as SQLite does by itself, and note how the file stands then."""
+    if pages >= CHECKPOINT_PAGES:
+        with suppress(apsw.Error):  # Somebody else does it just now.
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        sidecars.record()
+    return apsw.SQLITE_OK
 
 
 def connect(path: Path, busy_seconds: float, *, readonly: bool = False) -> apsw.Connection:
@@ -58,42 +134,22 @@ def version(connection: apsw.Connection, path: Path, latest: int) -> int:
     return int(current)
 
 
-@contextmanager
-def creation_lock(path: Path) -> Iterator[None]:
+def creation_lock(path: Path, seconds: float = float("inf")) -> AbstractContextManager[None]:
     """One process at a time makes or migrates the database at `path`."""
-    locks = path.parent / "locks"
-    locks.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(locks / f"{path.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+    return locked(path.parent / "locks" / f"{path.name}.lock", seconds)
 
 
 def _create(path: Path, busy_seconds: float, steps: Path) -> None:
     # A database that is half made must not be found under its name: it is made beside it and moved.
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with creation_lock(path):
-        if path.exists() and path.stat().st_size > 0:
-            return  # pragma: no cover - another process was faster
-        draft = path.with_name(path.name + ".new")
-        draft.unlink(missing_ok=True)
-        with closing(apsw.Connection(str(draft))) as connection:
-            connection.set_busy_timeout(int(busy_seconds * 1000))
-            connection.pragma("application_id", APPLICATION)
-            connection.pragma("journal_mode", "wal")
-            _apply(connection, steps_after(steps, 0))
-        draft.chmod(0o600)
-        draft.replace(path)
-
-
-def _upgrade(connection: apsw.Connection, path: Path, steps: Path) -> None:
-    with creation_lock(path):
-        current = version(connection, path, newest(steps))
-        if current < newest(steps):
-            verified_copy(connection, path.with_name(f"{path.name}.before-{newest(steps)}"))
-            _apply(connection, steps_after(steps, current))
+    draft = path.with_name(path.name + ".new")
+    discard(draft)
+    with closing(apsw.Connection(str(draft))) as connection:
+        connection.set_busy_timeout(int(busy_seconds * 1000))
+        connection.pragma("application_id", APPLICATION)
+        connection.pragma("journal_mode", "wal")
+        _apply(connection, steps_after(steps, 0))
+    draft.chmod(0o600)
+    draft.replace(path)
 
 
 def _apply(connection: apsw.Connection, steps: list[Step]) -> None:
@@ -106,7 +162,7 @@ def _apply(connection: apsw.Connection, steps: list[Step]) -> None:
 def verified_copy(connection: apsw.Connection, target: Path) -> None:
     """Copy the database to `target`, which is only there under that name once it passed SQLite's own check."""
     draft = target.with_name(target.name + ".new")
-    draft.unlink(missing_ok=True)
+    discard(draft)
     with closing(apsw.Connection(str(draft))) as copy:
         with copy.backup("main", connection, "main") as backup:
             backup.step()

@@ -6,22 +6,26 @@ import asyncio
 import fcntl
 import os
 import socket
-import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
+from hermes_agent.host.lock_file import LockFile, noted
+from hermes_agent.host.process_table import is_alive
 from hermes_agent.store.sqlite.bell import Bell, bell_folder, listen
 
 PREFIX = "worker-"
+GLANCE = 1.0
 
 
 class SqlitePresence:
     """`Presence` for the processes that share one home.
 
-    A thread per peer sleeps in the kernel until the peer's lock is free, so that a death is noticed at once and an idle
-    worker costs nothing.
+    The event loop is woken when the process of a peer ends, so that a death is noticed at once and an idle worker costs
+    nothing. A peer whose process this system does not show (another container on the same folder, a system without
+    pidfd) is looked at every `GLANCE` seconds.
     """
 
     look_seconds = 30.0
@@ -31,20 +35,19 @@ class SqlitePresence:
         self._bells = bell_folder(home)
         self._clock = clock
         self._me = ""
-        self._lock = -1
+        self._lock: LockFile | None = None
         self._socket: socket.socket | None = None
-        self._watched: set[str] = set()
+        self._watched: dict[str, _Watch | None] = {}
         self._dead: set[str] = set()
+        self._gone: set[str] = set()
         self._bell = Bell(self._bells)
 
     async def arrive(self, worker: str, _key: int) -> None:
         self._me = worker
-        self._locks.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Locked before it has its name: a peer that found it free would never look at it again.
-        unnamed = self._locks / f"new-{worker}"
-        self._lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        unnamed.rename(self._locks / f"{PREFIX}{worker}")
+        self._lock = LockFile(self._locks / f"new-{worker}")
+        self._lock.try_lock()
+        self._lock.path.rename(self._locks / f"{PREFIX}{worker}")
         self._socket = listen(self._bells, worker)
         self._watch_peers()
         self._bell.ring([""])  # The others begin to watch this one.
@@ -53,18 +56,32 @@ class SqlitePresence:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-            (self._bells / f"{self._me}.sock").unlink(missing_ok=True)
-            (self._locks / f"{PREFIX}{self._me}").unlink(missing_ok=True)
-            os.close(self._lock)
+            for name in (self._bells / f"{self._me}.sock", self._locks / f"{PREFIX}{self._me}"):
+                with suppress(OSError):  # Whoever comes next takes it away: its lock is free.
+                    name.unlink()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+            self._bell.ring([""])  # The others look whether this one is still there.
+        for worker in list(self._watched):
+            self._forget(worker)
         self._bell.close()
 
     async def wait(self, seconds: float) -> bool:
         assert self._socket is not None
-        rung = self._drain() or await self._readable(self._socket, seconds)
-        rung = self._drain() or rung  # Also what came in the moment in which the time was up.
-        if rung:  # pragma: no branch - it depends on who rings when
-            self._watch_peers()
-        return rung
+        until = self._clock.monotonic() + seconds
+        while True:
+            left = until - self._clock.monotonic()
+            unseen = [worker for worker, watch in self._watched.items() if watch is None]
+            rung = self._drain() or await self._readable(self._socket, min(left, GLANCE) if unseen else left)
+            rung = self._drain() or rung  # Also what came in the moment in which the time was up.
+            for worker in unseen:
+                if _is_free(self._locks / f"{PREFIX}{worker}"):
+                    self._died(worker)
+            if rung:  # pragma: no branch - it depends on who rings when
+                self._watch_peers()
+            if rung or left <= GLANCE or not unseen:
+                return rung
 
     async def now(self) -> float:
         return self._clock.monotonic()
@@ -96,35 +113,67 @@ class SqlitePresence:
 
     async def _readable(self, bell: socket.socket, seconds: float) -> bool:
         loop = asyncio.get_running_loop()
-        rung = loop.create_future()
-        loop.add_reader(bell, _ring_once, rung)
+        rung: asyncio.Future[bool] = loop.create_future()
+        loop.add_reader(bell, _settle, rung, True)
+        timer = loop.call_later(seconds, _settle, rung, False)
         try:
-            async with asyncio.timeout(seconds):
-                return bool(await rung)
-        except TimeoutError:
-            return False
+            return await rung
         finally:
+            timer.cancel()
             loop.remove_reader(bell)
 
     def _watch_peers(self) -> None:
-        for path in self._locks.glob(f"{PREFIX}*"):
-            worker = path.name.removeprefix(PREFIX)
-            if worker != self._me and worker not in self._watched:
-                self._watched.add(worker)
-                threading.Thread(target=self._watch, args=(path, worker), name="store-watch", daemon=True).start()
+        there = {path.name.removeprefix(PREFIX) for path in self._locks.glob(f"{PREFIX}*")} - {self._me}
+        self._gone &= there
+        for worker in self._watched.keys() - there:
+            self._died(worker)
+        for worker in there - self._watched.keys() - self._gone:
+            self._watched[worker] = _watch(self._locks / f"{PREFIX}{worker}", partial(self._died, worker))
 
-    def _watch(self, path: Path, worker: str) -> None:
-        with suppress(FileNotFoundError), path.open("rb") as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH)
+    def _died(self, worker: str) -> None:
+        self._forget(worker)
+        self._gone.add(worker)
         self._dead.add(worker)
-        bell = Bell(self._bells)
-        bell.ring([self._me])
-        bell.close()
+        self._bell.ring([self._me])
+
+    def _forget(self, worker: str) -> None:
+        if (watch := self._watched.pop(worker, None)) is not None:
+            watch.close()
 
 
-def _ring_once(rung: asyncio.Future[bool]) -> None:
+class _Watch:
+    """Calls `died` in the event loop when a process ends. Raises `OSError` or `AttributeError` where the system has no
+    way to tell."""
+
+    def __init__(self, pid: int, died: Callable[[], None]) -> None:
+        self._process = os.pidfd_open(pid)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._process, died)
+
+    def close(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._process)
+        os.close(self._process)
+
+
+def _watch(path: Path, died: Callable[[], None]) -> _Watch | None:
+    """A watch over the process that wrote itself into a lock file; None where it is not to be seen from here."""
+    holder = noted(path)
+    if holder is None:
+        return None
+    try:
+        watch = _Watch(holder.who.pid, died)
+    except (OSError, AttributeError):
+        return None
+    if is_alive(holder.who):  # Asked after it is watched: its number may have been another's before.
+        return watch
+    watch.close()
+    return None
+
+
+def _settle(rung: asyncio.Future[bool], result: bool) -> None:
     if not rung.done():  # pragma: no branch - two rings in one pass of the loop
-        rung.set_result(True)
+        rung.set_result(result)
 
 
 def _is_free(path: Path) -> bool:

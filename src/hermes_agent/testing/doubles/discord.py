@@ -72,6 +72,11 @@ class DiscordPlatform(Held):
         told = self.gateway.events[-1 - back]
         await self.gateway.tell(told["t"], told["d"])
 
+    async def change(self, text: str) -> None:
+        said = self.gateway.events[-1]["d"]
+        stamp = f"2026-11-22T10:00:00.{int(self.snowflake()) % 1_000_000:06d}+00:00"
+        await self.gateway.tell("MESSAGE_UPDATE", {**said, "content": text, "edited_timestamp": stamp})
+
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         rows = self.bodies[message]["components"]
         buttons = [button for row in rows for button in row["components"]]

@@ -98,6 +98,18 @@ class MatrixPlatform:
     async def again(self) -> None:
         self.tell(*self.stream[self.people_did[-1]])
 
+    async def change(self, text: str) -> None:
+        _, room, event = self.stream[self.people_did[-1]]
+        relation = event["content"].get("m.relates_to", {})
+        replaced = relation["event_id"] if relation.get("rel_type") == "m.replace" else event["event_id"]
+        content = {
+            "msgtype": "m.text",
+            "body": f"* {text}",
+            "m.new_content": {"msgtype": "m.text", "body": text},
+            "m.relates_to": {"rel_type": "m.replace", "event_id": replaced},
+        }
+        self.happens(room, "m.room.message", content, event["sender"])
+
     async def press(self, message: str, choice: int, *, user: str = "@ann:hermes.test") -> None:
         shown = self.chats.messages[message]
         own = [each for each in self.signs(shown.chat, message) if each["sender"] == OWN]

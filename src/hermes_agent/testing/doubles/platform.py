@@ -134,7 +134,8 @@ class Double(Protocol):
     - `chats` is what the agent wrote, and where troubles are ordered;
     - `say` has a person write in a chat, in a group where `group`; it returns the message's `source_id` as the channel
       tells it; `again` has the platform tell the last message once more
-      (some doubles: `back` messages before the last one);
+      (some doubles: `back` messages before the last one); where people can change what they wrote, `change` gives
+      the last one another text;
     - `press` presses the button of that number under a message;
     - `told` is how many of those things the platform knows to have arrived.
     """

@@ -98,6 +98,14 @@ class SlackPlatform(Held):
         told = self._told[-1 - back]
         await self.tell(told["type"], told["payload"])
 
+    async def change(self, text: str) -> None:
+        event = self._told[-1]["payload"]["event"]
+        before = event.get("message", event)
+        edited = {"user": before["user"], "ts": self.stamp()}
+        changed = {"subtype": "message_changed", "message": {**before, "text": text, "edited": edited}}
+        event = {**event, **changed, "previous_message": before}
+        await self.tell("events_api", {"type": "event_callback", "event_id": f"Ev{self.stamp()}", "event": event})
+
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         shown = self.chats.messages[message]
         buttons = self.stamps[message]["blocks"][-1]["elements"]

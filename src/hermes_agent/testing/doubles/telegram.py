@@ -94,14 +94,16 @@ class TelegramDouble(Held):
         return f"{chat}:{self._next_message}"
 
     async def again(self, back: int = 0) -> None:
-        told = self._updates[-1 - back]
-        self.tell(**{key: value for key, value in told.items() if key != "update_id"})
+        self.tell(**{key: value for key, value in self._updates[-1 - back].items() if key != "update_id"})
+
+    async def change(self, text: str) -> None:
+        message = self._updates[-1].get("message") or self._updates[-1]["edited_message"]
+        self.tell(edited_message={**message, "text": text, "edit_date": message.get("edit_date", message["date"]) + 1})
 
     async def press(self, message: str, choice: int, *, user: str = "7") -> None:
         shown = self.chats.messages[message]
         chat = {"id": int(shown.chat), "type": "private" if int(shown.chat) > 0 else "supergroup"}
-        data = json.loads(shown.written)["reply_markup"]["inline_keyboard"]
-        keys = [key for row in data for key in row]
+        keys = [key for row in json.loads(shown.written)["reply_markup"]["inline_keyboard"] for key in row]
         self.tell(
             callback_query={
                 "id": self.chats.next_id(),

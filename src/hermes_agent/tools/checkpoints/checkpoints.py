@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -14,11 +15,16 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.host.held import in_thread
+from hermes_agent.tools.checkpoints.objects import Loose, Pack, commit
 from hermes_agent.tools.checkpoints.settings import CheckpointSettings
-from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, Shadow, lines, shadow_of
+from hermes_agent.tools.checkpoints.shadow import REFS, SECONDS, CheckpointFailed, Shadow, lines, ref, shadow_of
+from hermes_agent.tools.checkpoints.snapshot import Look, Seen
 
-REFS = "refs/checkpoints/"
-TIDY_EVERY = 10
+SEEN = "seen"
+MANY = 100
+"""Files from which on a pack is made: each alone would be a file of the store."""
+TIDY_EVERY = 50
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,6 +57,16 @@ class Restored:
     undo: Checkpoint
 
 
+class Kept(msgspec.Struct):
+    """What is remembered of a folder between two checkpoints, and can be lost: how it was seen, the last checkpoint,
+    and since the store was tidied how many there were and how many bytes were written."""
+
+    seen: Seen = msgspec.field(default_factory=Seen)
+    last: Checkpoint | None = None
+    since: int = 0
+    written: int = 0
+
+
 class Checkpoints:
     """The checkpoints below `folder` (`HERMES_HOME/checkpoints`), taken with `git`."""
 
@@ -59,18 +75,19 @@ class Checkpoints:
         self._settings = settings
         self._clock = clock
         self._git = git
+        self._largest = settings.max_file_mb << 20
 
     async def take(self, root: Path, told: Told, touched: Sequence[Path] = ()) -> Checkpoint:
         """How the folder is now; where nothing changed since the last checkpoint, that one. `touched` are kept whatever
         else is left out. Raises `CheckpointFailed`."""
         shadow = shadow_of(root, self.folder, self._git)
-        async with shadow.turn():
+        async with shadow.turn(), asyncio.timeout(SECONDS):
             return await self._take(shadow, told, touched)
 
     async def of(self, root: Path) -> list[Checkpoint]:
         """The folder's checkpoints, the latest first."""
         shadow = shadow_of(root, self.folder, self._git)
-        return await self._list(shadow) if (shadow.folder / "objects").is_dir() else []
+        return await self._list(shadow) if shadow.is_made else []
 
     async def find(self, root: Path, number: int) -> Checkpoint:
         """One checkpoint. Raises `CheckpointFailed` with those that there are."""
@@ -88,8 +105,13 @@ class Checkpoints:
         """What changed in the folder, or in one file, from the checkpoint to now."""
         shadow, chosen = shadow_of(root, self.folder, self._git), await self.find(root, number)
         async with shadow.turn():
-            now, _ = await self._now(shadow, whole=chosen.told.whole, touched=await self._names(shadow, chosen))
-            rest = ["--", self._inside(shadow, file)] if file else []
+            names = await self._names(shadow, chosen)
+            kept, look = await self._look(shadow, whole=chosen.told.whole, touched=names)
+            loose = await self._packed(shadow, kept, look)
+            while await in_thread(lambda: look.read(loose, self._largest)):
+                pass
+            now = (await in_thread(lambda: look.keep(loose))).hex()
+            rest = ["--", f":(literal){self._inside(shadow, file)}"] if file else []
             out = await shadow.run("diff", "--no-color", "--no-ext-diff", "--no-textconv", chosen.tree, now, *rest)
         return out.decode("utf-8", "replace")
 
@@ -110,15 +132,16 @@ class Checkpoints:
                 if not written and not removed and wanted not in names:
                     raise CheckpointFailed(f"{file} is not in checkpoint {number}.")
             await asyncio.to_thread(_remove, shadow.root, removed)
-            await shadow.run("read-tree", chosen.tree, index="at.restore")
+            index = shadow.temporary().name
+            await shadow.run("read-tree", chosen.tree, index=index)
             if written:
-                await shadow.run("checkout-index", "--force", "-z", "--stdin", index="at.restore", given=lines(written))
+                await shadow.run("checkout-index", "--force", "-z", "--stdin", index=index, given=lines(written))
         return Restored(written=tuple(written), removed=tuple(removed), undo=undo)
 
     async def prune(self, root: Path, keep: int | None = None) -> int:
         """Forget all but the latest, and those beyond the limit of size; how many those were."""
         shadow = shadow_of(root, self.folder, self._git)
-        if not (shadow.folder / "objects").is_dir():
+        if not shadow.is_made:
             return 0
         async with shadow.turn():
             return await self._tidy(shadow, self._settings.keep if keep is None else keep)
@@ -134,53 +157,80 @@ class Checkpoints:
 
     async def _take(self, shadow: Shadow, told: Told, touched: Sequence[Path]) -> Checkpoint:
         names = [name for path in touched if (name := _relative(shadow.root, path))]
-        tree, whole = await self._now(shadow, whole=told.whole, touched=names)
-        absent = await asyncio.to_thread(_absent, shadow.root, names)
-        before = await self._list(shadow)
-        told = msgspec.structs.replace(told, whole=whole, absent=absent)
-        if (
-            before
-            and before[0].tree == tree
-            and set(absent) <= set(before[0].told.absent)
-            and before[0].told.whole == whole
-        ):
-            return before[0]
-        number, at = (before[0].number if before else 0) + 1, self._clock.now()
-        dates = {"GIT_AUTHOR_DATE": f"@{at:.0f} +0000", "GIT_COMMITTER_DATE": f"@{at:.0f} +0000"}
-        commit = (await shadow.commit(tree, _message(told), dates)).decode().strip()
-        await shadow.run("update-ref", f"{REFS}{number:08}", commit)
-        if number % TIDY_EVERY == 0:
+        kept, look = await self._look(shadow, whole=told.whole, touched=names)
+        if kept.last is None:
+            kept.last = next(iter(await self._list(shadow)), None)
+        absent = tuple(map(os.fsdecode, look.absent))
+        told = msgspec.structs.replace(told, whole=look.whole, absent=absent)
+        if kept.last is not None and not look.changed and _stands_for(kept.last, kept.last.tree, told):
+            return kept.last
+        loose = await self._packed(shadow, kept, look)
+        while (done := await in_thread(lambda: self._record(shadow, kept, look, told, loose))) is None:
+            pass
+        taken, is_full = done
+        if is_full:
             await self._tidy(shadow, self._settings.keep)
-        return Checkpoint(number=number, commit=commit, tree=tree, at=at, told=told)
+        return taken
 
-    async def _now(self, shadow: Shadow, *, whole: bool, touched: Sequence[str]) -> tuple[str, bool]:
-        """The tree of the files as they are now, and whether it is of all files; the index is kept, so that the next
-        one reads only what changed."""
-        listed = b""
-        if whole:
-            kinds = ("--others", "--modified", "--deleted", "--exclude-standard")
-            listed = await shadow.run("ls-files", "-z", *kinds)
-        names = [os.fsdecode(name) for name in listed.split(b"\0") if name and not name.endswith(b"/")]
-        if len(names) > self._settings.max_files:
-            whole, names = False, []
-        fitting = await asyncio.to_thread(self._fitting, shadow.root, list(dict.fromkeys([*names, *touched])))
-        if fitting:
-            await shadow.add(fitting)
-        return (await shadow.run("write-tree")).decode().strip(), whole
+    async def _look(self, shadow: Shadow, *, whole: bool, touched: Sequence[str]) -> tuple[Kept, Look]:
+        """What is remembered of the folder, and how it is now beside that."""
 
-    def _fitting(self, root: Path, names: Sequence[str]) -> list[str]:
-        """Those that are gone, links, or files within the limit of size; none in a folder that a link leads out to."""
-        most, inside = self._settings.max_file_mb << 20, {}
-        fitting = []
-        for name in names:
-            folder = os.path.dirname(name)  # noqa: PTH120 - of thousands of names, most in the same folders
-            if folder not in inside:
-                inside[folder] = _is_below((root / folder).resolve(), root)
-            if inside[folder] and _fits(f"{root}/{name}", most):
-                fitting.append(name)
-        return fitting
+        def begin() -> tuple[Kept, Look, list[bytes]]:
+            now, kept = shadow.sweep(), remembered(shadow)
+            names = list(map(os.fsencode, touched))
+            root, most = os.fsencode(shadow.root), self._settings.max_files
+            look = Look(root, kept.seen, whole=whole, touched=names, now=now, most=most)
+            return kept, look, look.go_on()
+
+        kept, look, names = await in_thread(begin)
+        while not look.is_over:
+            ignored = await shadow.ignored(names) if names else None
+            names = await in_thread(partial(look.go_on, ignored))
+        return kept, look
+
+    async def _packed(self, shadow: Shadow, kept: Kept, look: Look) -> Loose:
+        """Where the rest is to be written: many files go into one pack first."""
+        if look.number() > MANY:
+            path = shadow.temporary()
+            file = await in_thread(lambda: path.open("w+b"))
+            with file:
+                pack = Pack(file)
+                while await in_thread(lambda: look.read(pack, self._largest)):
+                    pass
+                await in_thread(lambda: look.keep(pack))
+                await in_thread(pack.finish)
+                kept.written += file.tell()
+            await shadow.run("index-pack", "--stdin", given=path)
+            await in_thread(path.unlink)
+        return Loose(shadow.folder)
+
+    def _record(
+        self, shadow: Shadow, kept: Kept, look: Look, told: Told, loose: Loose
+    ) -> tuple[Checkpoint, bool] | None:
+        """The checkpoint of what is there now, a new one unless the last one stands for it, and whether the store is to
+        be tidied; None where more is to be read first. Blocks."""
+        if look.read(loose, self._largest):
+            return None
+        taken, tree = kept.last, look.keep(loose).hex()
+        if taken is None or not _stands_for(taken, tree, told):
+            number, at = (taken.number if taken else 0) + 1, self._clock.now()
+            made = loose.write("commit", commit(tree, at, msgspec.json.encode(_quoted(told)))).hex()
+            (shadow.folder / REFS).mkdir(parents=True, exist_ok=True)  # Git takes an empty one away.
+            shadow.put(ref(number), f"{made}\n".encode())
+            taken = kept.last = Checkpoint(number=number, commit=made, tree=tree, at=at, told=told)
+            (shadow.folder / ref(number - self._settings.keep)).unlink(missing_ok=True)
+        since, written = kept.since + 1, kept.written + loose.written
+        is_full = since >= TIDY_EVERY or written > (self._settings.max_mb << 20) // 4
+        since, written = (0, 0) if is_full else (since, written)
+        again = Kept(kept.seen, replace(taken, told=_quoted(taken.told)), since, written)
+        # Some file systems wait for the disk where a file takes another's place; this one may be lost.
+        (shadow.folder / SEEN).unlink(missing_ok=True)
+        shadow.put(SEEN, msgspec.msgpack.encode(again))
+        return taken, is_full
 
     async def _list(self, shadow: Shadow) -> list[Checkpoint]:
+        if await asyncio.to_thread(shadow.is_empty):
+            return []
         form = "%(refname:lstrip=2)%00%(objectname)%00%(tree)%00%(committerdate:unix)%00%(contents:subject)"
         out = await shadow.run("for-each-ref", "--sort=-refname", f"--format={form}", REFS)
         return [_checkpoint(line) for line in out.decode("utf-8", "replace").splitlines()]
@@ -202,7 +252,7 @@ class Checkpoints:
         found, gone = await self._list(shadow), 0
         while True:
             for each in found[keep:]:
-                await shadow.run("update-ref", "-d", f"{REFS}{each.number:08}")
+                await shadow.run("update-ref", "-d", ref(each.number))
                 gone += 1
             await shadow.run("gc", "--quiet", "--prune=now")
             found = found[:keep]
@@ -219,29 +269,38 @@ class Checkpoints:
         return name
 
 
-def _fits(path: str, most: int) -> bool:
+def remembered(shadow: Shadow) -> Kept:
+    """What is remembered of a folder; nothing where that does not go with the store. Blocks."""
     try:
-        found = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return stat.S_ISLNK(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_size <= most)
+        kept = msgspec.msgpack.decode((shadow.folder / SEEN).read_bytes(), type=Kept)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return Kept()
+    if kept.last is None or not shadow.has(kept.last.number) or shadow.has(kept.last.number + 1):
+        return Kept()
+    kept.last = replace(kept.last, told=_unquoted(kept.last.told))
+    return kept
 
 
-def _message(told: Told) -> bytes:
-    """A line that holds any name: those of files need not be UTF-8."""
+def _stands_for(taken: Checkpoint, tree: str, told: Told) -> bool:
+    """Whether a new checkpoint would say nothing that this one does not."""
+    before = taken.told
+    return taken.tree == tree and before.whole == told.whole and set(told.absent) <= set(before.absent)
+
+
+def _quoted(told: Told) -> Told:
+    """The same in signs that any file takes: names need not be UTF-8."""
     absent = tuple(quote_from_bytes(os.fsencode(name)) for name in told.absent)
-    why = told.why.encode("utf-8", "replace").decode()
-    return msgspec.json.encode(msgspec.structs.replace(told, why=why, absent=absent))
+    return msgspec.structs.replace(told, why=told.why.encode("utf-8", "replace").decode(), absent=absent)
+
+
+def _unquoted(told: Told) -> Told:
+    return msgspec.structs.replace(told, absent=tuple(os.fsdecode(unquote_to_bytes(name)) for name in told.absent))
 
 
 def _checkpoint(line: str) -> Checkpoint:
     number, commit, tree, at, subject = line.split("\0", 4)
     try:
-        told = msgspec.json.decode(subject, type=Told)
-        absent = tuple(os.fsdecode(unquote_to_bytes(name)) for name in told.absent)
-        told = msgspec.structs.replace(told, absent=absent)
+        told = _unquoted(msgspec.json.decode(subject, type=Told))
     except msgspec.DecodeError:
         told = Told(why="unknown", whole=False)
     return Checkpoint(number=int(number), commit=commit, tree=tree, at=float(at), told=told)
@@ -250,10 +309,6 @@ def _checkpoint(line: str) -> Checkpoint:
 def _relative(root: Path, path: Path) -> str:
     named = Path(os.path.normpath(path))
     return str(named.relative_to(root)) if named != root and named.is_relative_to(root) else ""
-
-
-def _absent(root: Path, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if not os.path.lexists(root / name))
 
 
 def _is_below(path: Path, root: Path) -> bool:

@@ -11,6 +11,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import Command, Place, Running
 from hermes_agent.tools.code.program import command, program
 from hermes_agent.tools.code.session import Conversation, TooManyCalls, TooMuchOutput
+from hermes_agent.tools.deletions import decided
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name
 from hermes_agent.tools.output import Hiding, hide_kept
@@ -18,7 +19,7 @@ from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import CodeSettings
 from hermes_agent.tools.starting import started, told_meanwhile
 
-SPARE_SECONDS = 5  # the program ends itself so much later than it is ended, where nobody is left to end it
+SPARE_SECONDS = 5  # so much later than it is ended here the place ends it, where nobody is here any more
 
 
 class CodeTools:
@@ -43,8 +44,8 @@ class CodeTools:
         """
         seconds = self._seconds(timeout, context)
         mark = f"tool-{secrets.token_hex(12)} "
-        text = command(program(code, mark, int(seconds) + SPARE_SECONDS), mark.strip())
-        wanted = Command(text=text, folder=context.workspace, background=True)
+        text = command(program(code, mark), mark.strip())
+        wanted = Command(text=text, folder=context.workspace, background=True, limit=seconds + SPARE_SECONDS)
         exec_id = f"{exec_name(context.session)}/{exec_name(context.key)}"
         with told_meanwhile(self._place, context):
             running = await started(self._place.start(exec_id, wanted), self._stop, name=exec_id)
@@ -57,7 +58,7 @@ class CodeTools:
         )
         note = await self._carried_on(talk, running, seconds)
         await hide_kept(running, self._place, self._hiding)
-        return await self._answer(talk, running, note)
+        return await self._answer(talk, running, note, context)
 
     async def _carried_on(self, talk: Conversation, running: Running, seconds: float) -> str:
         """Let the program run to its end; why it was ended before, or nothing."""
@@ -80,12 +81,13 @@ class CodeTools:
         await running.kill()
         await hide_kept(running, self._place, self._hiding)
 
-    async def _answer(self, talk: Conversation, running: Running, note: str) -> Answer:
+    async def _answer(self, talk: Conversation, running: Running, note: str, context: CallContext) -> Answer:
         printed = cleaned(bytes(talk.printed[: self._caps.max_bytes]).decode("utf-8", "replace")).strip("\n")
         ended = await running.poll()
         code = ended.code if ended is not None else None
         last = f"[{note}]" if note else f"[exit {code}]" if code else ""
-        return said("\n".join(filter(None, (printed, last))) or "[nothing was printed]", is_error=bool(last))
+        notes = [f"[{each}]" for each in (await decided(ended, context)).notes] if ended is not None else []
+        return said("\n".join(filter(None, (printed, last, *notes))) or "[nothing was printed]", is_error=bool(last))
 
     def _seconds(self, asked: int, context: CallContext) -> float:
         wanted = min(asked if asked > 0 else self._settings.timeout, self._settings.timeout)

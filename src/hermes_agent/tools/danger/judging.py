@@ -62,6 +62,7 @@ def judged(reading: Reading, where: Where) -> Verdict:
     for simple in reading.simples:
         asks += [reason for test, reason in ASKS if test(simple)]
         inside = replace(where, folder=simple.folder)
+        asks += ["it runs in this program's own source"] if inside.is_closed else []
         asks += [
             f"it writes outside the workspace ({_shown(path)})" for path in written(simple) if inside.is_outside(path)
         ]

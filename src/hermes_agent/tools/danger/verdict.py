@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.errors import ToolError
+from hermes_agent.host.files import followed
 from hermes_agent.tools.syntax.simple import COMPUTED, NAME, PIPE, VARIABLE
 
 HARMLESS_DEVICES = frozenset(
@@ -24,10 +26,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where a command runs: its working directory, and the folders in which it may write without asking."""
+    """Where a command runs: its working directory, the folders in which it may write without asking, and one that
+    is `closed` although it lies in these (empty: none)."""
 
     folder: str
     writable: tuple[str, ...]
+    closed: str = ""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the working directory is in the closed folder."""
+        return self._is_below(os.path.realpath(self.folder), self.closed)
 
     def is_outside(self, path: str) -> bool:
         """Whether a path that a command writes to is outside the writable folders. A path that begins with an unknown
@@ -38,5 +47,14 @@ class Where:
             return False
         if path[:1] in ("$", "~", VARIABLE) or COMPUTED in path or self.folder[:1] in ("~", VARIABLE):
             return True
-        real = os.path.realpath(Path(self.folder) / re.sub(f"[{VARIABLE}{NAME}]", "x", path))
-        return not any(real == top or real.startswith(f"{top}/") for top in map(os.path.realpath, self.writable))
+        try:
+            real = followed(Path(self.folder) / re.sub(f"[{VARIABLE}{NAME}]", "x", path))
+        except ToolError:  # nobody knows where it leads
+            return True
+        if self._is_below(real, self.closed):
+            return True
+        return not any(self._is_below(real, top) for top in map(os.path.realpath, self.writable))
+
+    @staticmethod
+    def _is_below(real: str, top: str) -> bool:
+        return bool(top) and (real == top or real.startswith(f"{top.rstrip('/')}/"))

@@ -62,6 +62,12 @@ def coding_of(content: bytes) -> Coding:
     return found if whole_pairs else UTF8
 
 
+def plain_text(content: bytes) -> str:
+    """The whole content as text; what is no character of its coding becomes U+FFFD."""
+    coding = coding_of(content)
+    return content.removeprefix(coding.mark).decode(coding.codec, "replace")
+
+
 def image_type(head: bytes) -> str:
     """The media type of a picture that models can look at; empty for anything else."""
     if head.startswith(_RIFF) and head[8:12] == _WEBP:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, ToolError
+from hermes_agent.host.files import followed
 
 # Trees that hold devices and views of the kernel instead of files.
 KERNEL_TREES = ("/proc", "/sys", "/dev")
@@ -23,6 +24,7 @@ HOME_CREDENTIALS = (".env", "auth.json", "mcp-tokens", "checkpoints")
 HOME_STATE = ("hermes.db*", "index.db*", "config.yaml", "approvals.yaml")
 KEY_NAMES = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*")
 PUBLIC_KEYS = "*.pub"
+OPEN_SOURCE = "`hermes config set approvals.own_source true` lets the agent work on it"
 _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
@@ -35,20 +37,22 @@ _KINDS = (
 class Guard:
     """What may be read and written.
 
-    `home` is HERMES_HOME, `person` the person's own home folder. `roots` confines every path to these folders; None
+    `home` is HERMES_HOME, `person` the person's own home folder, `source` the program's own source where nothing may be
+    written to it. `roots` confines every path to these folders; None
     leaves reads and writes free (approval then decides about writes outside the workspace).
     """
 
     home: Path
     person: Path
     roots: tuple[Path, ...] | None = None
+    source: Path | None = None
 
     def locate(self, path: str, workspace: str, *, writes: bool = False) -> Path:
         """The real path that `path` means, links followed. Raises `Refused` with the reason in a sentence."""
         if not path or "\0" in path:
             raise ToolError("The path is empty or holds a NUL character.")
         named = Path(workspace) / (self.person / path[2:] if path.startswith("~/") else path)
-        real = Path(os.path.realpath(named))
+        real = Path(followed(named))
         self._confine(path, Path(os.path.normpath(named)), real)
         reason = self.objection(real, writes=writes)
         if reason:
@@ -64,6 +68,8 @@ class Guard:
             return "it may hold credentials, which tools never see"
         if writes and _matches(real, self._home, HOME_STATE):
             return "it is this program's own state; change it with the `hermes` command"
+        if writes and self.source is not None and _below(text, str(self.source)):
+            return f"it is this program's own source; {OPEN_SOURCE}"
         if len(text.encode(errors="surrogateescape")) > os.pathconf("/", "PC_PATH_MAX"):
             return "the path is too long"
         return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -19,5 +20,10 @@ def fingerprint(variables: Mapping[str, str], *mentioned: str) -> str:
     """A hash over the variables that decide which programs run and where they go, and over those that are
     `mentioned` in the command. Others (the terminal's size, the login) change from day to day and decide nothing."""
     names = {name for text in mentioned for name in re.findall(r"\$\{?(\w+)", text)}
-    kept = {name: value for name, value in variables.items() if DECISIVE.fullmatch(name) or name in names}
+    kept = {name: value for name, value in variables.items() if _decides(name) or name in names}
     return hashlib.sha256(msgspec.json.encode(kept, order="sorted")).hexdigest()[:16]
+
+
+@lru_cache(maxsize=1000)
+def _decides(name: str) -> bool:
+    return DECISIVE.fullmatch(name) is not None

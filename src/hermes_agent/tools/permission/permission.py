@@ -3,6 +3,7 @@ say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Protocol
@@ -13,6 +14,7 @@ from hermes_agent.tools.danger.feeding import judge_input
 from hermes_agent.tools.danger.judging import judge
 from hermes_agent.tools.danger.verdict import Verdict, Where
 from hermes_agent.tools.handles import HANDLE
+from hermes_agent.tools.permission.allowing import allows
 from hermes_agent.tools.permission.marks import overwrites_a_secret
 from hermes_agent.tools.permission.requests import (
     CODE,
@@ -40,22 +42,32 @@ class Remembered(Protocol):
 
     def has(self, key: str) -> bool: ...
 
-    def add(self, key: str, *, tool: str, what: str, folder: str) -> None: ...
+    async def add(self, key: str, *, tool: str, what: str, folder: str) -> None: ...
 
 
 class Permission:
     """Decides about calls and remembers what people answered.
 
     `remembered` holds the answers "always"; those for a session are kept here, in memory. `writable` are folders
-    besides the workspace where writing needs no question (the temporary folder).
+    besides the workspace where writing needs no question (the temporary folder); `source` is the program's own, where
+    it always does unless the owner opened it. `allowed` are globs of calls that the person of this process allows, see
+    `allows`.
     """
 
     def __init__(
-        self, settings: ApprovalSettings, remembered: Remembered, *, writable: tuple[str, ...] = ("/tmp",)
+        self,
+        settings: ApprovalSettings,
+        remembered: Remembered,
+        *,
+        writable: tuple[str, ...] = ("/tmp",),
+        allowed: Sequence[str] = (),
+        source: str = "",
     ) -> None:
         self._settings = settings
         self._remembered = remembered
         self._writable = writable
+        self._allowed = allowed
+        self._source = "" if settings.own_source else source
         self._sessions: dict[str, set[str]] = {}
 
     def decide(self, request: Request) -> Decision:
@@ -70,36 +82,38 @@ class Permission:
             return Denied(f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation.")
         key = binding(request)
         unasked = self._settings.mode == "off" or (request.unasked and request.attended)
-        if not verdict.asks or unasked or self._is_remembered(key, request.session):
+        if not verdict.asks or unasked or self._is_allowed(key, request):
             return Allowed()
         reasons = "; ".join(verdict.asks)
         if not request.attended:
-            return Denied(f"It needs a person's approval ({reasons}), and nobody is there to give it.")
+            return Denied(f"It needs a person's approval ({reasons}), and nobody is there to give it.", unasked=True)
         text = f"May I run this? {reasons[:1].upper()}{reasons[1:]}.\n{what(request)}\nin {folder_of(request)}"
         question = Question(text=text, about=key, choices=CHOICES, purpose="approval")
         return NeedsApproval(question, key, verdict.asks)
 
-    def remember(self, request: Request, answer: str) -> Allowed | Denied:
+    async def remember(self, request: Request, answer: str) -> Allowed | Denied:
         """Take a person's answer: `once`, `session`, `always`, or anything else for no."""
         key = binding(request)
-        match answer.strip().lower():
+        said = answer.strip()
+        match said.lower():
             case "once" | "yes" | "y" | "o":
                 return Allowed()
             case "session" | "s":
                 self._sessions.setdefault(request.session, set()).add(key)
                 return Allowed()
             case "always" | "a":
-                self._remembered.add(key, tool=request.tool, what=what(request), folder=folder_of(request))
+                await self._remembered.add(key, tool=request.tool, what=what(request), folder=folder_of(request))
                 return Allowed()
             case "deny" | "no" | "n" | "d" | "":
                 return Denied("The person said no.")
-            case words:
-                return Denied(f"The person did not agree and said: {words}")
+            case _:
+                end = "" if said.endswith((".", "!", "?")) else "."
+                return Denied(f"The person did not agree and said: {said}{end}")
 
     def _verdict(self, request: Request) -> Verdict:
         if path := overwrites_a_secret(request):
             return Verdict(blocked=f"it would write the mark of a hidden secret into {path}")
-        where = Where(folder=folder_of(request), writable=(request.workspace, *self._writable))
+        where = self._where(request)
         command = request.arguments.get(COMMAND)
         if Capability.EXEC in request.needs and isinstance(command, str):
             return judge(HANDLE.sub(r"handle_\1", command), where)
@@ -112,8 +126,13 @@ class Permission:
         outside = [path for path in request.facts.paths or () if where.is_outside(path)]
         return Verdict(asks=tuple(f"it writes outside the workspace ({path})" for path in outside))
 
-    def _is_remembered(self, key: str, session: str) -> bool:
-        return key in self._sessions.get(session, ()) or self._remembered.has(key)
+    def _where(self, request: Request) -> Where:
+        return Where(folder=folder_of(request), writable=(request.workspace, *self._writable), closed=self._source)
+
+    def _is_allowed(self, key: str, request: Request) -> bool:
+        """Whether a person said yes before."""
+        remembered = key in self._sessions.get(request.session, ()) or self._remembered.has(key)
+        return remembered or allows(self._allowed, request, self._where(request))
 
     def _denied_by(self, request: Request) -> str:
         """The glob of the deny list that this call matches. A glob is matched against the whole command, each simple

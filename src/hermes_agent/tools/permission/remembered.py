@@ -9,7 +9,8 @@ import msgspec
 
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import HomeError
-from hermes_agent.host.files import locked, read_small, write_private
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.held import change_under
 
 log = logging.getLogger(__name__)
 HEAD = (
@@ -27,6 +28,22 @@ class Approval(msgspec.Struct, frozen=True):
     when: float
 
 
+def parsed(content: bytes) -> tuple[Approval, ...]:
+    """The entries of such a file. Raises `ValueError` or `msgspec.DecodeError`."""
+    return msgspec.yaml.decode(content, type=tuple[Approval, ...] | None) or ()
+
+
+def wrong_with(path: Path) -> str:
+    """Why such a file cannot be read, as a sentence; empty where it can be, or is not there."""
+    try:
+        parsed(read_small(path) or b"")
+    except HomeError as error:
+        return f"{error} What it allows is asked again."
+    except (msgspec.DecodeError, ValueError) as error:
+        return f"{path.name} cannot be read, so what it allows is asked again: {' '.join(str(error).split())}"
+    return ""
+
+
 class RememberedFile:
     """Approvals in a YAML file. A file that cannot be read holds none, so people are asked again; nothing is lost."""
 
@@ -41,15 +58,18 @@ class RememberedFile:
         """Whether this very call was allowed for good, also by another process a moment ago."""
         return any(entry.key == key for entry in self._read())
 
-    def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
+    async def add(self, key: str, *, tool: str, what: str, folder: str) -> None:
         """Allow a call for good. Raises `HomeError` where the file cannot be written, or holds what we cannot read and
         must not write over."""
-        with locked(self._path.with_suffix(".lock")):
-            self._read()
+
+        def work() -> None:
+            entries = self._read()
             if self._broken:
                 raise HomeError(f"{self._path} cannot be read ({self._broken}): mend it or move it away.")
-            entries = (*self._read(), Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now()))
-            write_private(self._path, HEAD + msgspec.yaml.encode(entries))
+            added = Approval(key=key, tool=tool, what=what, folder=folder, when=self._clock.now())
+            write_private(self._path, HEAD + msgspec.yaml.encode((*entries, added)))
+
+        await change_under(self._path.with_suffix(".lock"), work)
 
     def _read(self) -> tuple[Approval, ...]:
         try:
@@ -65,7 +85,7 @@ class RememberedFile:
     def _parse(self, content: bytes) -> tuple[Approval, ...]:
         self._broken = ""
         try:
-            return msgspec.yaml.decode(content, type=tuple[Approval, ...] | None) or ()
+            return parsed(content)
         except (msgspec.DecodeError, ValueError) as error:
             self._broken = " ".join(str(error).split())
             log.warning("%s cannot be read, so what it allows is asked again: %s", self._path, error)

@@ -53,9 +53,11 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The call may not run; the reason is a sentence for the model and the person."""
+    """The call may not run; the reason is a sentence for the model and the person. `unasked`: only because nobody is
+    there to be asked."""
 
     reason: str
+    unasked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

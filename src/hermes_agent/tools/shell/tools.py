@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Literal
 
 from hermes_agent.core.effects import Capability, Effect
@@ -12,19 +14,24 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.core.tool import Answer, CallContext, tool
 from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, Place, PlaceFailed, Running
+from hermes_agent.tools.deletions import decided
 from hermes_agent.tools.excerpt import Caps, cleaned
 from hermes_agent.tools.names import exec_name, lent_in
 from hermes_agent.tools.output import REWRITTEN, Covers, Hiding, shown_output
 from hermes_agent.tools.schema import said
 from hermes_agent.tools.settings import TerminalSettings
 from hermes_agent.tools.shell.watching import LINE_END, Lookout, check_patterns
-from hermes_agent.tools.starting import started, told_meanwhile
+from hermes_agent.tools.starting import attached, started, told_meanwhile
 
 EXEC = (Capability.EXEC,)
 PROGRESS_SECONDS = 0.5
+FASTEST, SOONEST = 2 << 30, 0.01  # bytes a second that a command may write; seconds between two looks at its output
 WATCH_SECONDS = 0.2
 LATEST = 2000  # bytes at the end of the output that a person is shown of while it runs
 SLOW = 1.0  # seconds from which on it is worth saying how long a command took
+ELSEWHERE = "One that began on another machine, or ended long ago, is not known here."
+LIMIT_SPARE = 0.5  # seconds after its end here in which the place ends a command: it does where nobody is here any more
+ENDED_BY_FORCE = (137, 143)
 MARGIN = 400  # bytes of an answer that are not output
 
 
@@ -74,7 +81,7 @@ class ShellTools:
             watch: regular expressions; process(wait) returns when a new line of output matches
         """
         check_patterns(watch or ())
-        group = exec_name(context.session)
+        group, seconds = exec_name(context.session), self._seconds(timeout, context)
         wanted = Command(
             text=command,
             folder=context.workspace,
@@ -85,12 +92,13 @@ class ShellTools:
             pty=pty,
             watch=tuple(watch or ()),
             lent=lent_in(command, context.key),
+            limit=0.0 if background else seconds + LIMIT_SPARE,
         )
         running = await self._begin(f"{group}/{exec_name(context.key)}", wanted, context)
         if background:
             spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
             return said(f"Started in the background as {_short(running.exec_id)}, output in {running.output_path}")
-        return await self._finish(running, context, self._seconds(timeout, context))
+        return await self._finish(running, context, seconds)
 
     @tool(effect=Effect.WRITES, needs=EXEC, reads_when="action=list|poll|log|wait")
     async def process(
@@ -129,8 +137,7 @@ class ShellTools:
 
     async def _begin(self, exec_id: str, command: Command, context: CallContext) -> Running:
         """Start the command, or take up the one that an earlier attempt of this call started."""
-        found = await self._place.attach(exec_id) if context.attach else None
-        if found is not None:
+        if context.attach and (found := await attached(self._place, exec_id, context)) is not None:
             return found
         with told_meanwhile(self._place, context):
             return await started(self._start(exec_id, command), self._stop, name=exec_id)
@@ -155,9 +162,11 @@ class ShellTools:
             await running.kill()
         await self._covers.hide(running)
         output = await shown_output(running, self._caps)
+        if ended is not None and 0 < running.command.limit <= ended.seconds and ended.code in ENDED_BY_FORCE:
+            ended, reason = None, f"the command took more than {running.command.limit - LIMIT_SPARE:.0f} s"
         if ended is None:
             return said(_joined(output, f"[{reason} and was ended]"), is_error=True)
-        return said(_joined(output, _ending(ended, running)))
+        return said(_joined(output, _ending(await decided(ended, context), running)))
 
     async def _stop(self, running: Running) -> None:
         await running.kill()
@@ -172,15 +181,17 @@ class ShellTools:
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
         most = self._settings.max_output_mb << 20
-        shown = 0
+        shown = size = 0
         covering: asyncio.Task[None] | None = None
         try:
             while (left := until - loop.time()) > 0:
-                done, _ = await asyncio.wait([waiting], timeout=min(left, PROGRESS_SECONDS))
+                soon = max(SOONEST, (most - size) / FASTEST)
+                done, _ = await asyncio.wait([waiting], timeout=min(left, PROGRESS_SECONDS, soon))
                 if done:
                     return waiting.result(), ""
                 size = await running.size()
                 if size > most:
+                    await _stand_still(running)
                     return None, f"the command wrote more than {self._settings.max_output_mb:,} MB"
                 if size > REWRITTEN and covering is None:
                     covering = spawn(self._covers.keep(running), name=f"secrets of {running.exec_id}")
@@ -243,7 +254,9 @@ class ShellTools:
         running = await self._place.attach(exec_id) if exec_id else None
         if running is None:
             known = ", ".join(map(_short, ids)) or "none"
-            raise ToolError(f"There is no background command `{short}`.", hint=f"There are: {known}.")
+            raise ToolError(
+                f"There is no background command `{short}` here.", hint=f"Here there are: {known}. {ELSEWHERE}"
+            )
         return running
 
     async def _listed(self, group: str) -> str:
@@ -253,7 +266,7 @@ class ShellTools:
             if running is not None:
                 line = " ".join(running.command.text.split())[:100]
                 rows.append(f"{_short(exec_id)} {await self._state(running)} {line}")
-        return "\n".join(rows) or "No background commands."
+        return "\n".join(rows) or "No background commands here."
 
     async def _news(self, running: Running) -> str:
         """What it wrote since the last look."""
@@ -268,6 +281,12 @@ class ShellTools:
     async def _state(self, running: Running) -> str:
         ended = await running.poll()
         return "[running]" if ended is None else _ending(ended, running)
+
+
+async def _stand_still(running: Running) -> None:
+    """Have it write no more while it is being ended."""
+    with suppress(PlaceFailed):
+        await running.signal(signal.SIGSTOP)
 
 
 def _ending(ended: Ended, running: Running) -> str:

@@ -12,7 +12,7 @@ from hermes_agent.core.model import Usage
 from hermes_agent.core.spending import NANO, Bid, Grant, Limit, Rules, Scope, nanos
 from hermes_agent.store.database import Store
 from tests.databases import OpenAnother
-from tests.store.test_accounts import ROW
+from tests.store.accounts.test_accounts import ROW
 
 CALL, RUN, PERSON, DAY = nanos(0.9), nanos(1.5), nanos(2.0), nanos(2.5)
 RUN_TOKENS, DAY_TOKENS = 20_000, 25_000

@@ -1,15 +1,20 @@
-"""The log of a gateway: the lines of its processes in the home's log, past and to come."""
+"""The lines of a home's log, past and to come: of gateways, of a session, of a run."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
+import click
+
+from hermes_agent.cli.output import announce
+from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ConfigError
 
@@ -21,11 +26,14 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which lines: from `since` on, at least as bad as `level`, of gateways alone unless `everybody`."""
+    """Which lines: from `since` on, at least as bad as `level`, of gateways alone unless `everybody`, of the session
+    and run whose ids begin so."""
 
     since: datetime | None = None
     level: str = "info"
     everybody: bool = False
+    session: str = ""
+    run: str = ""
 
 
 def since_of(text: str, now: datetime) -> datetime:
@@ -59,6 +67,8 @@ class Reader:
             self._gateways.add(process)
         if not self._wanted.everybody and process not in self._gateways:
             return None
+        if not all(str(line.get(key, "")).startswith(getattr(self._wanted, key)) for key in ("session", "run")):
+            return None
         if level < LEVELS.index(self._wanted.level) or (self._wanted.since and at < self._wanted.since):
             return None
         return dict(line)
@@ -73,7 +83,7 @@ def shown(line: dict[str, Any]) -> str:
     return f"{text}\n{error}" if error else text
 
 
-def as_json(line: dict[str, Any]) -> str:
+def line_as_json(line: dict[str, Any]) -> str:
     """A line for a program."""
     return json.dumps(line, ensure_ascii=False)
 
@@ -132,3 +142,38 @@ def is_still(file: TextIO, log: Path) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), log.stat())
     except FileNotFoundError:
         return False
+
+
+def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say which lines of the log a command shows, and how."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="A JSON object per line."),
+        click.option("-n", "--lines", "count", default=200, type=click.IntRange(min=0), help="The last so many (200)."),
+        click.option("--run", default="", metavar="ID", help="Of this run alone."),
+        click.option("--session", default="", metavar="ID", help="Of this session alone."),
+        click.option("--level", type=click.Choice(LEVELS), default="info", help="At least as bad."),
+        click.option("--since", default="", metavar="WHEN", help="From then on: 30s, 10m, 2h, 3d, or a date and time."),
+        click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C."),
+    ):
+        command = option(command)
+    return command
+
+
+def show_log(log: Path, *, follow: bool, as_json: bool, count: int, since: str, **wanted: Any) -> None:  # noqa: ANN401  the fields of `Wanted`
+    """Print the last lines that are wanted, and those that come where they are followed."""
+    now = datetime.fromtimestamp(SystemClock().now(), UTC).astimezone()
+    reader = Reader(Wanted(since=since_of(since, now) if since else None, **wanted))
+    text_of = line_as_json if as_json else shown
+    recent: deque[dict[str, Any]] | None = deque(maxlen=count)
+    for line in lines(log, reader):
+        if line is None:
+            found = "\n".join(map(text_of, recent or ()))
+            if found or not as_json:
+                announce(found or "Nothing yet.")
+            recent = None
+            if not follow:
+                return
+        elif recent is None:
+            announce(text_of(line))
+        else:
+            recent.append(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.cli.gateway.logs import Reader, Wanted, as_json, lines, shown, since_of
+from hermes_agent.cli.log_lines import Reader, Wanted, line_as_json, lines, shown, since_of
 from hermes_agent.core.errors import ConfigError
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
@@ -44,6 +44,16 @@ def test_what_is_not_bad_or_new_enough_is_left_out(tmp_path: Path):
 
     assert read(log, Wanted(level="warning")) == ["old", "bad"]
     assert read(log, Wanted(since=since_of("2026-05-01T12:01:00+00:00", NOW))) == ["fine", "bad"]
+
+
+def test_lines_of_one_session_and_run_are_found_by_the_beginning_of_their_ids(tmp_path: Path):
+    log = tmp_path / "hermes.log"
+    facts = json.loads(line("mine")) | {"session": "20260501_1", "run": "r1"}
+    log.write_text(json.dumps(facts) + "\n" + json.dumps(facts | {"text": "next", "run": "r2"}) + "\n" + line("other"))
+
+    assert read(log, Wanted(session="20260501")) == ["mine", "next"]
+    assert read(log, Wanted(session="20260501_1", run="r2")) == ["next"]
+    assert read(log, Wanted(run="r3")) == []
 
 
 def test_without_a_log_there_is_nothing_yet(tmp_path: Path):
@@ -92,4 +102,4 @@ def test_a_line_is_shown_to_a_person_and_to_a_program():
     facts = json.loads(line("It broke.", level="error")) | {"session": "s1", "error": "Traceback\nValueError"}
 
     assert " error   gateway.server [s1]: It broke.\n    Traceback\n    ValueError" in shown(facts)
-    assert json.loads(as_json(facts)) == facts
+    assert json.loads(line_as_json(facts)) == facts

@@ -148,7 +148,7 @@ async def work(turn: Turn) -> None:
 
 def lose_answers(store: Store, share: float) -> None:
     """Cut the connection right after a commit, or right before it, as a network does."""
-    commit = store._engine._commit
+    commit = store.engine._commit
 
     async def lossy(connection) -> None:
         fate = random.random()
@@ -159,7 +159,7 @@ def lose_answers(store: Store, share: float) -> None:
             connection.terminate()
             raise ConnectionResetError("lost on the way back")
 
-    store._engine._commit = lossy
+    store.engine._commit = lossy
 
 
 async def opened(url: str, ttl: float) -> Store:

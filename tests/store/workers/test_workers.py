@@ -10,16 +10,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.workers import Timings
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
-from tests.store.made import QUEUE, QUEUES, add, append, claimed, mail, session
-
-SOON = Timings(look=0.0, blink=0.0, grace=0.0)
-
-
-async def registered(store: Store) -> list[str]:
-    async def query(tx):
-        return [row[0] for row in await tx.rows("SELECT id FROM worker ORDER BY id")]
-
-    return await store.read(query)
+from tests.store.made import QUEUE, QUEUES, SOON, add, append, claimed, die, mail, reaped, registered, session
 
 
 async def test_a_worker_is_unknown_until_it_claims(store: Store):
@@ -119,19 +110,6 @@ async def test_the_lanes_of_a_dead_worker_are_freed_and_count_a_crash(store: Sto
     assert again.epoch > lease.epoch
 
 
-async def die(store: Store) -> None:
-    """What the kernel and the server do when a worker's process ends: its lock is free."""
-    await store.workers._presence.leave()
-    store.workers._present = False
-
-
-async def reaped(store: Store) -> list[str]:
-    async with asyncio.timeout(10):
-        while not (freed := await store.workers.reap()):
-            await asyncio.sleep(0.01)
-    return freed
-
-
 async def test_a_new_worker_takes_away_what_only_left_its_name(store: Store, open_another: OpenAnother):
     await store.workers.register()
     await die(store)
@@ -148,101 +126,6 @@ async def test_the_living_are_not_reaped(store: Store, open_another: OpenAnother
 
     for _ in range(3):
         assert await peer.workers.reap() == []
-
-
-async def test_after_too_many_deaths_the_mail_is_to_be_refused(store: Store, open_another: OpenAnother):
-    clock = FakeClock(now=1000.0)
-    peer = await open_another(clock=clock, timings=replace(SOON, crashes=2))
-    await claimed(store)
-    for _ in range(2):
-        dying = await open_another()
-        await peer.workers.register()
-        await take_over(store, dying)
-        await die(dying)
-        await reaped(peer)
-        clock.set_now(clock.now() + 100.0)
-
-    lease = await peer.lanes.claim(QUEUES)
-
-    assert lease is not None
-    assert lease.poison == "Given up: the program died 2 times while it worked on this."
-
-
-async def test_among_several_a_death_blames_nobody_until_it_is_the_third(store: Store, open_another: OpenAnother):
-    peer = await open_another(timings=SOON)
-    for name in ("s1", "s2"):
-        await add(store, session(name))
-        await store.inbox.accept(mail(name), name, QUEUE)
-
-    for _ in range(2):
-        await died_of(peer, open_another, "s1", "s2")
-
-    leases = [await store.lanes.claim(QUEUES, name) for name in ("s1", "s2")]
-    assert [(lease.crashes, lease.suspect, lease.poison) for lease in leases if lease] == [(2, True, "")] * 2
-
-
-async def died_of(peer: Store, open_another: OpenAnother, *lanes: str) -> None:
-    """A worker dies that had those lanes in hand."""
-    dying = await open_another()
-    await peer.workers.register()
-    for lane in lanes:
-        lease = await dying.lanes.claim(QUEUES, lane)
-        assert lease is not None
-        assert lease.poison == ""
-    await die(dying)
-    await reaped(peer)
-
-
-async def test_the_suspect_is_blamed_and_not_who_was_beside_it(store: Store, open_another: OpenAnother):
-    peer = await open_another(timings=SOON)
-    for name in ("bad", "good", "new"):
-        await add(store, session(name))
-        await store.inbox.accept(mail(name), name, QUEUE)
-    for _ in range(2):
-        await died_of(peer, open_another, "bad", "good")
-
-    for _ in range(2):
-        await died_of(peer, open_another, "bad", "new")
-    await died_of(peer, open_another, "bad")
-
-    bad, good, new = [await store.lanes.claim(QUEUES, name) for name in ("bad", "good", "new")]
-    assert bad
-    assert bad.poison == "Given up: the program died 5 times while it worked on this."
-    assert good
-    assert (good.crashes, good.poison) == (2, "")
-    assert new
-    assert (new.crashes, new.poison) == (2, "")
-
-
-async def test_a_run_that_waits_for_a_person_is_never_to_blame(store: Store, open_another: OpenAnother):
-    peer = await open_another(timings=SOON)
-    lease = await claimed(store)
-    await store.write(lambda tx: store.lanes.waits(tx, lease, True))
-    await store.lanes.release(lease)
-
-    for _ in range(4):
-        await died_of(peer, open_another, "s1")
-
-    again = await store.lanes.claim(QUEUES)
-    assert again is not None
-    assert (again.crashes, again.poison, again.waits) == (0, "", True)
-
-
-async def test_a_run_that_does_something_again_is_to_blame_like_any_other(store: Store, open_another: OpenAnother):
-    clock = FakeClock(now=1000.0)
-    peer = await open_another(clock=clock, timings=SOON)
-    lease = await claimed(store)
-    for said in (True, False):
-        await store.write(lambda tx, said=said: store.lanes.waits(tx, lease, said))
-    await store.lanes.release(lease)
-
-    for _ in range(3):
-        await died_of(peer, open_another, "s1")
-        clock.set_now(clock.now() + 100.0)
-
-    again = await peer.lanes.claim(QUEUES)
-    assert again is not None
-    assert (again.crashes, bool(again.poison), again.waits) == (3, True, False)
 
 
 async def test_who_lost_the_lane_says_no_more_that_it_waits(store: Store):

@@ -1,0 +1,58 @@
+"""The store of a home: its own database, or one that it may share with the other homes of its household."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from hermes_agent.app.settings import StoreSettings
+from hermes_agent.core.clock import Clock, SystemClock
+from hermes_agent.core.errors import HomeError
+from hermes_agent.core.ids import Ids, RandomIds
+from hermes_agent.host.files import read_small, write_private
+from hermes_agent.host.paths import Home
+from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.homes import KnownHome
+
+ID = "home.id"
+LONGEST = 64
+
+
+async def open_store_of(
+    home: Home, settings: StoreSettings, clock: Clock | None = None, ids: Ids | None = None
+) -> Store:
+    """The store that the settings name. Raises `HomeError`, `StoreError`: `DatabaseInUse` where another home has it."""
+    own = str(home.database)
+    if settings.url in ("", own, f"sqlite:///{own}"):
+        return await open_store(own, clock=clock, ids=ids)
+    clock = clock or SystemClock()
+    me = KnownHome(id=id_of(home), host=os.uname().nodename, folder=str(home.root.absolute()), since=clock.now())
+    store = await open_store(settings.url, clock=clock, ids=ids, home=me.id)
+    try:
+        await store.homes.enter(me, shared=settings.shared)
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+def id_of(home: Home) -> str:
+    """What a home is known by in a database that is not its own, in the file `home.id`; made where there is none.
+    Raises `HomeError`."""
+    path = home.root / ID
+    if (found := _read(path)) is None:
+        draft = path.with_name(f".{ID}.{os.getpid()}")
+        write_private(draft, RandomIds().short().encode())
+        with suppress(FileExistsError):  # Another process of this home was faster.
+            path.hardlink_to(draft)
+        draft.unlink()
+        found = _read(path)
+    if not found:
+        raise HomeError(f"{path} is empty: move it out of the way, then this home is known by a new name.")
+    return found
+
+
+def _read(path: Path) -> str | None:
+    content = read_small(path, LONGEST)
+    return None if content is None else content.decode("utf-8", "replace").strip()

@@ -1,0 +1,18 @@
+"""`hermes chat`: the chat under its own name."""
+
+from __future__ import annotations
+
+import click
+
+from hermes_agent.cli.surface import Surface, pass_surface
+from hermes_agent.host.late import late
+
+CHAT = "hermes_agent.cli.chat:run"
+
+
+@click.command(short_help="Begin a chat, as `hermes` alone does.")
+@pass_surface
+def chat(surface: Surface) -> int:
+    """Begin a chat, as `hermes` alone does. The options of a chat stand before: `hermes -c chat`."""
+    code: int = late(CHAT)(surface.invocation)
+    return code

@@ -1,0 +1,128 @@
+"""The process that ends commands whose time is over; it outlives the one that started it, and needs Python alone.
+
+Its input has a line for each command: when its time is over, by the machine's monotonic clock, and the folder of its
+record in hexadecimal digits. All processes of a command carry that folder in their environment. When the input has
+ended, so has who wrote it: then it goes as soon as no such command runs any more.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from signal import SIGKILL, SIGTERM
+
+PROC = "/proc"
+MARK = b"HERMES_EXEC="  # as in wrapper.py
+GRACE, LAST_RESORT = 0.8, 1.7
+"""Seconds after which a command that was asked to end is ended, and after which nobody tries any more."""
+GLANCE = 0.05
+LOOK = 1.0
+"""Seconds between two looks whether commands still run whose starter is gone."""
+
+
+def serve() -> None:
+    """Until the input has ended, and every command of it."""
+    due: dict[bytes, float] = {}
+    rest: bytes | None = b""
+    while rest is not None or due:
+        pause = max(0.0, min(due.values()) - time.monotonic()) if due else None
+        if rest is None:
+            due = {record: at for record, at in due.items() if runs(record) and family({record}, set())}
+            time.sleep(min(pause or 0.0, LOOK) if due else 0.0)
+        elif select.select([0], [], [], pause)[0]:
+            rest = take(rest, due)
+        over = {record for record, at in due.items() if at <= time.monotonic()}
+        end({record for record in over if runs(record)})
+        due = {record: at for record, at in due.items() if record not in over}
+
+
+def take(rest: bytes, due: dict[bytes, float]) -> bytes | None:
+    """Note the commands of the lines that came; the beginning of the next line, None at the end of the input."""
+    chunk = os.read(0, 1 << 16)
+    *lines, rest = (rest + chunk).split(b"\n")
+    for line in lines:
+        at, _, record = line.partition(b" ")
+        due[bytes.fromhex(record.decode())] = float(at)
+    return rest if chunk else None
+
+
+def runs(record: bytes) -> bool:
+    """Whether nobody wrote down how the command ended: what it left running then is none of ours."""
+    with suppress(OSError):
+        return os.stat(record + b"/exit").st_size == 0  # noqa: PTH116 - a name may be no text
+    return os.path.isdir(record)  # noqa: PTH112 - as above
+
+
+def end(records: set[bytes]) -> None:
+    """End these commands with everything that they started. That they were ended is written down before, for whoever
+    sees them end; a shell that still can writes its own code over it."""
+    for record in records:
+        with suppress(OSError):
+            handle = os.open(record + b"/exit", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            os.write(handle, b"137\n")
+            os.close(handle)
+    begun, asked = time.monotonic(), False
+    sessions: set[int] = set()
+    while records and (found := family(records, sessions)) and (passed := time.monotonic() - begun) < LAST_RESORT:
+        if not asked:
+            signal_all(found, SIGTERM)
+            asked = True
+        elif passed > GRACE:
+            signal_all(found, SIGKILL)
+        time.sleep(GLANCE)
+
+
+def signal_all(pids: Collection[int], number: int) -> None:
+    """Send a signal to each that still is."""
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def family(records: Collection[bytes], known: set[int]) -> set[int]:
+    """The live processes that carry one of the records in their environment, their descendants, and those of sessions
+    that one of them leads; these are `known` from then on."""
+    if not os.path.isdir(PROC):  # noqa: PTH112 - as above
+        return groups(records)
+    parents: dict[int, int] = {}
+    sessions: dict[int, int] = {}
+    found: set[int] = set()
+    marks = {MARK + record for record in records}
+    for pid in (int(name) for name in os.listdir(PROC) if name.isdecimal()):  # noqa: PTH208 - many names, no paths
+        with suppress(OSError):
+            state, parent, _, session, *_ = read(f"{PROC}/{pid}/stat").rpartition(b") ")[2].split()
+            if state in (b"Z", b"X"):
+                continue
+            parents[pid], sessions[pid] = int(parent), int(session)
+            if not marks.isdisjoint(read(f"{PROC}/{pid}/environ").split(b"\0")):
+                found.add(pid)
+    while True:
+        known |= {pid for pid in found if sessions[pid] == pid}
+        more = {pid for pid in parents if parents[pid] in found or sessions[pid] in known} - found
+        if not more:
+            return found
+        found |= more
+
+
+def groups(records: Collection[bytes]) -> set[int]:
+    """Where the system has no table of processes: the groups of these commands that still are, as negative numbers."""
+    found = set()
+    for record in records:
+        with suppress(OSError, ValueError, IndexError):
+            group = -int(read(os.fsdecode(record) + "/pid").split()[0])
+            os.kill(group, 0)
+            found.add(group)
+    return found
+
+
+def read(path: str) -> bytes:
+    """A small file."""
+    with open(path, "rb") as file:  # noqa: PTH123 - as above
+        return file.read()
+
+
+if __name__ == "__main__":
+    serve()

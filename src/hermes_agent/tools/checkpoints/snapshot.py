@@ -1,0 +1,330 @@
+"""How a folder is: its files by content, of which only those are read that changed since the last look."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable, Sequence
+from time import monotonic
+
+import msgspec
+
+from hermes_agent.tools.checkpoints.objects import FILE, FOLDER, LINK, PROGRAM, Objects, tree
+from hermes_agent.tools.files.finder import SKIPPED
+
+LEFT_OUT = frozenset(
+    map(
+        os.fsencode,
+        {*SKIPPED, "target", "dist", "build", ".next", ".gradle", ".mypy_cache", ".ruff_cache", ".pytest_cache"},
+    )
+)
+"""Folders that are made again rather than kept; what is about to be changed in them is kept all the same."""
+RULES = b".gitignore"
+MOMENT = 0.2
+"""Seconds."""
+RECENT = 2_000_000_000
+"""Nanoseconds in which a file may change again and look the same: file systems count in steps of up to two seconds."""
+
+Stamp = tuple[int, ...]
+"""By what a change of a file shows; empty where it would not."""
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """A file: `blob` names its content, and is empty where it was too large from the beginning."""
+
+    mode: int
+    blob: bytes
+    stamp: Stamp
+
+
+class Folder(msgspec.Struct, array_like=True):
+    """The files of one folder by name. One that is not `entered` is known only by files that were about to be changed.
+    `tree` names its content, and is empty where there is none."""
+
+    files: dict[bytes, Entry]
+    entered: bool = False
+    tree: bytes = b""
+
+
+class Seen(msgspec.Struct):
+    """What is remembered of a folder from look to look, by paths relative to it: folders, rules of git on what is to
+    be ignored, and what they make left out."""
+
+    folders: dict[bytes, Folder] = {}
+    rules: dict[bytes, Stamp] = {}
+    ignored: set[bytes] = set()
+
+
+class Look:
+    """One look at the folder `root`, which no link leads to: at all of it where it is `whole`, and at the files that
+    are `touched`. Where more than `most` are new or changed, it is at these alone. `now` is the time of the file system
+    in nanoseconds. Blocks.
+
+    `go_on` and then `read` are called until they are through, each for no longer than a moment, so that a stop comes
+    between; `keep` then writes how it all is.
+    """
+
+    def __init__(self, root: bytes, seen: Seen, *, whole: bool, touched: Sequence[bytes], now: int, most: int) -> None:
+        self.seen = seen
+        self.whole = whole
+        self.absent: tuple[bytes, ...] = ()
+        self._root = root.rstrip(b"/")
+        self._touched = touched
+        self._since = now - RECENT
+        self._most = most
+        self._fresh: dict[bytes, os.stat_result] = {}
+        self._gone: set[bytes] = set()
+        self._entered: set[bytes] = set()
+        self._rules: dict[bytes, Stamp] = {}
+        self._ignored: set[bytes] = set()
+        self._dirty: set[bytes] = set()
+        self._unjudged: dict[bytes, bool] = {}
+        self._ahead = [(b"", False)] if whole else []
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is to be written or remembered."""
+        before = (self.seen.rules, self.seen.ignored, self._once_entered())
+        new = self.whole and before != (self._rules, self._ignored, self._entered)
+        return bool(self._fresh or self._gone or new)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to look at."""
+        return not self._ahead and not self._unjudged
+
+    def go_on(self, ignored: Collection[bytes] | None = None) -> list[bytes]:
+        """Look further; of the names that were given last these are `ignored`. Gives new names of which git must say
+        whether they are, once there is nothing to do without that."""
+        if ignored is not None:
+            self._judge(ignored)
+        until = monotonic() + MOMENT
+        while self._ahead and monotonic() < until:
+            self._enter(*self._ahead.pop())
+            if len(self._fresh) + len(self._gone) > self._most:
+                self._give_up()
+        if self.is_over:
+            self._finish()
+        return [] if self._ahead else list(self._unjudged)
+
+    def _judge(self, ignored: Collection[bytes]) -> None:
+        for path, is_folder in self._unjudged.items():
+            if path in ignored:
+                self._ignored.add(path)
+            elif is_folder:
+                self._ahead.append((path, True))
+            else:
+                self._alone(path)
+        self._unjudged = {}
+
+    def _give_up(self) -> None:
+        self.whole, self._ahead = False, []
+        for each in (self._fresh, self._gone, self._unjudged):
+            each.clear()
+
+    def _finish(self) -> None:
+        """Look at what is known of folders that were not entered, and at what is touched, with what stands in its
+        way."""
+        if self.whole:
+            self._alone_below(self.seen.folders.keys() - self._entered)
+        for path in self._touched:
+            self._alone(path)
+            for end in (at for at, sign in enumerate(path) if sign == ord("/")):
+                if self._known(path[:end]) is not None:
+                    self._alone(path[:end])
+            if path in self.seen.folders:
+                self._alone_below([each for each in self.seen.folders if (each + b"/").startswith(path + b"/")])
+        self.absent = tuple(path for path in self._touched if not os.path.lexists(self._path(path)))
+
+    def _alone_below(self, folders: Iterable[bytes]) -> None:
+        for folder in folders:
+            for name in self.seen.folders[folder].files:
+                self._alone(_joined(folder, name))
+
+    def _known(self, path: bytes) -> Entry | None:
+        folder, _, name = path.rpartition(b"/")
+        return self.seen.folders[folder].files.get(name) if folder in self.seen.folders else None
+
+    def number(self) -> int:
+        """How many files are to be read."""
+        return len(self._fresh)
+
+    def read(self, objects: Objects, largest: int) -> bool:
+        """Write the content of files that changed; whether there are more."""
+        until = monotonic() + MOMENT
+        while self._fresh and monotonic() < until:
+            path, found = self._fresh.popitem()
+            self._read(path, found, objects, largest)
+        return bool(self._fresh)
+
+    def keep(self, objects: Objects) -> bytes:
+        """Remember how it is, write the trees that changed, and give the name of the whole one; done once more, nothing
+        has changed."""
+        for path in self._gone:
+            self._forget(path)
+        if self.whole:
+            self.seen.rules, self.seen.ignored = self._rules, self._ignored
+            for folder in self._entered:
+                self._folder(folder).entered = True
+            for folder in self._once_entered() - self._entered:
+                self.seen.folders[folder].entered = False
+        made = self._trees(objects)
+        self._gone, self._dirty = set(), set()
+        return made
+
+    def _once_entered(self) -> set[bytes]:
+        return {name for name, each in self.seen.folders.items() if each.entered}
+
+    def _enter(self, folder: bytes, ruled: bool) -> None:
+        try:
+            with os.scandir(self._path(folder)) as listed:
+                entries = {entry.name: entry for entry in listed}
+        except OSError:
+            return  # What is known of it is looked at alone.
+        if folder and b".git" in entries:
+            return  # A repository of its own.
+        self._entered.add(folder)
+        ruled = self._heed(folder, entries.get(RULES)) or ruled
+        known = self.seen.folders.get(folder)
+        files = known.files if known else {}
+        for name, entry in entries.items():
+            before = files.get(name)
+            if before is None:
+                self._meet(_joined(folder, name), entry, ruled)
+            elif _stamp(found := entry.stat(follow_symlinks=False)) != before.stamp:
+                self._compare(_joined(folder, name), before, found)
+                if entry.is_dir(follow_symlinks=False):
+                    self._meet(_joined(folder, name), entry, ruled)
+        self._gone.update(_joined(folder, name) for name in files.keys() - entries.keys())
+
+    def _heed(self, folder: bytes, rules: os.DirEntry[bytes] | None) -> bool:
+        """Whether there are rules; where they changed, what they left out is judged anew."""
+        now = self._stamp(rules.stat(follow_symlinks=False)) if rules else None
+        if now != self.seen.rules.get(folder) or now == ():
+            below = folder + b"/" if folder else b""
+            self.seen.ignored = {path for path in self.seen.ignored if not path.startswith(below)}
+        if now is not None:
+            self._rules[folder] = now
+        return now is not None
+
+    def _meet(self, path: bytes, entry: os.DirEntry[bytes], ruled: bool) -> None:
+        """Go into a folder, or look at a file that is not known, unless it is left out."""
+        is_folder = entry.is_dir(follow_symlinks=False)
+        is_file = entry.is_symlink() or entry.is_file()
+        if entry.name.lower() == b".git" or (is_folder and entry.name in LEFT_OUT) or not (is_folder or is_file):
+            return
+        known = self.seen.folders.get(path) if is_folder else None
+        if path in self.seen.ignored:
+            self._ignored.add(path)
+        elif ruled and not (known and known.entered):
+            self._unjudged[path] = is_folder
+        elif is_folder:
+            self._ahead.append((path, ruled))
+        else:
+            self._alone(path)
+
+    def _alone(self, path: bytes) -> None:
+        """Look at one file, known or not."""
+        folder = path.rpartition(b"/")[0]
+        here, before = self._path(folder), self._known(path)
+        try:
+            if folder not in self._entered and os.path.realpath(here) != here:
+                raise NotADirectoryError
+            self._compare(path, before, os.lstat(self._path(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            if before is not None:
+                self._gone.add(path)
+        except OSError:
+            return  # It stays as it is known.
+
+    def _compare(self, path: bytes, before: Entry | None, found: os.stat_result) -> None:
+        if stat.S_ISDIR(found.st_mode):
+            if before is not None:
+                self._gone.add(path)
+        elif (before is None or _stamp(found) != before.stamp) and b".git" not in path.lower().split(b"/"):
+            self._fresh[path] = found
+
+    def _read(self, path: bytes, found: os.stat_result, objects: Objects, largest: int) -> None:
+        """What is too large, or neither file nor link, stays as it is known."""
+        folder, _, name = path.rpartition(b"/")
+        before = self._known(path)
+        try:
+            content = _content(self._path(path), found, largest)
+        except OSError:
+            content = None  # It cannot be read, or is gone: the next look tells.
+        if content is None:
+            mode, blob = (before.mode, before.blob) if before else (FILE, b"")
+        else:
+            mode, blob = _mode(found), objects.write("blob", content)
+        if before is None or (before.mode, before.blob) != (mode, blob):
+            self._dirty.add(folder)
+        self._folder(folder).files[name] = Entry(mode, blob, self._stamp(found))
+
+    def _forget(self, path: bytes) -> None:
+        folder, _, name = path.rpartition(b"/")
+        del self.seen.folders[folder].files[name]
+        self._dirty.add(folder)
+
+    def _folder(self, folder: bytes) -> Folder:
+        """What is known of a folder, which has its place in those above."""
+        for end in (*(at for at, sign in enumerate(folder) if sign == ord("/")), len(folder)):
+            self.seen.folders.setdefault(folder[:end], Folder({}))
+        return self.seen.folders[folder]
+
+    def _trees(self, objects: Objects) -> bytes:
+        """Make the trees again of what changed, and of what is above it."""
+        folders = self.seen.folders
+        folders.setdefault(b"", Folder({}))
+        below: dict[bytes, dict[bytes, bytes]] = {}
+        for path in sorted(folders, key=lambda path: path.count(b"/") + bool(path), reverse=True):
+            each, inside = folders[path], below.get(path, {})
+            parent, _, name = path.rpartition(b"/")
+            if path in self._dirty or not path:
+                before, each.tree = each.tree, _tree_of(each, inside, objects, is_root=not path)
+                if each.tree != before:
+                    self._dirty.add(parent)
+            if each.tree:
+                below.setdefault(parent, {})[name] = each.tree
+            elif path and not each.entered:
+                del folders[path]
+        return folders[b""].tree
+
+    def _path(self, path: bytes) -> bytes:
+        return self._root + b"/" + path if path else self._root or b"/"
+
+    def _stamp(self, found: os.stat_result) -> Stamp:
+        """The stamp to remember."""
+        return _stamp(found) if max(found.st_mtime_ns, found.st_ctime_ns) < self._since else ()
+
+
+def _joined(folder: bytes, name: bytes) -> bytes:
+    return folder + b"/" + name if folder else name
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return (found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _mode(found: os.stat_result) -> int:
+    if stat.S_ISLNK(found.st_mode):
+        return LINK
+    return PROGRAM if found.st_mode & stat.S_IXUSR else FILE
+
+
+def _content(path: bytes, found: os.stat_result, largest: int) -> bytes | None:
+    """What a file holds, or where a link leads; None for what is kept neither way. Raises `OSError`."""
+    if stat.S_ISLNK(found.st_mode):
+        return os.readlink(path)  # noqa: PTH115 - names need not be text
+    if not stat.S_ISREG(found.st_mode) or found.st_size > largest:
+        return None
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(largest)
+
+
+def _tree_of(folder: Folder, inside: dict[bytes, bytes], objects: Objects, *, is_root: bool) -> bytes:
+    rows = {name: (each.mode, each.blob) for name, each in folder.files.items() if each.blob}
+    rows |= {name: (FOLDER, made) for name, made in inside.items()}
+    if not rows and not is_root:
+        return b""
+    return objects.write("tree", tree((name, mode, blob) for name, (mode, blob) in rows.items()))

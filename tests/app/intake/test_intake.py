@@ -1,0 +1,126 @@
+"""What stands in a message for something that is too large for it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.intake.intake import LEAST, Intake, Part, limit
+from hermes_agent.app.intake.spool import named
+from hermes_agent.core.errors import InputTooLarge, StoreError
+from hermes_agent.core.messages import File, Image, Origin, Text
+
+WINDOW = 32_000
+"""Of which a message has 32,000 bytes."""
+
+
+async def any_window(_: str) -> int:
+    return WINDOW
+
+
+def intake(folder: Path, *, strict: bool = False) -> Intake:
+    return Intake(folder / "kept", any_window, strict=strict)
+
+
+def owner(text: str) -> Text:
+    return Text(text=text, origin=Origin.OWNER)
+
+
+def joined(parts: tuple[Part, ...]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Text))
+
+
+def test_a_share_of_the_window_stands_in_the_message_and_a_little_always() -> None:
+    assert (limit(128_000), limit(1_000_000), limit(500)) == (128_000, 1_000_000, LEAST)
+
+
+def test_what_fits_is_left_as_it_is(tmp_path: Path) -> None:
+    parts = (owner("x" * limit(WINDOW)), Image(data="eA=="))
+
+    assert intake(tmp_path).fitted(parts, WINDOW).parts == parts
+    assert not (tmp_path / "kept").exists()
+
+
+def test_the_largest_parts_become_files_and_the_words_beside_them_stay(tmp_path: Path) -> None:
+    large = "first\n" + "ä" * 30_000 + "\nlast"
+    taken = intake(tmp_path).fitted((owner("Compare:"), owner(large), owner("y" * 20_000)), WINDOW)
+
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.read_text() == large
+    assert taken.parts[0] == owner("Compare:")
+    assert taken.parts[1].text.startswith("first\nä")
+    assert taken.parts[1].text.endswith("ä\nlast")
+    assert "\ufffd" not in taken.parts[1].text
+    assert taken.parts[1].origin is Origin.OWNER
+    assert (taken.parts[2].origin, str(kept) in taken.parts[2].text) == (Origin.RUNTIME, True)
+    assert taken.parts[3] == owner("y" * 20_000)
+    assert len(joined(taken.parts).encode()) < limit(WINDOW) + 10_000
+
+
+def test_many_parts_that_are_too_much_together_are_kept_until_the_rest_fits(tmp_path: Path) -> None:
+    taken = intake(tmp_path).fitted([owner(f"{number}" * 9_000) for number in range(1, 10)], WINDOW)
+
+    assert len(list((tmp_path / "kept").iterdir())) == 6
+    assert taken.notice.count("is larger than what the model's window takes") == 6
+
+
+def test_a_document_is_kept_as_it_was(tmp_path: Path) -> None:
+    content = b"%PDF-1.7\n" + bytes(50_000)
+    document = File(name="a.pdf", media_type="application/pdf", data=base64.b64encode(content).decode())
+    taken = intake(tmp_path).fitted((document,), WINDOW)
+
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert (kept.suffix, kept.read_bytes()) == (".pdf", content)
+    assert "(a PDF document, 50,009 bytes, kept whole in `" in joined(taken.parts)
+    assert (
+        taken.notice
+        == f"A part of your message (a PDF document, 50,009 bytes) is no text, and kept as a file: `{kept}`."
+    )
+
+
+def test_a_name_leads_nowhere(tmp_path: Path) -> None:
+    for name in ("../../evil.sh/..", "nul.a\0b", "x." + "e" * 300, ""):
+        intake(tmp_path).fitted((File(name=name, media_type="x/y", data="eHh4" * 20_000),), WINDOW)
+
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.suffix == ".txt"
+
+
+def test_a_picture_counts_little_until_no_provider_takes_it(tmp_path: Path) -> None:
+    def picture(size: int) -> Image:
+        return Image(data=base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(size)).decode())
+
+    small = intake(tmp_path).fitted((picture(4_000_000), owner("Hi")), WINDOW)
+    large = intake(tmp_path).fitted((picture(6_000_000), owner("Hi")), WINDOW)
+
+    assert isinstance(small.parts[0], Image)
+    assert "(image/png, 6,000,008 bytes, kept whole in `" in joined(large.parts)
+
+
+def test_a_file_is_a_picture_a_text_or_a_note_where_it_lies(tmp_path: Path) -> None:
+    (tmp_path / "p").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (tmp_path / "t").write_bytes(b"text\xff")
+    (tmp_path / "b").write_bytes(b"\x7fELF\0")
+
+    def parts(name: str) -> tuple[Part, ...]:
+        return intake(tmp_path).of_file(named(tmp_path / name), Origin.OWNER, WINDOW, name=name).parts
+
+    assert isinstance(parts("p")[0], Image)
+    assert parts("t") == (owner("t:\ntext\ufffd"),)
+    assert f"(an ELF program, 5 bytes, kept whole in `{tmp_path}/b`." in joined(parts("b"))
+
+
+def test_strict_input_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputTooLarge, match="The input has 32,001 bytes, and one message to this model may have 32,000"
+    ):
+        intake(tmp_path, strict=True).fitted((owner("x" * 32_001),), WINDOW)
+
+
+def test_where_nothing_can_be_kept_nothing_is_taken_in(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("a file stands where the folder must be")
+
+    with pytest.raises(StoreError, match="cannot be written"):
+        intake(tmp_path).fitted((owner("x" * 40_000),), WINDOW)

@@ -1,0 +1,76 @@
+"""The store of a home: its own file without a question, any other database under the home's name."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.app.household import id_of, open_store_of
+from hermes_agent.app.options import Options
+from hermes_agent.app.settings import StoreSettings
+from hermes_agent.app.wiring import open_runtime
+from hermes_agent.cli.opened import with_store
+from hermes_agent.cli.options import Invocation
+from hermes_agent.cli.surface import Surface
+from hermes_agent.core.errors import DatabaseInUse, HomeError
+from hermes_agent.host.paths import Home
+from tests.databases import cluster, database_url
+
+__all__ = ["cluster", "database_url"]
+
+
+def home_in(folder: Path, text: str = "") -> Home:
+    home = Home(root=folder, base=folder).ensure()
+    home.config_file.write_text(text)
+    return home
+
+
+async def test_a_database_of_its_own_needs_no_name(tmp_path: Path):
+    home = home_in(tmp_path)
+
+    for url in ("", str(home.database), f"sqlite:///{home.database}"):
+        store = await open_store_of(home, StoreSettings(url=url))
+        assert (store.versions.home, await store.homes.list()) == ("", [])
+        await store.close()
+
+    assert not (tmp_path / "home.id").exists()
+
+
+def test_a_home_has_one_name(tmp_path: Path):
+    home = home_in(tmp_path)
+
+    assert len({id_of(home) for _ in range(3)}) == 1
+    assert [each.name for each in tmp_path.glob("*home.id*")] == ["home.id"]
+
+
+def test_a_name_that_was_lost_is_a_sentence(tmp_path: Path):
+    home = home_in(tmp_path)
+    (tmp_path / "home.id").touch()
+
+    with pytest.raises(HomeError, match=r"home\.id is empty: move it out of the way"):
+        id_of(home)
+
+
+def test_every_way_in_refuses_a_second_home(database_url: str, tmp_path: Path):
+    settings = f"store: {{url: '{database_url}'}}\n"
+    first, second = home_in(tmp_path / "first", settings), home_in(tmp_path / "second", settings)
+    with_store(surface(first), lambda store: store.sessions.stats())
+
+    with pytest.raises(DatabaseInUse, match=str(first.root)):
+        with_store(surface(second), lambda store: store.sessions.stats())
+    with pytest.raises(DatabaseInUse, match=str(first.root)):
+        asyncio.run(running(second))
+
+    for home in (first, second):
+        home.config_file.write_text(settings.replace("}", ", shared: true}"))
+        with_store(surface(home), lambda store: store.sessions.stats())
+        asyncio.run(running(home))
+
+
+async def running(home: Home) -> None:
+    async with open_runtime(home, Options()):
+        pass
+
+
+def surface(home: Home) -> Surface:
+    return Surface(invocation=Invocation(), variables={"HERMES_HOME": str(home.root)})

@@ -1,0 +1,15 @@
+"""What goes out in place of something that cannot be shown."""
+
+from hermes_agent.core.inbound import Conversation
+from hermes_agent.core.outbound import TOLD, lost
+
+
+def test_what_is_lost_is_told_in_its_place_and_tells_of_nothing_further():
+    place = Conversation(platform="telegram", chat="7")
+
+    letter = lost(3, place, "it cannot be read")
+
+    assert letter.to == place
+    assert letter.content.text.startswith("Something that I wanted to say here is lost: it cannot be read.")
+    assert letter.key.startswith(TOLD)
+    assert letter.key != lost(4, place, "").key

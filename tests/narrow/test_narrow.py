@@ -1,0 +1,56 @@
+"""The modes in which threads are few and locks are held long: they take effect, and journeys end in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.measured import NARROW
+
+ROOT = Path(__file__).parents[2]
+JOURNEYS = (
+    "tests/journeys/test_many_at_once.py",
+    "tests/journeys/test_budgets.py",
+    "tests/app/test_front.py",
+    "tests/api/test_runs.py",
+    "tests/tools/files/test_tools.py",
+)
+ASK = """
+import asyncio, pathlib, sys, time
+from hermes_agent.host.held import held
+from hermes_agent.host.lock_file import locked
+async def ask():
+    began = time.monotonic()
+    async with held(pathlib.Path(sys.argv[1])):
+        pass
+    with locked(pathlib.Path(sys.argv[1])):
+        pass
+    took = time.monotonic() - began
+    await asyncio.to_thread(int)
+    print(asyncio.get_running_loop()._default_executor._max_workers, took >= 0.4)
+asyncio.run(ask())
+"""
+
+
+def said(tmp_path: Path, **scarce: str) -> str:
+    path = os.pathsep.join(map(str, (NARROW, ROOT / "src")))
+    words = [sys.executable, "-c", ASK, str(tmp_path / "a.lock")]
+    return subprocess.run(words, env={"PYTHONPATH": path, **scarce}, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_child_has_few_threads_and_slow_locks_where_it_is_told_to(tmp_path: Path) -> None:
+    assert said(tmp_path, TESTED_POOL="1", TESTED_LOCK_SECONDS="0.2") == "1 True\n"
+    assert said(tmp_path).endswith(" False\n")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mode", [("--pool", "1"), ("--lock-seconds", "1")], ids=["one thread", "slow locks"])
+def test_journeys_end_where_threads_are_few_or_locks_are_held_long(mode: tuple[str, str]) -> None:
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *mode, *JOURNEYS]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]

@@ -1,0 +1,98 @@
+"""What the enforcer reads, whom it ends, and whom it leaves alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+from hermes_agent.sandbox.time_limits import ENFORCER
+
+
+def enforce(*lines: tuple[float, Path]) -> float:
+    """How many seconds it took."""
+    text = "".join(f"{monotonic() + seconds} {os.fsencode(record).hex()}\n" for seconds, record in lines)
+    began = monotonic()
+    subprocess.run([sys.executable, "-I", "-S", str(ENFORCER)], input=text.encode(), timeout=20, check=True)
+    return monotonic() - began
+
+
+def record(folder: Path, name: str, text: str) -> tuple[Path, subprocess.Popen[bytes]]:
+    """A command with a record of its own; it says when it runs."""
+    made = folder / name
+    made.mkdir()
+    child = subprocess.Popen(
+        ["bash", "-c", f"echo runs; exec >/dev/null; {text}"],
+        env={"HERMES_EXEC": str(made), "PATH": os.environ["PATH"]},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.stdout.close()
+    return made, child
+
+
+def test_each_ends_in_its_own_time_and_says_so(tmp_path: Path):
+    first, one = record(tmp_path, "first", "sleep 60")
+    second, two = record(tmp_path, "se\ncond", "sleep 60")
+
+    assert 1.4 < enforce((0.2, first), (1.5, second)) < 4
+
+    assert (one.wait(5), two.wait(5)) == (-15, -15)
+    assert [(each / "exit").read_text() for each in (first, second)] == ["137\n", "137\n"]
+
+
+def test_what_a_command_that_has_ended_left_behind_is_left_alone(tmp_path: Path):
+    made, child = record(tmp_path, "a", "sleep 60")
+    (made / "exit").write_text("0\n")
+
+    assert enforce((0.2, made), (0.2, tmp_path / "no such record")) < 2
+
+    assert child.poll() is None
+    assert (made / "exit").read_text() == "0\n"
+    child.kill()
+    child.wait()
+
+
+def test_whoever_shares_a_session_with_a_command_that_does_not_lead_it_is_left_alone(tmp_path: Path):
+    made = tmp_path / "a"
+    made.mkdir()
+    text = f"sleep 60 & other=$!; HERMES_EXEC={made} sleep 61; kill -0 $other && echo alive; kill $other"
+    child = subprocess.Popen(["bash", "-c", text], stdout=subprocess.PIPE, start_new_session=True)
+
+    enforce((0.5, made))
+
+    assert child.communicate(timeout=5)[0] == b"alive\n"
+
+
+def test_with_nothing_to_wait_for_it_goes_at_once(tmp_path: Path):
+    made = tmp_path / "a"
+    made.mkdir()
+
+    assert enforce((600.0, made)) < 2
+    assert enforce() < 2
+
+
+def test_its_own_code_is_what_a_shell_says_that_still_can(tmp_path: Path):
+    made, child = record(tmp_path, "a", f"trap 'echo 9 >{tmp_path}/a/exit; exit 9' TERM; while :; do sleep 0.05; done")
+
+    enforce((0.2, made))
+
+    assert child.wait(5) == 9
+    assert (made / "exit").read_text() == "9\n"
+
+
+def test_without_a_table_of_processes_the_group_ends(tmp_path: Path):
+    made, child = record(tmp_path, "a", "sleep 60 & sleep 61")
+    (made / "pid").write_text(f"{child.pid}\n")
+    (tmp_path / "b").mkdir()
+    text = ENFORCER.read_text().replace('PROC = "/proc"', 'PROC = "/none"')
+    lines = "".join(f"{monotonic()} {os.fsencode(each).hex()}\n" for each in (made, tmp_path / "b"))
+
+    subprocess.run([sys.executable, "-I", "-S", "-c", text], input=lines.encode(), timeout=20, check=True)
+
+    assert child.wait(5) == -15
+    assert (made / "exit").read_text() == "137\n"

@@ -1,0 +1,280 @@
+"""What is remembered from checkpoint to checkpoint, and what a killed process leaves, costs none of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+from hermes_agent.tools.checkpoints.shadow import CheckpointFailed, shadow_of
+from tests.tools.checkpoints.project import TOLD, files
+
+TAKES = """
+import asyncio, sys
+from pathlib import Path
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.tools.checkpoints.checkpoints import Checkpoints, Told
+from hermes_agent.tools.checkpoints.settings import CheckpointSettings
+
+async def main():
+    kept = Checkpoints(Path(sys.argv[1]), CheckpointSettings(), FakeClock())
+    number = 0
+    while True:
+        number += 1
+        Path(sys.argv[2], "a.txt").write_text(f"{number}")
+        await kept.take(Path(sys.argv[2]), Told(why="x"))
+        print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def killed_while_taking(checkpoints: Path, root: Path) -> None:
+    """Lets a process take checkpoints and kills it in the middle of the third or a later one."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", TAKES, str(checkpoints), str(root)],
+        stdout=subprocess.PIPE,
+        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.defpath},
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.stdout.readline()
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    next(checkpoints.glob("*/objects")).with_name("index.lock").touch()
+
+
+async def test_a_process_that_is_killed_in_the_middle_leaves_the_checkpoints_usable(tmp_path: Path, root: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock())
+    for _ in range(3):
+        killed_while_taking(tmp_path / "c", root)
+
+        (root / "a.txt").write_text("mine")
+        taken = await kept.take(root, TOLD)
+        (root / "a.txt").write_text("changed")
+        await kept.restore(root, taken.number)
+        assert (root / "a.txt").read_text() == "mine"
+
+
+ODD = ['a "quoted" name', "back\\slash", "two\nlines", "sp ace", "ünï", "-dash", os.fsdecode(b"\xff\xfe")]
+
+
+@pytest.fixture
+def large(root: Path) -> Path:
+    """A folder with more files than are taken in one by one, some with names that need care."""
+    for number in range(150):
+        (root / f"d{number % 40}").mkdir(exist_ok=True)
+        (root / f"d{number % 40}" / f"{number}.txt").write_text(f"{number}\n")
+    for name in ODD:
+        (root / name).mkdir()
+        (root / name / name).write_text(name.encode(errors="replace").decode())
+    (root / "link").symlink_to("a.txt")
+    (root / "a.txt").chmod(0o755)
+    return root
+
+
+def objects(kept: Checkpoints) -> list[Path]:
+    return [path for path in kept.folder.rglob("objects/*/*") if path.suffix != ".idx"]
+
+
+async def test_a_large_folder_is_kept_in_a_few_files_and_comes_back(kept: Checkpoints, large: Path):
+    before = files(large)
+
+    taken = await kept.take(large, TOLD)
+    made = len(objects(kept))
+    for name in before:
+        (large / name).unlink()
+    await kept.restore(large, taken.number)
+
+    assert made <= 5
+    assert files(large) == before
+    assert (large / "link").readlink() == Path("a.txt")
+    assert os.access(large / "a.txt", os.X_OK)
+
+
+async def test_the_trees_that_are_packed_are_those_of_the_folder(kept: Checkpoints, large: Path):
+    packed = await kept.take(large, TOLD)
+    (large / "a.txt").write_text("two\n")
+    (large / "d1/1.txt").unlink()
+    later = await kept.take(large, TOLD)
+
+    assert await kept.diff(large, later.number) == ""
+    told = await kept.diff(large, packed.number)
+    assert "-one\n+two" in told
+    assert "d1/1.txt" in told
+    assert told.count("diff --git") == 2
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """What git was asked since, a line each; the program beside it is git."""
+    program = tmp_path / "git"
+    program.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\nexec git "$@"\n')
+    program.chmod(0o755)
+    return tmp_path / "asked"
+
+
+def words(asked: Path, word: str) -> int:
+    """How often git was asked that, of all that it was asked."""
+    found = asked.read_text().splitlines() if asked.exists() else []
+    asked.unlink(missing_ok=True)
+    assert all(word in line for line in found), found
+    return len(found)
+
+
+async def test_git_is_asked_only_about_new_names_where_there_are_rules(tmp_path: Path, root: Path, asked: Path):
+    kept = Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock(), git=str(asked.with_name("git")))
+    await kept.take(root, TOLD)
+    (root / "a.txt").write_text("two\n")
+    (root / "new").mkdir()
+    (root / "new/c.txt").write_text("three\n")
+    await kept.take(root, TOLD)
+    await kept.take(root, TOLD)
+    assert words(asked, "none") == 0
+
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "x.log").write_text("log")
+    taken = await kept.take(root, TOLD)
+
+    assert words(asked, "check-ignore") == 1
+    assert await kept.diff(root, taken.number) == ""
+
+
+async def test_a_change_that_shows_in_no_time_and_no_size_is_seen(kept: Checkpoints, root: Path):
+    found = (root / "a.txt").stat()
+    await kept.take(root, TOLD)
+    for content in ("two\n", "six\n"):
+        (root / "a.txt").write_text(content)
+        os.utime(root / "a.txt", ns=(found.st_atime_ns, found.st_mtime_ns))
+        taken = await kept.take(root, TOLD)
+        (root / "a.txt").write_text("x")
+        await kept.restore(root, taken.number)
+        assert (root / "a.txt").read_text() == content
+
+
+async def test_a_forgotten_look_costs_nothing_but_reading_again(kept: Checkpoints, root: Path):
+    first = await kept.take(root, TOLD)
+    for lost in (b"", b"nonsense", None):
+        seen = next(kept.folder.glob("*/seen"))
+        seen.unlink()
+        if lost is not None:
+            seen.write_bytes(lost)
+
+        assert await kept.take(root, TOLD) == first
+
+
+async def test_a_killed_process_that_had_made_a_checkpoint_and_not_remembered_it_loses_none(kept, root: Path):
+    await kept.take(root, TOLD)
+    seen = next(kept.folder.glob("*/seen"))
+    remembered = seen.read_bytes()
+    (root / "a.txt").write_text("two\n")
+    second = await kept.take(root, TOLD)
+    seen.write_bytes(remembered)
+    (root / "a.txt").write_text("three\n")
+
+    third = await kept.take(root, TOLD)
+
+    assert third.number == second.number + 1
+    await kept.restore(root, second.number)
+    assert (root / "a.txt").read_text() == "two\n"
+
+
+async def test_checkpoints_of_an_earlier_version_go_on(kept: Checkpoints, root: Path):
+    """They were packed by git, which kept an index, and remembered nothing."""
+    await kept.take(root, TOLD)
+    shadow = shadow_of(root, kept.folder, "git")
+    await shadow.run("pack-refs", "--all", "--prune")
+    (shadow.folder / "seen").unlink()
+    (shadow.folder / "index").touch()
+    shutil.rmtree(shadow.folder / "refs")
+    (shadow.folder / "refs").mkdir()
+    assert (await kept.take(root, TOLD)).number == 1
+    (root / "a.txt").write_text("two\n")
+
+    assert (await kept.take(root, TOLD)).number == 2
+    await kept.restore(root, 1)
+    assert (root / "a.txt").read_text() == "one\n"
+
+
+async def test_all_forgotten_and_begun_again_is_whole(kept: Checkpoints, root: Path):
+    await kept.take(root, TOLD)
+    await kept.prune(root, 0)
+
+    taken = await kept.take(root, TOLD)
+    (root / "a.txt").unlink()
+    await kept.restore(root, taken.number)
+
+    assert files(root) == {"a.txt": "one\n", "src/b.py": "x = 1\n"}
+
+
+async def test_a_folder_that_is_not_there_yet_comes_back_to_nothing(kept: Checkpoints, tmp_path: Path):
+    later = tmp_path / "later"
+    taken = await kept.take(later, Told(why="write_file"), [later / "x.txt"])
+    later.mkdir()
+    (later / "x.txt").write_text("x")
+
+    done = await kept.restore(later, taken.number)
+
+    assert done.removed == ("x.txt",)
+
+
+async def test_what_cannot_be_read_stays_as_it_was_known(kept: Checkpoints, root: Path):
+    (root / "pipe").touch()
+    await kept.take(root, TOLD)
+    (root / "pipe").unlink()
+    os.mkfifo(root / "pipe")
+    (root / "a.txt").write_text("two\n")
+
+    taken = await kept.take(root, TOLD)
+
+    assert "pipe" not in await kept.diff(root, taken.number)
+
+
+async def test_two_processes_at_one_folder_take_turns(tmp_path: Path, root: Path):
+    both = [Checkpoints(tmp_path / "c", CheckpointSettings(), FakeClock()) for _ in range(2)]
+
+    async def change(kept: Checkpoints, name: str) -> None:
+        for number in range(10):
+            (root / name).write_text(f"{number}\n")
+            await kept.take(root, TOLD)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(change(both[0], "one"))
+        group.create_task(change(both[1], "two"))
+
+    numbers = [each.number for each in await both[0].of(root)]
+    assert numbers == list(range(numbers[0], 0, -1))
+    assert await both[0].diff(root, numbers[0]) == ""
+
+
+async def test_a_store_that_cannot_be_written_is_told_in_a_sentence(kept: Checkpoints, root: Path):
+    await kept.take(root, TOLD)
+    objects = next(kept.folder.glob("*/objects"))
+    objects.rename(objects.with_name("moved"))
+    objects.touch()
+    (root / "a.txt").write_text("two\n")
+
+    with pytest.raises(CheckpointFailed, match=r"^Checkpoints cannot be kept: Not a directory\.$"):
+        await kept.take(root, TOLD)
+
+
+async def test_a_stop_comes_in_the_middle_of_a_large_folder_and_leaves_what_was_there(kept: Checkpoints, large: Path):
+    first = await kept.take(large, TOLD)
+    for number in range(3_000):
+        (large / f"{number}").write_text("more")
+
+    with pytest.raises(CheckpointFailed, match=r"^Checkpoints cannot be kept: it took too long\.$"):
+        async with shadow_of(large, kept.folder, "git").turn(), asyncio.timeout(0.001):
+            await kept._take(shadow_of(large, kept.folder, "git"), TOLD, ())
+
+    assert [each.number for each in await kept.of(large)] == [first.number]
+    assert (await kept.take(large, TOLD)).number == first.number + 1
