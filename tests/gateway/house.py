@@ -82,13 +82,13 @@ async def house(
 
 
 @asynccontextmanager
-async def opened(path: Path, kind: Kind, script: Script, people: str) -> AsyncIterator[ModelServer]:
-    """A gateway with that one channel."""
+async def opened(path: Path, kind: Kind, script: Script, people: str, more: str = "") -> AsyncIterator[ModelServer]:
+    """A gateway with that one channel; `more` are lines of its configuration."""
     async with serving(openai_model(script, keys=())) as model:
         home = Home(root=path / "home", base=path / "home")
         settle_home(home.root, model.url)
         lines = "".join(f"      {line}\n" for line in f"enabled: true\n{people}".splitlines())
         with home.config_file.open("a") as file:
-            file.write(f"gateway:\n  channels:\n    {kind.name}:\n{lines}")
+            file.write(f"gateway:\n  channels:\n    {kind.name}:\n{lines}{more}")
         async with open_gateway(home, {kind.name: kind}):
             yield model

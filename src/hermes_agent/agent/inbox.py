@@ -105,7 +105,7 @@ def _as_first(part: Part) -> Part:
 def senders_of(mail: Sequence[Mail]) -> str:
     """Who said the messages of a session that several people share, a line for each; empty where one alone speaks."""
     said_by = [
-        f"- [{who.name}], {who.standing.value}, {who.key}"
+        f"- [{who.name}], {who.standing.value}, {who.platform}:{who.alias or who.user}"
         for letter in mail
         if letter.inbound.conversation.is_shared and not letter.inbound.answers
         for who in (letter.inbound.principal,)

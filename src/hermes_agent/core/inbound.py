@@ -28,12 +28,14 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """A person (or program) who speaks: `platform` and the platform's own user id, e.g. `cli:root`."""
+    """A person (or program) who speaks: `platform` and the platform's own user id, e.g. `cli:root`. `alias` is what the
+    model is told in place of the id, where ids are hidden from it."""
 
     platform: str
     user: str
     standing: Standing = Standing.GUEST
     name: str = ""
+    alias: str = ""
 
     @property
     def key(self) -> str:

@@ -91,7 +91,7 @@ class Access:
         return self.settings.shared if own is None else own
 
 
-def harmless(name: str) -> str:
+def harmless(name: str, longest: int = LONGEST_NAME) -> str:
     """A name that people chose, unable to pass for anything else: no brackets, no line breaks, no signs that turn
     writing around, no towers of marks."""
     kept: list[str] = []
@@ -105,4 +105,4 @@ def harmless(name: str) -> str:
         if marks > MARKS or category in ("Cf", "Cc", "Cs", "Co", "Cn"):
             continue
         kept.append({"[": "(", "]": ")", "<": "(", ">": ")", "`": "'"}.get(sign, " " if category[0] == "Z" else sign))
-    return " ".join("".join(kept).split())[:LONGEST_NAME] or "somebody"
+    return " ".join("".join(kept).split())[:longest] or "somebody"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hermes_agent.app.service.people import People
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.service.veil import Veil
 from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.gateway.access import Access, harmless
-from hermes_agent.gateway.heard import Sender
+from hermes_agent.gateway.access import LONGEST_NAME, LOOKED_AT, Access, harmless
+from hermes_agent.gateway.heard import Media, Said, Sender
 
 
 class Doors:
@@ -43,21 +44,35 @@ class Doors:
         settings = self.people.channels.get(channel, ChannelSettings())
         return Access(settings=settings, paired=self.people.paired(channel))
 
-    def meet(self, channel: str, sender: Sender, where: Conversation) -> None:
-        """Somebody was heard there: what the logs show of it is hidden where the channel's ids are."""
+    def meet(self, channel: str, sender: Sender, where: Conversation, *named: str) -> None:
+        """Somebody was heard there, and others were named: they are hidden where the channel's ids are."""
         if self._hashes(channel):
-            self.veil.know(sender.user, where.chat)
+            self.veil.know(sender.user, where.chat, *named)
 
-    def named(self, channel: str, sender: Sender) -> str:
-        """The name of somebody for the model, which is never their id where the channel's ids are hidden."""
+    def shown(self, channel: str, text: str) -> str:
+        """What was written there, for the model: without ids where the channel's are hidden."""
+        return self.veil.hide(text) if self._hashes(channel) else text
+
+    def read(self, channel: str, said: Said) -> Said:
+        """A message as `shown`, with what it quotes and what its files are called."""
         if not self._hashes(channel):
-            return sender.name
-        return self.veil.hide(sender.name) or self.veil.of(sender.user)
+            return said
+        hide, quoted = self.veil.hide, said.quoted
+
+        def files(media: tuple[Media, ...]) -> tuple[Media, ...]:
+            return tuple(replace(each, name=hide(each.name)) for each in media)
+
+        if quoted is not None:
+            quoted = replace(quoted, text=hide(quoted.text), media=files(quoted.media))
+        return replace(said, text=hide(said.text), media=files(said.media), quoted=quoted)
 
     def principal(self, channel: str, sender: Sender, standing: Standing) -> Principal:
         """Who speaks, remembered where only the groups of the sender say what they are."""
-        name = harmless(self.named(channel, sender))
-        who = Principal(platform=channel, user=sender.user, standing=standing, name=name)
+        alias = self.veil.of(sender.user) if self._hashes(channel) else ""
+        name = self.shown(channel, harmless(sender.name or alias, LOOKED_AT))
+        who = Principal(
+            platform=channel, user=sender.user, standing=standing, name=name[:LONGEST_NAME].strip(), alias=alias
+        )
         if sender.groups and self.access(channel).standing(sender.user) is not standing:
             self.people.remember(who.key, standing)
         return who

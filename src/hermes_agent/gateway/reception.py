@@ -7,6 +7,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.app.orders.orders import Orders, at_once, is_order, order_of
@@ -67,10 +68,11 @@ class Reception:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
         access = self._doors.access(line.kind.name)
         if isinstance(heard, Said | Pressed | Invited):
-            self._doors.meet(line.kind.name, heard.sender, heard.where)
+            named = heard.named if isinstance(heard, Said) else ()
+            self._doors.meet(line.kind.name, heard.sender, heard.where, *named)
         match heard:
             case Said():
-                await self._said(line, access, heard)
+                await self._said(line, access, self._doors.read(line.kind.name, heard))
             case Pressed():
                 return await self._pressed(line, access, heard)
             case Invited():
@@ -196,7 +198,9 @@ class Reception:
         hints = (f"({chat.hint})" if chat.hint else "", FORWARDED if said.forwarded else "")
         notes = tuple(Text(text=hint, origin=Origin.RUNTIME) for hint in hints if hint)
         words = (Text(text=f"{name}{changed}{said.text}", origin=origin),) if said.text or name else ()
-        return (*notes, *files, *words)
+        shown = partial(self._doors.shown, inbound.conversation.platform)
+        around = (replace(part, text=shown(part.text)) if isinstance(part, Text) else part for part in (*notes, *files))
+        return (*around, *words)
 
     async def _withdrawn(self, line: Line, access: Access, deleted: Withdrawn) -> None:
         """A message was deleted where it was written: it is not answered any more."""

@@ -2,6 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import quote
+
+import pytest
 
 from hermes_agent.app.service.veil import KNOWN, Veil
 from hermes_agent.store.chats.facts import Facts
@@ -21,11 +24,28 @@ def test_an_id_is_hidden_wherever_it_stands_alone_or_in_a_key():
     assert hidden.endswith("9 left")
 
 
+@pytest.mark.parametrize("identity", ["ann@example.org", "@ann:example.org", "-1001234567", "U0ANN12"])
+@pytest.mark.parametrize(
+    "form",
+    ["{}", "{}:", "_{}_", "mailto:{}?x", "{}.txt", "a/{}/b", "for:{}.", "{upper}", "to={escaped}", "%3C{escaped}%3E"],
+)
+def test_an_id_is_hidden_however_it_is_written(identity: str, form: str):
+    veil = Veil()
+    veil.know(identity)
+
+    said = form.format(identity, upper=identity.upper(), escaped=quote(identity, safe=""))
+
+    alias = veil.of(identity)
+    assert veil.hide(said) == form.format(alias, upper=alias, escaped=alias)
+
+
 def test_what_is_no_id_stays():
     veil = Veil()
     assert veil.hide("Call +4915112345678") == "Call +4915112345678"
     veil.know("+4915112345678")
     assert veil.hide("Call +49151123456789") == "Call +49151123456789"
+    veil.know("ann@example.org", "----")
+    assert veil.hide("joann@example.org ann@example.orgs ---- ann") == "joann@example.org ann@example.orgs ---- ann"
 
 
 def test_the_oldest_are_forgotten_past_the_limit():

@@ -8,6 +8,7 @@ import pytest
 from hermes_agent.app.settings import Settings
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Standing
 from hermes_agent.gateway.heard import Sender
 from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
@@ -154,4 +155,5 @@ async def test_an_id_that_is_a_phone_number_reaches_neither_the_model_nor_the_lo
 
 async def test_where_ids_are_no_secret_they_are_shown(tmp_path: Path):
     async with house(tmp_path, [], more="privacy:\n  hash_ids: false\n") as here:
-        assert here.gateway.doors.named("fake", Sender(user=PHONE, name=PHONE)) == PHONE
+        who = here.gateway.doors.principal("fake", Sender(user=PHONE, name=PHONE), Standing.MEMBER)
+        assert (who.name, who.alias) == (PHONE, "")

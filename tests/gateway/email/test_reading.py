@@ -1,5 +1,6 @@
 """A mail's bytes become words, people, a thread and files, whatever is in them."""
 
+import time
 from email.message import EmailMessage
 from email.policy import SMTP
 
@@ -42,6 +43,19 @@ def test_everybody_in_a_mail_is_named_once_without_the_agent():
     read_ = mail("Cc: Bob <bob@x.test>, ann@people.test, hermes@agent.test, broken\r\n")
 
     assert read_.people == ("ann@people.test", "bob@x.test")
+
+
+def test_people_whom_programs_of_mail_named_in_a_text_are_told_from_addresses_that_somebody_wrote():
+    said = ("Ask shop@x.test.", "Bob <bob@x.test> wrote:", "> carl@x.test said so.", f"To: Dan@x.test, {OWN}")
+
+    assert mail(body="\r\n".join(said)).named == ("bob@x.test", "carl@x.test", "dan@x.test")
+
+
+def test_people_are_looked_for_in_a_text_that_is_made_to_take_long():
+    began = time.process_time()
+
+    assert mail(body="<" * 200_000 + ">" * 100_000 + "a" * 100_000).named == ()
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,7 @@ class EmailChannel(Bare):
             at=mail.at or self._clock.now(),
             media=media,
             addressed=mail.addressed,
+            named=(*mail.people, *mail.named),
         )
 
     async def send(self, to: Conversation, part: Part, key: str) -> str:

@@ -15,6 +15,7 @@ PLATFORM = "discord"
 BUTTON = "hermes"
 SPOKEN = frozenset({0, 19})
 """Kinds of messages that people write: plain ones and replies."""
+MENTION = re.compile(r"<@!?(\d+)>")
 COMPONENT = 3
 VOICE = 1 << 13
 
@@ -63,6 +64,7 @@ class Reader:
         called = {str(each) for each in data.get("mention_roles") or ()}
         role = await self.role(str(data.get("guild_id", ""))) if called else ""
         text = "\n".join(str(each.get("content", "")) for each in (data, *forwarded))
+        writer = str((replied.get("author") or {}).get("id", ""))
         return Said(
             source_id=str(data.get("id")),
             where=await self._where(data),
@@ -77,12 +79,11 @@ class Reader:
             media=tuple(
                 self._media(file, each) for each in (data, *forwarded) for file in each.get("attachments") or ()
             ),
-            addressed=self.own in mentioned
-            or role in called
-            or str((replied.get("author") or {}).get("id", "")) == self.own,
+            addressed=self.own in mentioned or role in called or writer == self.own,
             edited=edited,
             forwarded=bool(forwarded),
             quoted=self._quoted(replied),
+            named=(writer, *MENTION.findall(f"{text} {replied.get('content')}")),
         )
 
     def _quoted(self, replied: Mapping[str, Any]) -> Quoted | None:
@@ -148,7 +149,7 @@ def plain(text: str, own: str, mentioned: Mapping[str, str]) -> str:
     def mention(found: re.Match[str]) -> str:
         return "" if found[1] == own else f"@{mentioned.get(found[1], found[1])}"
 
-    text = re.sub(r"<@!?(\d+)>", mention, text)
+    text = MENTION.sub(mention, text)
     return re.sub(r"<a?(:\w+:)\d+>", r"\1", text).strip()
 
 

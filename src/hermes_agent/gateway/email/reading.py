@@ -30,6 +30,8 @@ ADDRESS = re.compile(r"[^\s\x00-\x1f\x7f@<>\",;:\\()\[\]]{1,64}@[^\s\x00-\x1f\x7
 """No signs that steer either: not every database keeps them, and no mail server takes them."""
 ASCII, MEANT = ("us-ascii", "ascii"), {"iso-8859-1": "cp1252", "latin-1": "cp1252"}
 """What programs of mail call their text that write more than that, and what they mean."""
+BY_PROGRAMS = re.compile(r"^(?:>|[\w-]+:).*|^.*:$|<[^<>\s]{1,200}>", re.MULTILINE)
+"""Where programs of mail name people: what is quoted or was forwarded, the line before that, angle brackets."""
 FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 
 
@@ -49,7 +51,8 @@ class Enclosed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
     """What a mail says. `id` is its Message-ID without brackets (a hash where it has none that can be used), `root`
-    that of the mail that began its thread, `people` all addresses of it but the own one, the sender's first.
+    that of the mail that began its thread, `people` all addresses of it but the own one, the sender's first, `named`
+    those of people that programs of mail wrote into its text.
     `automatic` says why no person wrote it (empty: one may have), `vouched` whether the own server stands for its
     sender."""
 
@@ -59,6 +62,7 @@ class Mail:
     sender: str
     name: str
     people: tuple[str, ...]
+    named: tuple[str, ...]
     addressed: bool
     subject: str
     text: str
@@ -86,6 +90,7 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
     to, copied = addresses(message, "To"), addresses(message, "Cc")
     subject = header(message, "Subject")
     known = any(each.startswith(OWN_IDS) for each in references) and not FORWARDED.match(subject)
+    text = _words(parts, quotes=not known)[:LONGEST_TEXT]
     return Mail(
         id=id_,
         root=references[0] if references else id_,
@@ -93,14 +98,20 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
         sender=sender,
         name=name,
         people=tuple(dict.fromkeys(each for each in (sender, *to, *copied) if each != own)),
+        named=tuple(each for each in _named(text) if each != own),
         addressed=own in to,
         subject=subject,
-        text=_words(parts, quotes=not known)[:LONGEST_TEXT],
+        text=text,
         at=_date(message),
         files=tuple(_files(parts)),
         automatic=automatic(message, sender),
         vouched=not server or vouched(message, server, sender.partition("@")[2]),
     )
+
+
+def _named(text: str) -> dict[str, None]:
+    found = (each.rstrip(".").lower() for place in BY_PROGRAMS.findall(text) for each in ADDRESS.findall(place))
+    return dict.fromkeys(found)
 
 
 def header(message: Message, name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from urllib.parse import unquote
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Conversation
@@ -19,6 +20,8 @@ FILES = frozenset({"m.image", "m.file", "m.audio", "m.video"})
 SPOKEN = frozenset({"m.text", "m.emote", "m.notice", "m.location"}) | FILES
 QUOTED = re.compile(r"\A(?:>[^\n]*\n)+\n?")
 """The message that a reply of an older program repeats."""
+PERSON = re.compile(r"@[\w.=/+-]+:[\w.-]*\w(?::\d+)?")
+"""An id as it stands in a text."""
 PLAIN_SIGNS = tuple(sign.replace("\ufe0f", "") for sign in SIGNS)
 VOICE = ("m.voice", "org.matrix.msc3245.voice")
 
@@ -97,6 +100,7 @@ class Reader:
             media=(self._media(content),) if kind in FILES else (),
             addressed=addressed,
             edited=text(event.get("event_id")) if replaces else "",
+            named=tuple(PERSON.findall(unquote(text(content.get("body"))))),
         )
 
     async def _addressed(self, room: str, content: Event, relation: Event) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from hermes_agent.gateway.slack.mrkdwn import plain
 
 PLATFORM = "slack"
 BUTTON = "hermes"
+MENTION = re.compile(r"<@(\w+)")
 SPOKEN = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 LEFT = frozenset({"channel_left", "group_left", "channel_deleted", "channel_archive", "group_archive", "group_deleted"})
 
@@ -97,6 +99,7 @@ class Reader:
             media=tuple([self._media(await self.file(file)) for file in event.get("files") or ()]),
             addressed=addressed,
             edited=edited,
+            named=tuple(MENTION.findall(written)),
         )
 
     def _media(self, file: Mapping[str, Any]) -> Media:

@@ -91,7 +91,16 @@ def _said(message: Plain, me: Me, fetch: Fetch, *, edited: str = "") -> Said | N
         edited=edited,
         forwarded=any(mark in message for mark in FORWARDED),
         quoted=_quoted(message, answers, fetch, own=answered),
+        named=_named(message, answers),
     )
+
+
+def _named(message: Plain, answers: Plain) -> tuple[str, ...]:
+    """The ids of people whom a message mentions, whom it answers, and from whom it was forwarded."""
+    entities = message.get("entities") or message.get("caption_entities") or ()
+    origin = message.get("forward_origin") or {}
+    people = (*(each.get("user") for each in entities), answers.get("from"), origin.get("sender_user"))
+    return tuple(str(each["id"]) for each in people if each)
 
 
 def _quoted(message: Plain, answers: Plain, fetch: Fetch, *, own: bool) -> Quoted | None:
