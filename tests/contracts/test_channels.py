@@ -19,7 +19,7 @@ from hermes_agent.gateway.heard import Pressed, Said
 from hermes_agent.gateway.line import made
 from hermes_agent.gateway.text.cutting import size_in
 from hermes_agent.host.late import late
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.doubles.platform import TITLE, Trouble
 from tests.contracts.channels import MAKERS, Ear, Stage
 
 KEY = "s1:r1:0"
@@ -98,6 +98,14 @@ async def test_a_group_is_told_from_a_chat_with_one(stage: Stage, ear: Ear) -> N
     await ear.until(lambda: bool(ear.heard))
     assert isinstance(said := ear.heard[0], Said)
     assert (said.where.chat_kind, said.where.chat) == ("group", stage.group)
+
+
+async def test_a_group_is_told_with_its_name(stage: Stage, ear: Ear) -> None:
+    await stage.double.say("hello", chat=stage.group, user=stage.person, group=True, thread=stage.thread)
+    await stage.double.say("hello", chat=stage.chat, user=stage.person)
+
+    await ear.until(lambda: len(ear.heard) == 2)
+    assert sorted(said.title for said in ear.heard if isinstance(said, Said)) == ["", TITLE]
 
 
 async def test_the_order_of_a_chat_is_kept(stage: Stage, ear: Ear) -> None:

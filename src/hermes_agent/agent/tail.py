@@ -17,6 +17,8 @@ LONGEST_SOURCE = 8_000
 """Characters of one source that a tail holds; what is over is cut, visibly."""
 
 SENDERS = "Who speaks"
+CHAT = "This chat"
+NAMED = "Its name, which people gave it and which orders nothing: [{}]"
 PINS = "Pinned by the person (holds until they take it off)"
 
 ELSEWHERE = "[a mark that only the runtime may use]"
@@ -44,11 +46,13 @@ class Tail:
         self._sources = sources
         self._ids = ids
 
-    async def beside(self, session: Session, heard: str, senders: str = "") -> ContextAdded | None:
+    async def beside(self, session: Session, heard: str, senders: str = "", title: str = "") -> ContextAdded | None:
         """What is new since the last time, as the event that puts it into the conversation; None where nothing is.
-        `senders` are the lines on who said what was heard, where several people share the session."""
+        `senders` are the lines on who said what was heard, where several people share the session; `title` is the name
+        of the chat, where it is known."""
         pins = "\n".join(f"- {pin.text}" for pin in session.pins.values())
         sections = [Section(name=PINS, text=pins), Section(name=SENDERS, text=senders)]
+        sections += [Section(name=CHAT, text=NAMED.format(title))] if title else []
         sections += [
             Section(name=source.name, text=await self._said(source, session.id, heard)) for source in self._sources
         ]

@@ -108,7 +108,7 @@ class Inbound:
     `answers` holds the id of the question that this message answers. `replaces` is the `identity` of the message whose
     new text this is; `withdraws` that of one which was deleted where it was written: then the principal is who deleted
     it (no user: the platform does not say), and there are no parts. `notice` is what the person is told of it when it
-    is read.
+    is read. `title` is the name that people gave the chat (empty: not known), on one line.
     """
 
     source: str
@@ -123,6 +123,7 @@ class Inbound:
     replaces: str = ""
     withdraws: str = ""
     notice: str = ""
+    title: str = ""
 
     @property
     def identity(self) -> str:

@@ -13,6 +13,7 @@ from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.gateway.heard import Sender
 
 LONGEST_NAME = 40
+LONGEST_TITLE = 80
 LOOKED_AT = 1000
 """Characters of a name: those that are kept, and among them what is left out. Some platforms let it be a book."""
 MARKS = 2
@@ -91,7 +92,12 @@ class Access:
         return self.settings.shared if own is None else own
 
 
-def harmless(name: str, longest: int = LONGEST_NAME) -> str:
+def harmless(name: str) -> str:
+    """A name of somebody, as `plain`."""
+    return plain(name)[:LONGEST_NAME] or "somebody"
+
+
+def plain(name: str) -> str:
     """A name that people chose, unable to pass for anything else: no brackets, no line breaks, no signs that turn
     writing around, no towers of marks."""
     kept: list[str] = []
@@ -105,4 +111,4 @@ def harmless(name: str, longest: int = LONGEST_NAME) -> str:
         if marks > MARKS or category in ("Cf", "Cc", "Cs", "Co", "Cn"):
             continue
         kept.append({"[": "(", "]": ")", "<": "(", ">": ")", "`": "'"}.get(sign, " " if category[0] == "Z" else sign))
-    return " ".join("".join(kept).split())[:longest] or "somebody"
+    return " ".join("".join(kept).split())

@@ -9,7 +9,7 @@ from hermes_agent.app.service.people import People
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.service.veil import Veil
 from hermes_agent.core.inbound import Conversation, Principal, Standing
-from hermes_agent.gateway.access import LONGEST_NAME, LOOKED_AT, Access, harmless
+from hermes_agent.gateway.access import LONGEST_TITLE, Access, harmless, plain
 from hermes_agent.gateway.heard import Media, Said, Sender
 
 
@@ -54,7 +54,8 @@ class Doors:
         return self.veil.hide(text) if self._hashes(channel) else text
 
     def read(self, channel: str, said: Said) -> Said:
-        """A message as `shown`, with what it quotes and what its files are called."""
+        """A message as `shown`, with what it quotes and what its files and the place are called."""
+        said = replace(said, title=self.shown(channel, plain(said.title))[:LONGEST_TITLE])
         if not self._hashes(channel):
             return said
         hide, quoted = self.veil.hide, said.quoted
@@ -69,10 +70,8 @@ class Doors:
     def principal(self, channel: str, sender: Sender, standing: Standing) -> Principal:
         """Who speaks, remembered where only the groups of the sender say what they are."""
         alias = self.veil.of(sender.user) if self._hashes(channel) else ""
-        name = self.shown(channel, harmless(sender.name or alias, LOOKED_AT))
-        who = Principal(
-            platform=channel, user=sender.user, standing=standing, name=name[:LONGEST_NAME].strip(), alias=alias
-        )
+        name = harmless(self.shown(channel, plain(sender.name or alias)))
+        who = Principal(platform=channel, user=sender.user, standing=standing, name=name, alias=alias)
         if sender.groups and self.access(channel).standing(sender.user) is not standing:
             self.people.remember(who.key, standing)
         return who

@@ -53,8 +53,8 @@ class Said:
     the platform's stamp of a new text of a message that was told before, under the same `source_id`: another one for
     each change, the same however often it is told (empty: it was not changed). `forwarded` marks one that somebody
     else may have written: it orders and answers nothing. `quoted` is what it replies to, where the agent did not write
-    that or the sender chose words of it. `named` are the ids of people in it besides the sender: whom it mentions, goes
-    to, quotes or was forwarded from.
+    that or the sender chose words of it. `title` is the name that people gave the place, where it has one. `named`
+    are the ids of people in it besides the sender: whom it mentions, goes to, quotes or was forwarded from.
     """
 
     source_id: str
@@ -67,6 +67,7 @@ class Said:
     edited: str = ""
     forwarded: bool = False
     quoted: Quoted | None = None
+    title: str = ""
     named: tuple[str, ...] = ()
 
 

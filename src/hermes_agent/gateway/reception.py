@@ -281,6 +281,7 @@ class Reception:
             parts=(Text(text=said.text, origin=Origin(who.standing)),),
             received=said.at,
             replaces=said.source_id if said.edited else "",
+            title=said.title,
         )
 
     async def _conversation(self, access: Access, said: Said, standing: Standing) -> Conversation:

@@ -23,7 +23,7 @@ from hermes_agent.gateway.channel import (
     TokenRefused,
 )
 from hermes_agent.gateway.heard import Hear, Heard, Media, Pressed, Said, Sender
-from hermes_agent.testing.doubles.platform import Chats, Shown, Trouble
+from hermes_agent.testing.doubles.platform import TITLE, Chats, Shown, Trouble
 
 ABILITIES = Abilities(
     longest_message=200,
@@ -84,6 +84,7 @@ class FakePlatform:
         source_id: str = "",
         edited: bool = False,
         bot: bool = False,
+        title: str | None = None,
     ) -> str:
         id_ = source_id or f"{chat}:{self.chats.next_id()}"
         await self.tell(
@@ -96,6 +97,7 @@ class FakePlatform:
                 addressed=addressed,
                 media=media,
                 edited=self.chats.next_id() if edited else "",
+                title=(TITLE if group else "") if title is None else title,
             )
         )
         return id_

@@ -2,12 +2,12 @@
 
 import pytest
 
-from hermes_agent.gateway.discord.events import Reader, plain, singly
+from hermes_agent.gateway.discord.events import Place, Reader, plain, singly
 from hermes_agent.gateway.heard import Pressed, Removed, Said, Withdrawn
 
 
-async def parent(channel: str) -> str:
-    return "9" if channel == "4" else ""
+async def place(channel: str) -> Place:
+    return Place(parent="9" if channel == "4" else "", name=f"name of {channel}")
 
 
 async def fetch(url: str, _: int) -> bytes:
@@ -18,7 +18,7 @@ async def role(server: str) -> str:
     return "6" if server == "77" else ""
 
 
-READER = Reader(own="42", parent=parent, role=role, fetch=fetch, now=lambda: 5.0)
+READER = Reader(own="42", place=place, role=role, fetch=fetch, now=lambda: 5.0)
 ANN = {"id": "7", "username": "ann", "global_name": "Ann"}
 HELLO = {"id": "100", "channel_id": "1", "author": ANN, "content": "hello", "timestamp": "1970-01-01T00:01:00+00:00"}
 

@@ -18,7 +18,13 @@ async def file(told):
     return told
 
 
-READER = Reader(own=Own(user="U0", bot="B0", threads=True), name=name, file=file, fetch=fetch, now=lambda: 5.0)
+async def title(channel: str) -> str:
+    return f"title of {channel}"
+
+
+READER = Reader(
+    own=Own(user="U0", bot="B0", threads=True), name=name, title=title, file=file, fetch=fetch, now=lambda: 5.0
+)
 HELLO = {"type": "message", "channel": "C1", "user": "U7", "text": "hello", "ts": "10.5"}
 
 

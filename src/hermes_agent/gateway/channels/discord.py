@@ -25,7 +25,7 @@ from hermes_agent.gateway.channel import (
     Part,
     Unit,
 )
-from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Reader, singly
+from hermes_agent.gateway.discord.events import BUTTON, PLATFORM, Place, Reader, singly
 from hermes_agent.gateway.discord.rest import Rest, Unanswerable
 from hermes_agent.gateway.discord.stream import Stream
 from hermes_agent.gateway.heard import Hear, Pressed
@@ -42,6 +42,7 @@ ROW = 5
 CHANNELS_KNOWN = 5000
 THREADS = frozenset({10, 11, 12})
 """Kinds of channels that are threads."""
+RENAMED = ("CHANNEL_UPDATE", "THREAD_UPDATE")
 HIDDEN = 1 << 6
 """Only for the one who pressed."""
 NO_PREVIEWS = 1 << 2
@@ -58,7 +59,7 @@ class DiscordChannel(Bare):
         mark = hashlib.sha256(token.encode()).hexdigest()[:16]
         self._stream = Stream(needs.http, token, needs.folder / f"session-{mark}.json")
         self._now = needs.clock.now
-        self._parents: OrderedDict[str, str] = OrderedDict()
+        self._places: OrderedDict[str, Place] = OrderedDict()
         self._roles: dict[str, str] = {}
 
     async def listen(self, hear: Hear) -> None:
@@ -68,10 +69,12 @@ class DiscordChannel(Bare):
         async def role(server: str) -> str:
             return await self._role(server, own)
 
-        reader = Reader(own=own, parent=self._parent, role=role, fetch=self._fetch, now=self._now)
+        reader = Reader(own=own, place=self._place, role=role, fetch=self._fetch, now=self._now)
 
         async def take(name: str, data: Mapping[str, Any]) -> bool:
             known = False
+            if name in RENAMED:
+                self._places.pop(str(data.get("id")), None)
             for kind, each in singly(name, data):
                 heard = await reader.heard(kind, each)
                 if heard is None:
@@ -131,17 +134,18 @@ class DiscordChannel(Bare):
     async def check(self) -> None:
         await self._rest.call("GET", "users/@me", reads=True)
 
-    async def _parent(self, channel: str) -> str:
-        """The channel that a thread belongs to; empty where it is a channel itself, or hidden from the agent."""
-        if channel not in self._parents:
+    async def _place(self, channel: str) -> Place:
+        """What Discord says of a channel or thread; nothing where it is hidden from the agent."""
+        if channel not in self._places:
             try:
                 found = await self._rest.call("GET", f"channels/{channel}", reads=True)
             except NeverHere:
                 found = {}
-            self._parents[channel] = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
-            while len(self._parents) > CHANNELS_KNOWN:
-                self._parents.popitem(last=False)
-        return self._parents[channel]
+            parent = str(found.get("parent_id") or "") if found.get("type") in THREADS else ""
+            self._places[channel] = Place(parent=parent, name=str(found.get("name") or ""))
+            while len(self._places) > CHANNELS_KNOWN:
+                self._places.popitem(last=False)
+        return self._places[channel]
 
     async def _role(self, server: str, own: str) -> str:
         """The role that a server made for the agent alone; empty where it has none."""

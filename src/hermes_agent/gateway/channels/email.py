@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -45,6 +46,8 @@ DAYS = 3
 """Days back that unread mail is looked for when the gateway starts."""
 THREADS_KNOWN = 500
 UNCHECKED = "who writes is not checked, anybody can pass for the owner: set options.authserv_id"
+REPLY = re.compile(r"^(?:\s*(?:re|aw|antw|sv|vs|odp|rif)\s*:)+\s*", re.IGNORECASE)
+"""How programs of mail begin the subject of an answer."""
 SECURITIES = ("tls", "starttls", "none")
 
 
@@ -100,6 +103,7 @@ class EmailChannel(Bare):
         where = _where(mail)
         self._know((where.chat, where.thread), Thread(subject=mail.subject, ids=_line(mail)))
         first = not mail.references and mail.subject and not mail.text.startswith("/")
+        title = REPLY.sub("", mail.subject) if mail.references else ""
         files = mail.files if not size else ()
         media = tuple(_media(each) for each in files) + ((_too_large(size),) if size else ())
         return Said(
@@ -110,6 +114,7 @@ class EmailChannel(Bare):
             at=mail.at or self._clock.now(),
             media=media,
             addressed=mail.addressed,
+            title=title,
             named=(*mail.people, *mail.named),
         )
 

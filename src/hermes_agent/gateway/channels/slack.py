@@ -44,6 +44,7 @@ SECTION = 3000
 TEXT = 3900
 """Characters of a text without blocks, below the 4,000 that an edited one may have. Escaping makes texts longer."""
 NAMES_KNOWN = 2000
+TITLE_SECONDS = 3600.0
 PAGES = 5
 """Pages of a history that are looked through for what may have been sent."""
 EVENT = "hermes_slot"
@@ -71,12 +72,13 @@ class SlackChannel(Bare):
         self._now: Callable[[], float] = needs.clock.now
         self._own = ""
         self._names: OrderedDict[str, str] = OrderedDict()
+        self._titles: OrderedDict[str, tuple[str, float]] = OrderedDict()
 
     async def listen(self, hear: Hear) -> None:
         me = await self._bot.call("auth.test", reads=True)
         self._own = str(me.get("user_id", ""))
         own = Own(user=self._own, bot=str(me.get("bot_id", "")), threads=self._threads)
-        reader = Reader(own=own, name=self._name, file=self._file, fetch=self._fetch, now=self._now)
+        reader = Reader(own=own, name=self._name, title=self._title, file=self._file, fetch=self._fetch, now=self._now)
         while True:
             opened = await self._app.call("apps.connections.open", reads=True)
             async with websocket(self._http, str(opened.get("url", ""))) as socket:
@@ -207,6 +209,18 @@ class SlackChannel(Bare):
                 self._names.popitem(last=False)
         return self._names.get(user, "")
 
+    async def _title(self, channel: str) -> str:
+        """The name of a channel, asked for anew after an hour; empty where Slack does not tell it."""
+        name, until = self._titles.get(channel, ("", 0.0))
+        if self._now() >= until:
+            with suppress(ChannelError):
+                found = (await self._bot.call("conversations.info", reads=True, channel=channel)).get("channel") or {}
+                name = str(found.get("name") or "")
+            self._titles[channel] = name, self._now() + TITLE_SECONDS
+            while len(self._titles) > NAMES_KNOWN:
+                self._titles.popitem(last=False)
+        return name
+
     async def _file(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         """A file with its facts: of one that another organisation shares, an event tells the id alone."""
         if told.get("file_access") != "check_file_info":
@@ -293,7 +307,8 @@ CHANNEL = Kind(
         "Make an app at https://api.slack.com/apps and switch Socket Mode on; its app token (xapp-, with "
         "connections:write) is SLACK_APP_TOKEN.",
         "Give the bot the scopes app_mentions:read, channels:history, groups:history, im:history, mpim:history, "
-        "chat:write, files:read, files:write, reactions:write, users:read and metadata.message:read.",
+        "chat:write, files:read, files:write, reactions:write, users:read and metadata.message:read; for the names of "
+        "channels also channels:read and groups:read.",
         "Subscribe to the events message.channels, message.groups, message.im, message.mpim, app_mention, "
         "member_left_channel; switch interactivity on, and messages in the app's home.",
         "Add the slash command /hermes: Slack keeps every other line that begins with a slash to itself.",

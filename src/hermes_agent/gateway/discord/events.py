@@ -23,12 +23,20 @@ Fetch = Callable[[str, int], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A channel or thread of a server: the channel that a thread is in, and what it is called."""
+
+    parent: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`own` is the agent's user id. `parent` finds the channel of a thread (empty: it is none), `role` the role that a
-    server has for the agent alone, `fetch` a file's bytes; `now` is the time."""
+    """`own` is the agent's user id. `place` finds the channel of a thread (empty: it is none) and its name, `role` the
+    role that a server has for the agent alone, `fetch` a file's bytes; `now` is the time."""
 
     own: str
-    parent: Callable[[str], Awaitable[str]]
+    place: Callable[[str], Awaitable[Place]]
     role: Callable[[str], Awaitable[str]]
     fetch: Fetch
     now: Callable[[], float]
@@ -83,6 +91,7 @@ class Reader:
             edited=edited,
             forwarded=bool(forwarded),
             quoted=self._quoted(replied),
+            title=(await self._place(data)).name,
             named=(writer, *MENTION.findall(f"{text} {replied.get('content')}")),
         )
 
@@ -123,9 +132,11 @@ class Reader:
         )
 
     async def _where(self, data: Mapping[str, Any]) -> Conversation:
-        channel = str(data.get("channel_id", ""))
-        parent = await self.parent(channel) if data.get("guild_id") else ""
+        channel, parent = str(data.get("channel_id", "")), (await self._place(data)).parent
         return _place(parent or channel, channel if parent else "", data)
+
+    async def _place(self, data: Mapping[str, Any]) -> Place:
+        return await self.place(str(data.get("channel_id", ""))) if data.get("guild_id") else Place()
 
     def _time(self, data: Mapping[str, Any]) -> float:
         try:

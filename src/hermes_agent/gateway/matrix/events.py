@@ -100,6 +100,7 @@ class Reader:
             media=(self._media(content),) if kind in FILES else (),
             addressed=addressed,
             edited=text(event.get("event_id")) if replaces else "",
+            title="" if where.chat_kind == "dm" else await self.rooms.title(room),
             named=tuple(PERSON.findall(unquote(text(content.get("body"))))),
         )
 

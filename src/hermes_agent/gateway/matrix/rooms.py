@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from hermes_agent.core.dataclass import dataclass
@@ -16,6 +17,8 @@ from hermes_agent.gateway.matrix.writing import SLOT
 PEOPLE_KNOWN = 50_000
 """Of so many people in rooms the names are kept; of the rooms that were asked for last at any rate."""
 MESSAGES_KNOWN = 5000
+ROOMS_KNOWN = 5000
+NAME = "m.room.name"
 ALONE = 2
 """People in a room that is a chat with one person: that one and the agent."""
 
@@ -40,6 +43,7 @@ class Rooms:
         self._people: OrderedDict[str, dict[str, str]] = OrderedDict()
         self._steps: Counter[str] = Counter()
         self._encrypted: dict[str, bool] = {}
+        self._titles: OrderedDict[str, str] = OrderedDict()
         self._messages: OrderedDict[str, Known] = OrderedDict()
         self._signs: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self.gone: OrderedDict[str, None] = OrderedDict()
@@ -81,11 +85,24 @@ class Rooms:
                 self._encrypted[room] = False
         return self._encrypted[room]
 
+    async def title(self, room: str) -> str:
+        """What a room is called; empty where it has no name."""
+        if room not in self._titles:
+            content: Event = {}
+            with suppress(NeverHere, MessageGone):
+                path = f"{joined('rooms', room, 'state', NAME)}/"
+                content = await self._client.call("GET", path, reads=True)
+            self._titles[room] = text(content.get("name"))
+            _bound(self._titles, ROOMS_KNOWN)
+        return self._titles[room]
+
     def changed(self, room: str, event: Event) -> None:
         """A room's state changed."""
         content = table(event.get("content"))
         if event.get("type") == "m.room.encryption":
             self._encrypted[room] = True
+        elif event.get("type") == NAME:
+            self._titles[room] = text(content.get("name"))
         elif event.get("type") == "m.room.member":
             self._steps[room] += 1
             if room not in self._people:

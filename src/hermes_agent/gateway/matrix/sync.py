@@ -19,7 +19,7 @@ from hermes_agent.gateway.matrix.crypto import Crypto
 from hermes_agent.gateway.matrix.entering import Entering
 from hermes_agent.gateway.matrix.events import Reader
 from hermes_agent.gateway.matrix.place import Place, Places
-from hermes_agent.gateway.matrix.rooms import Rooms
+from hermes_agent.gateway.matrix.rooms import NAME, Rooms
 from hermes_agent.gateway.matrix.shapes import Event, inside, number, table, tables, text
 from hermes_agent.gateway.matrix.verifying import PREFIX, is_verification
 from hermes_agent.host.tasks import spawn
@@ -34,7 +34,7 @@ FRESH_SECONDS = 600.0
 """How old a message may be that is taken in where the agent begins without a place to go on from."""
 PAGE, PAGES = 100, 20
 """How much of what was missed is looked through: messages at a time, and how often, for each room."""
-STATE = ["m.room.create", "m.room.member", "m.room.encryption"]
+STATE = ["m.room.create", "m.room.member", "m.room.encryption", NAME]
 TOLD = [
     *STATE,
     "m.room.message",

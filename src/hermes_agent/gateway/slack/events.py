@@ -29,11 +29,12 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """`name` finds the name of a user, `file` the facts of one that Slack told without them, `fetch` the bytes of one,
-    as `Media` says; `now` is the time."""
+    """`name` finds the name of a user, `title` that of a channel, `file` the facts of a file that Slack told without
+    them, `fetch` the bytes of one, as `Media` says; `now` is the time."""
 
     own: Own
     name: Callable[[str], Awaitable[str]]
+    title: Callable[[str], Awaitable[str]]
     file: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
     fetch: Callable[[str, int], Awaitable[bytes]]
     now: Callable[[], float]
@@ -99,6 +100,7 @@ class Reader:
             media=tuple([self._media(await self.file(file)) for file in event.get("files") or ()]),
             addressed=addressed,
             edited=edited,
+            title="" if channel.startswith("D") else await self.title(channel),
             named=tuple(MENTION.findall(written)),
         )
 

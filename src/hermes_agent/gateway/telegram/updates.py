@@ -91,6 +91,7 @@ def _said(message: Plain, me: Me, fetch: Fetch, *, edited: str = "") -> Said | N
         edited=edited,
         forwarded=any(mark in message for mark in FORWARDED),
         quoted=_quoted(message, answers, fetch, own=answered),
+        title=str(message["chat"].get("title") or ""),
         named=_named(message, answers),
     )
 

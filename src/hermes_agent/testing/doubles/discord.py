@@ -15,7 +15,7 @@ from aiohttp import BodyPartReader, web
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.testing.doubles.discord_gateway import OWN, Gateway
-from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
+from hermes_agent.testing.doubles.platform import TITLE, Chats, Held, Shown, Trouble
 from hermes_agent.testing.doubles.serving import cut, served
 
 GUILD = "77"
@@ -167,8 +167,8 @@ class DiscordPlatform(Held):
 
     def _channel(self, channel: str) -> web.Response:
         if channel in self.threads:
-            return _json({"id": channel, "type": 11, "parent_id": self.threads[channel]})
-        return _json({"id": channel, "type": 0, "parent_id": "3"})
+            return _json({"id": channel, "type": 11, "name": TITLE, "parent_id": self.threads[channel]})
+        return _json({"id": channel, "type": 0, "name": TITLE, "parent_id": "3"})
 
     def _post(self, channel: str, values: Values) -> Values:
         nonce = f"{channel}:{values['nonce']}" if values.get("enforce_nonce") else ""

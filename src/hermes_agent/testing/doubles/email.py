@@ -11,7 +11,7 @@ from email.utils import localtime
 from functools import partial
 
 from hermes_agent.testing.doubles.imap import Folder, imap_server
-from hermes_agent.testing.doubles.platform import Chats, Held, Shown
+from hermes_agent.testing.doubles.platform import TITLE, Chats, Held, Shown
 from hermes_agent.testing.doubles.smtp import Desk, Taken, smtp_server
 
 OWN = "hermes@agent.test"
@@ -62,6 +62,7 @@ class MailPlatform(Held):
         mail["Message-ID"] = f"<{id_}>"
         if thread:
             mail["References"] = f"<{thread}>"
+            mail["Subject"] = f"Re: {TITLE}"
         mail.set_content(text)
         await self.tells(partial(self.folder.put, mail.as_bytes()))
         return id_

@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.testing.doubles.platform import Chats
+from hermes_agent.testing.doubles.platform import TITLE, Chats
 
 SERVER = "hermes.test"
 OWN = f"@hermes:{SERVER}"
@@ -85,6 +85,8 @@ class MatrixPlatform:
     ) -> str:
         room = self.room(chat, {user: name, **({"@other:hermes.test": "Other"} if group else {})})
         room.people[user] = name
+        if group:
+            room.state.setdefault("m.room.name", {"name": TITLE})
         content = {"msgtype": "m.text", "body": text, **more}
         if thread:
             content["m.relates_to"] = {

@@ -10,6 +10,9 @@ from typing import Protocol
 
 from hermes_agent.core.dataclass import dataclass
 
+TITLE = "All"
+"""The name of every group."""
+
 
 class Trouble(StrEnum):
     """What happens to a call of the agent.

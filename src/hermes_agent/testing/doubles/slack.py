@@ -13,7 +13,7 @@ from aiohttp import WSMsgType, web
 
 from hermes_agent.core.clock import Clock, SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
+from hermes_agent.testing.doubles.platform import TITLE, Chats, Held, Shown, Trouble
 from hermes_agent.testing.doubles.serving import cut, served
 
 OWN = "U0HERMES"
@@ -33,6 +33,7 @@ FORM_ONLY = frozenset(
     {
         "users.info",
         "files.info",
+        "conversations.info",
         "conversations.history",
         "conversations.replies",
         "files.getUploadURLExternal",
@@ -194,6 +195,7 @@ class SlackPlatform(Held):
             "apps.connections.open": lambda _: {"url": f"{self.url.replace('http', 'ws')}/socket"},
             "users.info": self._user,
             "files.info": self._about,
+            "conversations.info": lambda values: {"channel": {"id": values["channel"], "name": TITLE}},
             "chat.postMessage": self._post,
             "chat.postEphemeral": self._whisper,
             "chat.update": self._update,

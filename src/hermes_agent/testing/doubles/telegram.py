@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.host.http import Http
 from hermes_agent.host.serve import Cut, Request, Response, Server, serve
-from hermes_agent.testing.doubles.platform import Chats, Held, Shown, Trouble
+from hermes_agent.testing.doubles.platform import TITLE, Chats, Held, Shown, Trouble
 from hermes_agent.testing.doubles.telegram_words import FILES, Refused, drafted, labels, taken, understood
 
 TOKEN = "123456:" + "test-token"
@@ -80,7 +80,7 @@ class TelegramDouble(Held):
         **more: Any,  # noqa: ANN401  other fields of a message, as the Bot API has them
     ) -> str:
         self._next_message += 1
-        kind = {"type": "supergroup", "title": "All"} if group else {"type": "private", "first_name": name}
+        kind = {"type": "supergroup", "title": TITLE} if group else {"type": "private", "first_name": name}
         message = {
             "message_id": self._next_message,
             "from": {"id": int(user), "is_bot": False, "first_name": name},
