@@ -73,7 +73,7 @@ class Wired(House):
         )
 
         async def look() -> Surroundings:
-            return surroundings(home=self.path, workspace=self.path, channel="test", now=self.day)
+            return surroundings(home=self.path, workspace=self.path, now=self.day)
 
         schemas = tuple(tool.schema for tool in self.tools)
         made = await super().agent(record, journal)

@@ -12,25 +12,45 @@ from hermes_agent.testing.scripted import ScriptedModel
 from tests.agent.house import House, tool
 
 
+def schema(name: str) -> ToolSchema:
+    return ToolSchema(name=name, description="d", parameters={})
+
+
+def guidance(*tools: str) -> str:
+    sections = sections_of(Surroundings(), [schema(name) for name in tools])
+    return next(section.text for section in sections if section.name == "tool guidance")
+
+
+def test_of_tools_is_said_what_concerns_those_that_are_offered():
+    assert guidance() == guidance("memory") == ""
+    assert guidance("terminal", "clarify").splitlines() == [
+        "# Your tools",
+        "- Check your work by the tests, or by the command that shows it.",
+        "- Stop and ask (clarify) only when you cannot go on without the answer.",
+    ]
+    assert "clarify" not in join_sections(sections_of(Surroundings(), [schema("patch"), schema("find_tools")]))
+
+
 def test_sections_stand_in_their_order():
-    whole = Surroundings(identity="I am Soul.", tools="TOOLS", context="CONTEXT", environment="ENV", date="2026-01-02")
-    text = join_sections(sections_of(whole))
-    places = [text.index(word) for word in ("I am Soul.", "# How to work", "TOOLS", "CONTEXT", "ENV", "2026-01-02")]
+    whole = Surroundings(identity="I am Soul.", context="CONTEXT", environment="ENV", date="2026-01-02")
+    text = join_sections(sections_of(whole, [schema("patch")]))
+    words = ("I am Soul.", "# How to work", "# Your tools", "CONTEXT", "ENV", "2026-01-02")
+    places = [text.index(word) for word in words]
 
     assert places == sorted(places)
     assert text.endswith("Today is 2026-01-02.")
 
 
 def test_without_a_soul_it_is_hermes_and_without_a_date_nothing_is_said_of_it():
-    text = join_sections(sections_of(Surroundings(identity="  \n")))
+    text = join_sections(sections_of(Surroundings(identity="  \n"), ()))
 
     assert text.startswith(IDENTITY)
     assert "Today" not in text
 
 
 def test_each_section_has_its_size_and_the_tools_come_last():
-    sections = sections_of(Surroundings(context="abcd" * 10))
-    facts = facts_of(sections, (ToolSchema(name="t", description="d", parameters={}),))
+    sections = sections_of(Surroundings(context="abcd" * 10), ())
+    facts = facts_of(sections, (schema("t"),))
 
     assert [each.name for each in facts][-1] == "tools"
     assert {each.name: each.tokens for each in facts}["project context"] == 10

@@ -14,6 +14,7 @@ from hermes_agent.api.webhooks.incoming import check as check_webhooks
 from hermes_agent.app.options import Tape
 from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.app.service.platforms import PlatformOf, own_platform
 from hermes_agent.app.serving.settings import API_KEY, SERVED
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.wiring import Options, open_runtime
@@ -30,10 +31,11 @@ async def serve(
     *,
     until_told: Callable[[], Awaitable[object]],
     tape: Tape | None = None,
+    platform: PlatformOf = own_platform,
 ) -> None:
-    """Serve the API of this home, and its webhooks, until told to end; `tape` as in `Options`. Raises
+    """Serve the API of this home, and its webhooks, until told to end; `tape` and `platform` as in `Options`. Raises
     `ConfigError`."""
-    options = Options(queue=SERVED, own_only=False, channel="api", reviews=True, tape=tape)
+    options = Options(queue=SERVED, own_only=False, reviews=True, tape=tape, platform=platform)
     async with open_runtime(home, options) as runtime:
         if runtime.notice:
             say(runtime.notice)

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING
 from hermes_agent.agent.agent import Agent
 from hermes_agent.agent.compaction.compactor import Compactor, Shortens
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.prompt import SessionPrompt, Surroundings
+from hermes_agent.agent.prompt import SessionPrompt, Surroundings, sections_of
 from hermes_agent.agent.tail import Now, Tail, TailSource
 from hermes_agent.app.auxiliary.beside import Beside
 from hermes_agent.app.auxiliary.models import Auxiliaries
 from hermes_agent.app.decks.deck import Deck, Playing
 from hermes_agent.app.intake.intake import Intake
 from hermes_agent.app.learning.learner import Learner
-from hermes_agent.app.ledger import Book, RunLedger
+from hermes_agent.app.ledger import Book, RunLedger, StoredLedger
 from hermes_agent.app.models.answering import Answerer, Answering
 from hermes_agent.app.models.cooldowns import StoredCoolDowns
 from hermes_agent.app.models.routes import route_of
 from hermes_agent.app.options import Options
 from hermes_agent.app.service.people import People
+from hermes_agent.app.service.platforms import ThisRun, place_of
 from hermes_agent.app.settings import Settings
 from hermes_agent.app.surroundings import surroundings
 from hermes_agent.app.toolkit import CLI, Toolkit
@@ -34,7 +35,8 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel
 from hermes_agent.core.ids import Ids, RandomIds
-from hermes_agent.core.model import Model
+from hermes_agent.core.model import Model, ToolSchema
+from hermes_agent.core.section import Section
 from hermes_agent.host.config import Loaded
 from hermes_agent.host.http import Http
 from hermes_agent.host.late import late
@@ -52,6 +54,8 @@ from hermes_agent.tools.surfaces import UNATTENDED, StandingOf, rules_of
 if TYPE_CHECKING:
     from hermes_agent.app.hooks.hooks import Hooks
     from hermes_agent.app.outside import Outside
+    from hermes_agent.app.skills import Offer
+    from hermes_agent.tools.toolbox import Toolbox
 
 UNFENCED = "hermes_agent.memory.unfenced:Unfenced"
 SNAPSHOT = "hermes_agent.memory.snapshot:snapshot"
@@ -97,6 +101,40 @@ class Builder:
         """The agent for a command on this session, outside of any run: never recorded, never from a recording."""
         return await self._agent(record, journal, Playing(self.clock, RandomIds()))
 
+    async def begins(self, record: SessionRecord) -> tuple[tuple[Section, ...], tuple[ToolSchema, ...]]:
+        """The sections and tools of the prompt that this session would begin with now, also where there is no model."""
+        if self.catch_up is not None:
+            await self.catch_up()
+        try:
+            window = (await self._broker(record.model, StoredLedger(self.book, record.principal))).window
+        except NoModel:
+            window = 0
+        toolbox, offer = self._offered(record, window)
+        return sections_of(await self._surroundings(record, offer, window), toolbox.offered), toolbox.offered
+
+    def _offered(self, record: SessionRecord, window: int) -> tuple[Toolbox, Offer]:
+        surface = rules_of(record.surface, self.standing(record.principal))
+        narrowed = self.people.toolsets(record.conversation)
+        toolbox = self.toolkit.toolbox(surface, window, narrowed)
+        return toolbox, self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
+
+    async def _surroundings(self, record: SessionRecord, offer: Offer, window: int) -> Surroundings:
+        skills = await offer.index()
+        look = partial(
+            surroundings,
+            home=self.home.root,
+            workspace=Path(record.workspace),
+            place=place_of(record.conversation, self.options.platform),
+            now=self.clock.now(),
+            notes=self._notes(record),
+            window=window,
+        )
+        # What lies in the home is as near as the database: a thread would cost several times what it takes.
+        is_near = Path(record.workspace).is_relative_to(self.home.root)
+        around = look() if is_near else await asyncio.to_thread(look)
+        wrong = (*around.warnings, *self.toolkit.wrong(), *await offer.broken())
+        return replace(around, skills=skills, warnings=wrong)
+
     async def _agent(self, record: SessionRecord, journal: Journal, deck: Deck) -> Agent:
         settings, own = self.loaded.value, deck.own(record.id)
         attended = self.options.attended and record.surface not in UNATTENDED
@@ -108,30 +146,18 @@ class Builder:
         except HermesError as error:
             deck.refused(record.id, error)
             raise
-        narrowed = self.people.toolsets(record.conversation)
-        toolbox = self.toolkit.toolbox(surface, model.window, narrowed)
-        offer = self.toolkit.skills.meet(record, self.toolkit.toolsets(surface, narrowed), toolbox.names)
-
-        async def look_around() -> Surroundings:
-            skills = await offer.index()
-            look = partial(
-                surroundings,
-                home=self.home.root,
-                workspace=Path(record.workspace),
-                channel=self.options.channel,
-                now=self.clock.now(),
-                notes=self._notes(record),
-                window=model.window,
-            )
-            # What lies in the home is as near as the database: a thread would cost several times what it takes.
-            is_near = Path(record.workspace).is_relative_to(self.home.root)
-            around = look() if is_near else await asyncio.to_thread(look)
-            wrong = (*around.warnings, *self.toolkit.wrong(), *await offer.broken())
-            return replace(around, skills=skills, warnings=wrong)
-
+        toolbox, offer = self._offered(record, model.window)
+        look_around = partial(self._surroundings, record, offer, model.window)
         limits = self._limits(own.clock)
         recall = self.outside.recall(record) if self.outside else None
-        sources: list[TailSource] = [Now(own.clock), *self.toolkit.tail, *offer.tail, *([recall] if recall else [])]
+        run = ThisRun(attended=attended, reading=self.options.reading)
+        sources: list[TailSource] = [
+            Now(own.clock),
+            run,
+            *self.toolkit.tail,
+            *offer.tail,
+            *([recall] if recall else []),
+        ]
         tail = Tail(deck.tail(record.id, sources), own.ids)
 
         beside = self.beside.of_run(record, ledger, deck, journal.session, limits.deadline)

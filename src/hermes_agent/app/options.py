@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from hermes_agent.app.service.people import People
+from hermes_agent.app.service.platforms import PlatformOf, own_platform
 from hermes_agent.app.service.running import Afterwards, Service
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.tool import Tool
@@ -39,8 +40,9 @@ class Options:
     owner, and everybody else a guest. `titles` says whether sessions get titles from a model (`auxiliary.title`),
     `reviews` whether conversations are reviewed here, beside the runs; otherwise that waits for a process that does.
     `restart` has this process begin again (None: it cannot); `veil`
-    hides in the log what only the platforms may know. `strict_input` refuses what would be kept as a file; `allow` are
-    globs of calls that need no approval.
+    hides in the log what only the platforms may know. `platform` gives what the prompt says of a channel; `reading`
+    says how replies of this process are read. `strict_input` refuses what would be kept as a file; `allow` are globs of
+    calls that need no approval.
     """
 
     model: str = ""
@@ -51,7 +53,6 @@ class Options:
     delivers: Callable[[str], bool] | None = None
     here: Callable[[str], bool] = delivers_nothing
     attended: bool = True
-    channel: str = "terminal"
     toolsets: tuple[str, ...] | None = None
     capabilities: tuple[str, ...] | None = None
     extra_tools: Sequence[Tool] = ()
@@ -61,6 +62,8 @@ class Options:
     reviews: bool = False
     restart: Callable[[], None] | None = None
     veil: Callable[[str], str] = str
+    platform: PlatformOf = own_platform
+    reading: str = ""
     strict_input: bool = False
     allow: tuple[str, ...] = ()
 

@@ -28,16 +28,16 @@ def surroundings(
     *,
     home: Path,
     workspace: Path,
-    channel: str,
     now: float,
+    place: str = "",
     notes: Callable[[], tuple[str, tuple[str, ...]]] = lambda: ("", ()),
     window: int = 0,
 ) -> Surroundings:
     """Read the files and facts that a new prefix is made of. Blocking: call it in a thread where the workspace may be
     far away.
 
-    A small `window` (tokens; 0: not known) leaves less room for the files. `notes` gives what is remembered, and
-    sentences for the person about what was left out of it.
+    A small `window` (tokens; 0: not known) leaves less room for the files. `place` are lines on where the conversation
+    is; `notes` gives what is remembered, and sentences for the person about what was left out of it.
     """
     soul, longest = home / "SOUL.md", longest_file(window)
     identity, said = screened(_cut(read_text(soul), soul.name, longest), soul.name)
@@ -47,7 +47,7 @@ def surroundings(
         identity=identity,
         context=context,
         memory=memory,
-        environment=environment(workspace, channel),
+        environment=environment(workspace, place),
         date=datetime.fromtimestamp(now).astimezone().date().isoformat(),
         warnings=(*unread(soul), *said, *told, *heard),
     )
@@ -116,12 +116,10 @@ def git_root(folder: Path) -> Path | None:
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
 
-def environment(workspace: Path, channel: str) -> str:
-    """The machine and the channel, in a line each."""
-    return (
-        f"# Environment\n- Working folder: {workspace}\n- System: {platform.system()} {platform.release()}, "
-        f"{platform.machine()}\n- Channel: {channel}"
-    )
+def environment(workspace: Path, place: str) -> str:
+    """The folder and the machine in a line each, then those of the place."""
+    machine = f"- System: {platform.system()} {platform.release()}, {platform.machine()}"
+    return f"# Environment\n- Working folder: {workspace}\n{machine}\n{place}".rstrip()
 
 
 def read_text(path: Path) -> str:

@@ -252,8 +252,6 @@ async def inserted_tape(
     if options.tape is None:
         yield Inserted(deck=Playing(clock, RandomIds()))
         return
-    process = late(PROCESS)(
-        queue=options.queue, channel=options.channel, attended=options.attended, rules=settings.rules
-    )
+    process = late(PROCESS)(queue=options.queue, attended=options.attended, rules=settings.rules)
     with late(TAPES)(options.tape, secrets.redact, clock, process) as (deck, database, store_ids, rules):
         yield Inserted(deck=deck, database=database, store_ids=store_ids, rules=rules)

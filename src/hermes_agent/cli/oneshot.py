@@ -28,6 +28,7 @@ from hermes_agent.store.sessions import Session as SessionRecord
 
 GO_ON = '`hermes -c -z ""`'
 """What lets a run that was cut short go on."""
+PRINTED = "Your reply is printed as it is, perhaps for another program: plain text, and nothing but what was asked for."
 HANDING_OVER = 1.0
 """Seconds in which the message is handed over where nothing keeps it waiting."""
 STOP_SECONDS = 3.0
@@ -47,6 +48,7 @@ async def _run(invocation: Invocation) -> int:
     options = Options(
         model=invocation.model,
         attended=False,
+        reading=PRINTED,
         tape=tape_of(invocation),
         strict_input=invocation.strict_input,
         allow=invocation.allowed,

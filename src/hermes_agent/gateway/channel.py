@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from hermes_agent.app.service.platforms import Platform
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError
@@ -16,6 +17,9 @@ from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.heard import Hear
 from hermes_agent.host.http import Http
 from hermes_agent.host.nearest import nearest_key
+
+LONG = 20_000
+"""Characters of a message from which on nobody minds how many there may be."""
 
 
 class ChannelError(HermesError):
@@ -226,6 +230,18 @@ class Kind:
     make: Callable[[Needs], Channel]
     options: Mapping[str, Option] = field(default_factory=dict)
     hash_ids: bool = False
+
+    @property
+    def platform(self) -> Platform:
+        """What the prompt says of it."""
+        can = self.abilities
+        facts = (
+            f"{can.longest_message:,} characters each, more is cut" if can.longest_message < LONG else "",
+            "Markdown shows, tables as aligned text",
+            "questions have buttons" if can.buttons else "answers to questions are written",
+            f"files of up to {can.largest_file // 1_000_000:,} MB go out" if can.largest_file else "no files go out",
+        )
+        return Platform(title=self.title, facts=tuple(filter(None, facts)))
 
 
 def no_option(kind: Kind, name: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 
 from hermes_agent.app.options import Tape
 from hermes_agent.app.returning import report_back
+from hermes_agent.app.service.platforms import Platform, own_platform
 from hermes_agent.app.service.settings import ChannelSettings, GatewaySettings
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.app.settings import Settings
@@ -57,6 +58,14 @@ def no_channel(name: str) -> str:
     )
 
 
+def platform_of(name: str) -> Platform | None:
+    """What the prompt says of a place of that name, a channel's or the program's own."""
+    if name not in CHANNELS:
+        return own_platform(name)
+    kind: Kind = late(CHANNELS[name])
+    return kind.platform
+
+
 def is_hidden(kind: Kind | None) -> bool:
     """Whether ids of that channel are phone numbers or addresses."""
     return kind is not None and kind.hash_ids
@@ -90,7 +99,6 @@ async def open_gateway(
         queue=SERVED,
         own_only=False,
         most=settings.max_runs,
-        channel="chat",
         people=doors.people,
         reviews=True,
         tape=tape,
@@ -98,6 +106,7 @@ async def open_gateway(
         here=lambda surface: surface in channels.lines,
         restart=restart,
         veil=doors.veil.hide,
+        platform=lambda name: channels.kinds[name].platform if name in channels.kinds else platform_of(name),
     )
     async with open_runtime(home, options) as runtime:
         switched_on = kinds_of if kinds is None else partial(left_on, dict(kinds))

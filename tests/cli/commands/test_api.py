@@ -1,5 +1,6 @@
 """`hermes api` and `hermes worker`: the real processes, from their first line to their end."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -8,12 +9,20 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from time import monotonic
 
 import pytest
 
+from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.cli.commands.worker import worker
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.inbound import Conversation, Inbound, Principal
+from hermes_agent.core.messages import Text
+from hermes_agent.providers.demo.script import Heard, Say
+from hermes_agent.store.database import open_store
+from hermes_agent.store.sessions import Session
+from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from tests.cli.shell import PROGRAM, ROOT, typed
 from tests.measured import measured
 
@@ -153,6 +162,40 @@ def test_a_worker_works_until_it_is_told_to_end(home: Path):
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=15) == 0
     assert worker.name == "worker"
+
+
+async def left(home: Path) -> None:
+    """A message of a chat that a gateway took in and nobody has answered."""
+    chat, ann = Conversation(platform="telegram", chat="7"), Principal(platform="telegram", user="7")
+    record = Session(
+        id="s1", principal=ann.key, conversation=chat.key, surface="telegram", workspace=str(home), created=0, updated=0
+    )
+    said = Inbound(
+        source="telegram", source_id="1", principal=ann, conversation=chat, parts=(Text(text="Hi"),), received=0.0
+    )
+    store = await open_store(str(home / "hermes.db"))
+    await store.write(lambda tx: store.sessions.create(tx, record))
+    await store.inbox.accept(said, record.id, SERVED)
+    await store.close()
+
+
+@pytest.mark.parametrize("words", [("worker",), ("api", "run")])
+def test_whoever_works_for_a_gateway_tells_the_model_of_its_channels(home: Path, words: tuple[str, ...]):
+    settle(home)
+    asyncio.run(left(home))
+    asked = Event()
+
+    def answer(_: Heard) -> Say:
+        asked.set()
+        return Say("Hello.")
+
+    with serving_in_thread(openai_model(answer, keys=())) as server:
+        config = f"model:\n  default: custom/m\n  base_url: {server.url}\napi:\n  port: 0\n"
+        (home / "config.yaml").write_text(f"{config}gateway:\n  channels:\n    telegram:\n      enabled: true\n")
+        with running(home, *words):
+            assert asked.wait(20)
+
+        assert "\n- Channel: Telegram, in private: one person reads\n- Messages: 4,096 " in server.asked[0].system
 
 
 def test_without_a_key_the_server_says_how_to_make_one(home: Path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -11,6 +13,9 @@ import pytest
 from hermes_agent.cli.commands.prompt import SAME, Part, differences, measured
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.tool import Quarantined
+from hermes_agent.providers.demo.script import Say
+from hermes_agent.testing.model_servers import openai_model, serving_in_thread
+from tests.children import said_by, started
 from tests.cli.kept import GARDEN, WORK, filled
 from tests.cli.shell import typed
 
@@ -78,6 +83,36 @@ def test_the_prompt_of_a_new_session_is_shown_before_a_model_is_chosen(tmp_path:
     assert [part["name"] for part in parts][:2] == ["identity", "how to work"]
     assert parts[-1]["name"] == "tools"
     assert "read_file" in parts[-1]["text"]
+
+
+@pytest.mark.parametrize("more", ["", "  window: 8192\ntools:\n  cli:\n    disabled: [web]\n"])
+def test_the_prompt_of_a_new_session_is_what_it_gets_byte_for_byte(tmp_path: Path, more: str) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    for folder in (work / ".git", home / "memories", home / "skills" / "bake"):
+        folder.mkdir(parents=True)
+    (home / "SOUL.md").write_text("I am somebody.  \n\n" * 300)
+    (home / "memories" / "MEMORY.md").write_text("The person likes tabs.")
+    (home / "skills" / "bake" / "SKILL.md").write_text("---\nname: bake\ndescription: Bakes a cake.\n---\nBake.\n")
+    (work / "AGENTS.md").write_text("Run the tests.\n")
+    with serving_in_thread(openai_model([Say("Hello.")], keys=())) as server:
+        (home / "config.yaml").write_text(f"model:\n  default: custom/m\n  base_url: {server.url}\n{more}")
+        before, begun, after = (
+            said_by(started(*words, home=home, folder=work))
+            for words in (("prompt", "--json"), ("-z", "Hi"), ("prompt", "--text", "system"))
+        )
+        body = server.exchanges[0].body
+    with closing(sqlite3.connect(home / "hermes.db")) as database:
+        ((session,),) = database.execute("SELECT id FROM session").fetchall()
+
+    assert (begun.code, begun.out) == (0, "Hello.\n")
+    assert body["messages"][0] == {"role": "system", "content": after.out.removesuffix("\n")}
+    assert "bake" in after.out
+    assert "likes tabs" in after.out
+    parts = json.loads(before.out)
+    assert "\n\n".join(filter(None, (part["text"].strip() for part in parts[:-1]))) == after.out.removesuffix("\n")
+    assert [name for name, *_ in json.loads(parts[-1]["text"])] == [tool["function"]["name"] for tool in body["tools"]]
+    kept = said_by(started("prompt", "--session", session, "--text", "system", home=home, folder=work))
+    assert kept.out == after.out
 
 
 def test_the_prompt_of_a_new_session_fits_the_window_of_its_model(tmp_path: Path) -> None:

@@ -179,3 +179,15 @@ async def test_who_is_called_by_the_role_that_a_server_made_is_called(platform, 
         (False, "<@&5> hello"),
     ]
     assert platform.chats.calls["guilds/77"] == 1
+
+
+async def test_a_channel_s_name_is_asked_for_again_when_it_has_another_one(platform, channel):
+    found: list[Heard] = []
+    async with listening(channel, found):
+        await platform.say("one", chat="9", group=True)
+        await platform.say("two", chat="9", group=True)
+        await platform.gateway.tell("CHANNEL_UPDATE", {"id": "9", "name": "Other"})
+        await platform.say("three", chat="9", group=True)
+        await until(lambda: len(found) == 3)
+
+    assert platform.chats.calls["channels/9"] == 2

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,8 @@ from hermes_agent.core.outbound import Attachment, Button
 from hermes_agent.gateway.channel import ChannelError, NeverHere, NotNow, OutcomeUnknown, Part, TokenRefused
 from hermes_agent.gateway.channels.slack import CHANNEL
 from hermes_agent.gateway.heard import Heard, Said
-from hermes_agent.testing.doubles.platform import Trouble
+from hermes_agent.testing.clock import FakeClock
+from hermes_agent.testing.doubles.platform import TITLE, Trouble
 from hermes_agent.testing.doubles.slack import slack_platform
 from tests.contracts.channels import needs
 
@@ -190,3 +192,19 @@ async def test_a_file_of_another_organisation_is_asked_for(platform, channel):
         ("F1.png", "image/png", 7),
         ("F2", "application/octet-stream", 0),
     ]
+
+
+async def test_the_name_of_a_channel_is_asked_for_once_an_hour_and_need_not_be_told(platform, tmp_path):
+    clock = FakeClock()
+    given = replace(needs(tmp_path, {"api": f"{platform.url}/api"}), clock=clock)
+    channel, found = CHANNEL.make(given), []
+    platform.chats.order(Trouble.BROKEN, "conversations.info")
+    async with listening(channel, found):
+        for number, later in enumerate((0.0, 60.0, 3600.0), 1):
+            await clock.advance(later)
+            await platform.say("hello", chat="C9", group=True)
+            await until(lambda number=number: len(found) == number)
+    await given.http.close()
+
+    assert [said.title for said in found] == ["", "", TITLE]
+    assert platform.chats.calls["conversations.info"] == 2

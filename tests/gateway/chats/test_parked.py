@@ -232,7 +232,7 @@ async def test_words_answer_what_a_run_in_another_process_asks(tmp_path: Path):
     script = [Call("clarify", {"question": "Which one?"}), Say("The blue one it is.")]
     async with house(tmp_path, script) as here:
         here.gateway.runtime.hermes.floor._resting = True  # A worker is quicker.
-        async with open_runtime(here.gateway.runtime.home, Options(queue=SERVED, own_only=False, channel="api")):
+        async with open_runtime(here.gateway.runtime.home, Options(queue=SERVED, own_only=False)):
             assert await here.ask("Paint it") == "Which one?"
             await here.platform.say("blue")
 

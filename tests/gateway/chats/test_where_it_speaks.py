@@ -1,8 +1,10 @@
 """What the model is told of the chat that it speaks in."""
 
+import asyncio
 from pathlib import Path
 
 from hermes_agent.providers.demo.script import Say
+from tests.cli.shell import typed
 from tests.gateway.house import House, house
 
 GROUP = "owners: ['7']\ngroups: ['*']\nmention: false\n"
@@ -45,3 +47,40 @@ async def test_a_name_of_which_nothing_is_left_is_none(tmp_path: Path):
         await here.ask("one", group=True, title="\u200b\n")
 
         assert "Its name" not in told(here, 0)
+
+
+PRIVATE = "- Channel: Fake, in private: one person reads"
+OWN = "- Channel: Fake, in a group: others read too; you speak with one of them"
+SHARED = "- Channel: Fake, in a group: you speak with several people, who all read"
+
+
+async def test_the_prompt_says_who_reads(tmp_path: Path):
+    async with house(tmp_path, lambda _: Say("Yes."), GROUP) as here:
+        await here.ask("one")
+        await here.ask("two", chat="2", group=True)
+        await here.ask("three", chat="2", group=True, thread="5")
+
+        lines = [[line for line in asked.system.splitlines() if "Channel" in line] for asked in here.model.asked]
+        assert lines == [[PRIVATE], [OWN], [SHARED]]
+
+
+async def test_the_prompt_of_a_chat_is_shown_as_it_is(tmp_path: Path):
+    async with house(tmp_path, [Say("Yes.")], GROUP) as here:
+        await here.ask("one", group=True, title="Ops")
+        (session,) = await here.store.sessions.list()
+        words = ("prompt", "--session", session.id, "--text", "system")
+        shown = await asyncio.to_thread(typed, here.gateway.runtime.home.root, *words)
+
+        assert shown.out == f"{here.model.asked[0].system}\n"
+        assert "in a group" in shown.out
+
+
+async def test_the_prompt_says_what_messages_are_there(tmp_path: Path):
+    async with house(tmp_path, [Say("Yes.")]) as here:
+        await here.ask("one")
+
+        (line,) = [line for line in here.model.asked[0].system.splitlines() if line.startswith("- Messages")]
+        assert line == (
+            "- Messages: 200 characters each, more is cut; Markdown shows, tables as aligned text; "
+            "questions have buttons; files of up to 1 MB go out"
+        )

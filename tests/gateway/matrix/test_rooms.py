@@ -121,3 +121,15 @@ async def test_who_is_removed_while_the_homeserver_answers_is_given_no_keys():
 
     assert "@bob:x" not in await asking
     assert "@bob:x" not in await rooms.people(ROOM)
+
+
+async def test_a_room_is_called_what_it_is_called_last(tmp_path):
+    async with hearing(tmp_path) as at, at.listening():
+        rooms: Rooms = at.channel._rooms
+        assert await rooms.title(ROOM) == ""
+        await at.platform.say("one", group=True)
+        at.platform.happens(ROOM, "m.room.name", {"name": "Parties"}, ANN, state_key="")
+        await at.platform.say("two", group=True)
+        await at.until(Said, 2)
+        assert await rooms.title(ROOM) == "Parties"
+        assert [said.title for said in at.of(Said)][1] == "Parties"

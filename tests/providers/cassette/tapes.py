@@ -25,7 +25,7 @@ from hermes_agent.providers.cassette.recording import Recorder
 from hermes_agent.providers.cassette.redacting import Redact
 
 SESSION = "s1"
-PROCESS = Process(queue="cli", channel="terminal", attended=True, rules=Rules())
+PROCESS = Process(queue="cli", attended=True, rules=Rules())
 
 
 class Book:

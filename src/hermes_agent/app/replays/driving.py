@@ -45,7 +45,6 @@ async def played(home: Home, player: Player, watch: Watch = lambda _seen: None) 
     options = Options(
         model=player.how.model,
         queue=process.queue,
-        channel=process.channel,
         attended=process.attended and not player.how.is_live,
         tape=player,
     )

@@ -16,6 +16,7 @@ from hermes_agent.host.loops import PATIENCE, told_to_end
 from hermes_agent.host.loops import run as run_loop
 
 SERVE = "hermes_agent.api.serve:serve"
+PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 BYTES_OF_A_KEY = 32
 
 
@@ -34,7 +35,7 @@ def run(surface: Surface) -> None:
 async def _serve(surface: Surface) -> None:
     with told_to_end(DRAIN_SECONDS + PATIENCE) as told:
         home, tape = surface.home.ensure(), tape_of(surface.invocation)
-        await late(SERVE)(home, announce, until_told=told.wait, tape=tape)
+        await late(SERVE)(home, announce, until_told=told.wait, tape=tape, platform=late(PLATFORM_OF))
 
 
 @api.command()

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
 
 import click
 
-from hermes_agent.agent.prompt import sections_of
-from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.surroundings import surroundings
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.output import say, say_json, table
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import NoModel, UnknownSession
+from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.inbound import Conversation
 from hermes_agent.core.model import ToolSchema
-from hermes_agent.core.section import Section, estimate_tokens, short_hash, tools_text
+from hermes_agent.core.section import Section, estimate_tokens, join_sections, short_hash, tools_text
 from hermes_agent.core.tool import Quarantined
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import current_folder
-from hermes_agent.memory.snapshot import snapshot
-from hermes_agent.memory.whose import person_of
 from hermes_agent.store.database import Store
+from hermes_agent.store.sessions import Session as SessionRecord
 
+WHOLE, TOOLS = "system", "tools"
 SAME = "Both prompts are the same, byte for byte."
 
 
@@ -45,7 +42,13 @@ class Part:
 @click.option("--session", default="", metavar="SESSION", help="The frozen prompt of this session.")
 @click.option("--against", default="", metavar="SESSION", help="Show only what differs from this session's prompt.")
 @click.option("--diff", nargs=2, default=None, metavar="A B", help="Show how the prompt of session B differs from A's.")
-@click.option("--text", "wanted", default="", metavar="SECTION", help="Print the text of one section.")
+@click.option(
+    "--text",
+    "wanted",
+    default="",
+    metavar="SECTION",
+    help="Print the text of one section; `system`: of all but tools, as the model gets it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, with the texts.")
 @pass_surface
 def prompt(
@@ -101,33 +104,27 @@ async def frozen(store: Store, name: str) -> list[Part]:
 
 async def fresh(surface: Surface) -> tuple[list[Part], tuple[Quarantined, ...]]:
     """The prompt that a new session in this folder would begin with, and the tools that its model is not offered."""
-    async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure()) as runtime:
-        owner = person_of(runtime.owner.key, lambda _: True)
-        around = surroundings(
-            home=surface.home.root,
-            workspace=current_folder(),
-            channel="terminal",
-            now=runtime.clock.now(),
-            notes=lambda: snapshot(surface.home, runtime.settings.memory, owner),
-            window=_window(runtime),
+    chosen, folder = surface.invocation.model, str(current_folder())
+    options = late("hermes_agent.app.options:Options")(model=chosen)
+    async with late("hermes_agent.app.wiring:open_runtime")(surface.home.ensure(), options) as runtime:
+        record = SessionRecord(
+            id="",
+            principal=runtime.owner.key,
+            conversation=Conversation(platform="cli", chat_kind="folder", chat=folder).key,
+            surface="cli",
+            model=chosen,
+            workspace=folder,
+            created=0.0,
+            updated=0.0,
         )
-        skills = runtime.skills.told(str(current_folder()), runtime.toolbox.names)
-        around = replace(around, skills=await skills.index())
-        return parts_of(sections_of(around), runtime.toolbox.offered), runtime.not_offered()
-
-
-def _window(runtime: Runtime) -> int:
-    """Tokens of the configured model's window; 0 where none is."""
-    try:
-        return runtime.route().facts.window
-    except NoModel:
-        return 0
+        sections, tools = await runtime.generations.now.builder.begins(record)
+        return parts_of(sections, tools), runtime.not_offered()
 
 
 def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[Part]:
     """The sections in their order, the tools last."""
     texts = [(section.name, section.text) for section in sections]
-    texts.append(("tools", tools_text(tuple(tools))))
+    texts.append((TOOLS, tools_text(tuple(tools))))
     return [
         Part(name=name, bytes=len(text.encode()), tokens=estimate_tokens(text), hash=short_hash(text), text=text)
         for name, text in texts
@@ -135,7 +132,9 @@ def parts_of(sections: Sequence[Section], tools: Sequence[ToolSchema]) -> list[P
 
 
 def text_of(parts: Sequence[Part], name: str) -> str:
-    """The text of one section. Raises `UsageError` for a name that is none."""
+    """The text of one section, or of the whole system prompt. Raises `UsageError` for a name that is neither."""
+    if name == WHOLE:
+        return join_sections(tuple(Section(name=part.name, text=part.text) for part in parts if part.name != TOOLS))
     found = next((part.text for part in parts if part.name == name), None)
     if found is None:
         raise click.UsageError(f"There is no section `{name}`: {', '.join(part.name for part in parts)}.")

@@ -10,7 +10,10 @@ from hermes_agent.app.wiring import Options, open_runtime
 from hermes_agent.cli.output import announce, remark
 from hermes_agent.cli.surface import Surface, pass_surface
 from hermes_agent.cli.taped import tape_of
+from hermes_agent.host.late import late
 from hermes_agent.host.loops import run, told_to_end
+
+PLATFORM_OF = "hermes_agent.gateway.opening:platform_of"
 
 
 @click.command(short_help="Work on what gateways and API servers take in.")
@@ -24,7 +27,7 @@ def worker(surface: Surface) -> None:
 async def _work(surface: Surface) -> None:
     model = surface.invocation.model
     tape = tape_of(surface.invocation)
-    options = Options(queue=SERVED, own_only=False, channel="api", model=model, reviews=True, tape=tape)
+    options = Options(queue=SERVED, own_only=False, model=model, reviews=True, tape=tape, platform=late(PLATFORM_OF))
     with told_to_end() as told:
         async with open_runtime(surface.home.ensure(), options) as runtime:
             if runtime.notice:

@@ -35,7 +35,6 @@ class Process:
     """How the process that is recorded takes part (see `Options`), and the limits that hold in it."""
 
     queue: str
-    channel: str
     attended: bool
     rules: Rules
 
