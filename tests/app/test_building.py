@@ -1,12 +1,13 @@
 """The agent of a run, by the settings."""
 
+from hermes_agent.app.wiring import Options
 from hermes_agent.core.events import Outcome, PrefixFrozen
 from hermes_agent.core.section import estimate_tokens, tools_text
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.store.usage import GroupBy
 from hermes_agent.testing.faults import Hang
 from hermes_agent.testing.model_servers import openai_model, serving
-from tests.app.place import another, place, settle_home
+from tests.app.place import another, counting, place, settle_home
 
 MOST_TOKENS = 4_000
 MOST_TOKENS_SMALL = 3_000
@@ -36,6 +37,23 @@ async def test_the_prefix_of_a_small_window_is_smaller(tmp_path):
         (frozen,) = [entry.event for entry in await here.log() if isinstance(entry.event, PrefixFrozen)]
 
         assert sum(section.tokens for section in frozen.sections) <= MOST_TOKENS_SMALL
+
+
+async def test_how_a_reply_is_read_is_told_beside_the_message_and_taken_back_where_another_run_is_read_otherwise(
+    tmp_path,
+):
+    alone = Options(attended=False, reading="It is printed.")
+    async with serving(openai_model(counting, keys=())) as server:
+        home = settle_home(tmp_path / "home", server.url)
+        for options in (alone, alone, Options()):
+            async with another(home, server, options) as here:
+                await here.say("Hi")
+
+    told = [[note for note in asked.notes if "This run alone" in note] for asked in server.asked]
+    assert [len(notes) for notes in told] == [1, 1, 2]
+    assert "Nobody answers questions in it: decide, and say what you assumed. It is printed." in told[2][0]
+    assert "## This run alone\nNothing any more." in told[2][1]
+    assert len({asked.system for asked in server.asked}) == 1
 
 
 async def test_the_demo_model_is_started_when_it_is_first_asked_and_once(tmp_path):

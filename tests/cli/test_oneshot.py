@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.agent.loop import STILL_CUT
-from hermes_agent.cli.oneshot import GO_ON, progress_line
+from hermes_agent.cli.oneshot import GO_ON, PRINTED, progress_line
 from hermes_agent.core.events import RunStarted, ToolEnded
 from hermes_agent.core.messages import Message, Role, Text, ToolResult
 from hermes_agent.core.model import StopReason
@@ -65,6 +65,13 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 def test_only_the_reply_is_on_standard_output(shell: Shell):
     assert shell.run("-z", "Hi") == Said(code=0, out="Reply 1 of m.\n", err="")
+
+
+def test_the_model_is_told_that_its_reply_is_printed_and_that_nobody_answers(shell: Shell):
+    shell.run("-z", "Hi")
+
+    (told,) = [note for note in shell.server.asked[0].notes if PRINTED in note]
+    assert "Nobody answers questions" in told
 
 
 def test_a_conversation_is_continued_by_folder_id_or_title(shell: Shell):

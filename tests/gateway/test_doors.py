@@ -6,7 +6,7 @@ from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.gateway.access import LONGEST_NAME
 from hermes_agent.gateway.doors import Doors
-from hermes_agent.gateway.heard import Sender
+from hermes_agent.gateway.heard import Media, Quoted, Said, Sender
 
 
 def test_who_is_known_by_a_group_alone_is_remembered():
@@ -32,6 +32,24 @@ def test_a_name_is_no_way_for_an_id_to_be_told(name: str):
     assert "ann" not in f"{who.name} {who.alias}".lower()
     assert who.alias == doors.veil.of("ann@people.test")
     assert 0 < len(who.name) <= LONGEST_NAME
+
+
+def test_what_a_message_says_quotes_and_is_called_is_read_without_ids():
+    doors = Doors({"p": ChannelSettings()}, hidden=True)
+    ann, name = "ann@people.test", doors.veil.of("ann@people.test")
+    doors.veil.know(ann)
+    file = Media(name=f"{ann}.pdf", media_type="", size=0, fetch=None)
+    quoted = Quoted(text=f"> {ann}", media=(file,))
+    where = Conversation(platform="p")
+    said = Said(
+        source_id="1", where=where, sender=Sender(user="7"), text=ann, at=0.0, media=(file,), quoted=quoted, title=ann
+    )
+
+    read = doors.read("p", said)
+
+    assert (read.text, read.title, read.quoted.text) == (name, name, f"> {name}")
+    assert [each.name for each in (*read.media, *read.quoted.media)] == [f"{name}.pdf"] * 2
+    assert Doors({}).read("p", said) == said
 
 
 def test_without_settings_a_channel_lets_nobody_in():

@@ -9,7 +9,8 @@ from hermes_agent.app.settings import Settings
 from hermes_agent.cli.commands.send import place_of
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.inbound import Standing
-from hermes_agent.gateway.heard import Sender
+from hermes_agent.gateway.channel import NeverHere
+from hermes_agent.gateway.heard import Media, Sender
 from hermes_agent.host.config import load
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Say
@@ -146,11 +147,27 @@ async def test_an_id_that_is_a_phone_number_reaches_neither_the_model_nor_the_lo
         logging.getLogger("hermes_agent.gateway").warning("slot of fake:dm:%s broke for %s", PHONE, PHONE)
         text = here.gateway.runtime.home.log_file.read_text()
 
-        assert PHONE not in asked(here)
-        assert here.gateway.doors.veil.of(PHONE) in asked(here)
+        body = here.model.exchanges[-1].request.body.decode()
+        assert PHONE not in body
+        assert here.gateway.doors.veil.of(PHONE) in body
         assert PHONE not in text
         assert here.gateway.doors.veil.of(PHONE) in text
         assert (await here.store.sessions.list())[0].conversation == f"fake:group:{PHONE}"
+
+
+async def test_an_id_in_the_words_of_a_failure_does_not_reach_the_model(tmp_path: Path):
+    async def fetch(_: int) -> bytes:
+        raise NeverHere(f"{PHONE} takes it back")
+
+    broken = Media(name=f"{PHONE}.pdf", media_type="application/pdf", size=1, fetch=fetch)
+    hidden = "privacy:\n  hash_ids: true\n"
+    async with house(tmp_path, [Say("Yes.")], f"owners: ['{PHONE}']\n", more=hidden) as here:
+        await here.platform.say("See", user=PHONE, media=(broken,))
+        await eventually(lambda: len(here.model.exchanges) == 1)
+
+        body = here.model.exchanges[0].request.body.decode()
+        assert "takes it back" in body
+        assert PHONE not in body
 
 
 async def test_where_ids_are_no_secret_they_are_shown(tmp_path: Path):
