@@ -39,6 +39,7 @@ TOOLS = "hermes_agent.skills.managing:SkillTools"
 BY_THE_AGENT = "hermes_agent.skills.managing:BY_THE_AGENT"
 WRITER = "hermes_agent.skills.writing:Writer"
 VERSIONS = "hermes_agent.skills.versions:SkillVersions"
+IS_ASKED_FOR = "hermes_agent.learning.asked:is_asked_for"
 INVOKE = "hermes_agent.skills.invoke:invoke"
 PRELOADED = "hermes_agent.skills.invoke:preloaded"
 LONGEST_OUTPUT = 16_000
@@ -131,6 +132,7 @@ class Skills:
             versions=late(VERSIONS)(store, self._clock, self.home),
             ids=self._ids,
             guarded=self._settings.guard_agent_created,
+            is_asked_for=partial(late(IS_ASKED_FOR), store),
         )
         return made
 

@@ -29,6 +29,11 @@ LARGEST = 1 << 20
 MOST = 10_000
 
 
+ASKED = "create as asked"
+"""How a skill is made that a person asked for: it is theirs, whoever wrote it."""
+MADE = frozenset({"create", ASKED})
+
+
 class Owner(StrEnum):
     """Whose a skill is, from its birth on."""
 
@@ -171,9 +176,12 @@ class SkillVersions:
         return files
 
     async def owner(self, name: str) -> Owner:
-        """Whose it is: the author of its first version."""
-        first = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
-        return BORN[first[-1].change.author] if first else Owner.USER
+        """Whose it is: of whoever made it last, or had it made."""
+        versions = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
+        if not versions:
+            return Owner.USER
+        born = next((each.change for each in versions if each.change.action in MADE), versions[-1].change)
+        return Owner.USER if born.action == ASKED else BORN[born.author]
 
     def _edit(
         self, item: str, author: Author, folder: str, before: bytes | None, after: bytes | None, found: Author
