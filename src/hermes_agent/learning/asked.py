@@ -9,26 +9,32 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from hermes_agent.core.events import Entry, MessageTaken, Replied
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.learning.sources import Sources, pieces_of
+from hermes_agent.skills.format import LONGEST_NAME
 from hermes_agent.store.database import Store
 
 PEOPLE = frozenset({Origin.OWNER, Origin.MEMBER})
 # The ways of asking are too many to list; what is asked for has a name, ours or that of a language.
-SKILL = (
+SKILL = re.compile(
     r"(?<![\w/])skills?(?![\w-])|habilidade?s?|compétences?|competenz\w+|fähigkeit\w*|fertigkeit\w*|vaardighe\w+|"
     r"umiejętno\w+|beceri\w*|навык\w*|скилл?\w*|مهارة|कौशल|kỹ năng|スキル|技能|스킬"
 )
-MENTION = re.compile(rf"(?:([\w-]+)\W{{1,2}})?(?:{SKILL})(?:\W{{1,2}}([\w-]+))?")
+WORD = re.compile(r"[\w-]+")
+NEAR = LONGEST_NAME + 4
 
 
 async def is_asked_for(store: Store, session: str, text: str) -> bool:
     """Whether a person's own words of this turn speak of a skill, and nothing of the text was copied from outside. What
     the agent says of it counts for nothing."""
-    entries = await store.history.entries(session)
+    entries, record = await store.history.entries(session), await store.sessions.get(session)
+    return await asyncio.to_thread(_is_asked_for, entries, record.workspace if record else "", text)
+
+
+def _is_asked_for(entries: Sequence[Entry], workspace: str, text: str) -> bool:
     turn = turn_of(entries)
-    if not any(_speaks_of_one(words, _used(turn)) for words in _words(turn)):
+    used = _used(turn)
+    if not any(_speaks_of_one(words, used) for words in _words(turn)):
         return False
-    record = await store.sessions.get(session)
-    sources = await asyncio.to_thread(Sources.of, pieces_of(entries), record.workspace if record else "")
+    sources = Sources.of(pieces_of(entries), workspace)
     return not sources.copied(text) and not sources.strange_hosts(text)
 
 
@@ -46,7 +52,7 @@ def _words(turn: Iterable[Entry]) -> Iterator[str]:
     messages = (entry.event.message for entry in turn if isinstance(entry.event, MessageTaken))
     for part in (part for message in messages for part in message.parts if isinstance(part, Text)):
         if part.origin in PEOPLE:
-            yield part.text
+            yield part.text.casefold()
         elif part.origin is Origin.SKILL:
             yield part.text.removeprefix("[Skill ").partition(",")[0]
 
@@ -59,5 +65,10 @@ def _used(turn: Iterable[Entry]) -> set[str]:
 
 
 def _speaks_of_one(words: str, used: Collection[str]) -> bool:
-    """Whether words speak of a skill that is none of those."""
-    return any(set(used).isdisjoint(found.groups()) for found in MENTION.finditer(words.casefold()))
+    """Whether words speak of a skill whose name does not stand beside it as one of those."""
+    for found in SKILL.finditer(words):
+        before = WORD.findall(words[max(0, found.start() - NEAR) : found.start()])[-1:]
+        after = WORD.findall(words[found.end() : found.end() + NEAR])[:1]
+        if not {*before, *after} & {*used}:
+            return True
+    return False
