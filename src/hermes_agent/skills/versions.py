@@ -31,7 +31,8 @@ MOST = 10_000
 
 ASKED = "create as asked"
 """How a skill is made that a person asked for: it is theirs, whoever wrote it."""
-MADE = frozenset({"create", ASKED})
+BIRTHS = frozenset({("create", Author.FOREGROUND), ("create", Author.BACKGROUND), (ASKED, Author.FOREGROUND)})
+"""What makes a skill anew, also one whose name was somebody's before; who puts one back makes none."""
 
 
 class Owner(StrEnum):
@@ -176,11 +177,12 @@ class SkillVersions:
         return files
 
     async def owner(self, name: str) -> Owner:
-        """Whose it is: of whoever made it last, or had it made."""
+        """Whose it is: of whoever made it, or had it made."""
         versions = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
         if not versions:
             return Owner.USER
-        born = next((each.change for each in versions if each.change.action in MADE), versions[-1].change)
+        changes = [each.change for each in versions]
+        born = next((each for each in changes if (each.action, each.author) in BIRTHS), changes[-1])
         return Owner.USER if born.action == ASKED else BORN[born.author]
 
     def _edit(
