@@ -57,14 +57,14 @@ REPEAT = ".venv-dev/bin/python -m pytest FILE::TEST, with the --randomly-seed th
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
 GROUND = Path(__file__).with_name("coverage.toml")
-"""What is covered in every run: core, agent and store, by the tests' own processes. All of it takes half as long again."""
+"""What every run measures: core, agent and store, in the tests' own processes. The rest takes half as long again."""
 RAISE = "test the lines named above; after ./check --full, .venv-dev/bin/python .ci/ratchet.py --raise records them"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./check", description="Run every gate and test.")
     parser.add_argument("--fast", action="store_true", help="leave out the slow tests and the coverage")
-    parser.add_argument("--full", action="store_true", help="measure the coverage of every package, in every process")
+    parser.add_argument("--full", action="store_true", help="measure the coverage of every package and process")
     parser.add_argument("--fix", action="store_true", help="let ruff format and repair first")
     asked = parser.parse_args()
     if asked.fix:
