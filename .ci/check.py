@@ -56,19 +56,28 @@ GATES = (
 REPEAT = ".venv-dev/bin/python -m pytest FILE::TEST, with the --randomly-seed that pytest printed"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 AGAIN = ("--last-failed", "--last-failed-no-failures=none")
-RAISE = "test the lines named above; .venv-dev/bin/python .ci/ratchet.py --raise records what is covered now"
+GROUND = Path(__file__).with_name("coverage.toml")
+"""What every run measures: core, agent and store, in the tests' own processes. The rest takes half as long again."""
+RAISE = "test the lines named above; after ./check --full, .venv-dev/bin/python .ci/ratchet.py --raise records them"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./check", description="Run every gate and test.")
     parser.add_argument("--fast", action="store_true", help="leave out the slow tests and the coverage")
+    parser.add_argument("--full", action="store_true", help="measure the coverage of every package and process")
     parser.add_argument("--fix", action="store_true", help="let ruff format and repair first")
     asked = parser.parse_args()
     if asked.fix:
         subprocess.run([RUFF, "check", "--quiet", "--fix", "--exit-zero"], check=False)
         subprocess.run([RUFF, "format", "--quiet"], check=False)
     can_run_all = machine.provide()
-    return report([run(gate) for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast))])
+    outcomes: list[Outcome] = []
+    if not asked.full:
+        os.environ["COVERAGE_RCFILE"] = str(GROUND)
+    for gate in (*GATES, *tests(fast=asked.fast, covered=can_run_all and not asked.fast)):
+        if not any(outcome.stood for outcome in outcomes):  # What was cut short covered next to nothing.
+            outcomes.append(run(gate))
+    return report(outcomes)
 
 
 def tests(*, fast: bool, covered: bool) -> list[Gate]:
@@ -138,6 +147,8 @@ def report(outcomes: Sequence[Outcome]) -> int:
     for name in (name for outcome in outcomes for name in outcome.only_alone):
         print(f"passed only alone: {name}")
     for outcome in failed:
+        for name in sorted(failures(outcome)):
+            print(f"failed: {name}")
         stood = "it stood still; above is where. " if outcome.stood else ""
         print(f"FAILED {outcome.gate.title}: {stood}{outcome.gate.mend}")
     seconds = sum(outcome.seconds for outcome in outcomes)

@@ -52,7 +52,7 @@ def shortfalls(reached: Mapping[str, int], floors: Mapping[str, int], lines: Map
 
 
 def raised(reached: Mapping[str, int], floors: Mapping[str, int]) -> dict[str, int]:
-    """The floors after a run: none lower than before, none for a file that is gone or that must be whole anyway."""
+    """The floors after a full run: none lower than before, none for a file that is gone or that must be whole."""
     return {file: max(reached[file], floors.get(file, 0)) for file in sorted(reached) if not file.startswith(WHOLE)}
 
 

@@ -92,5 +92,6 @@ def ended(process: subprocess.Popen[bytes], stacks: Path) -> str:
     time.sleep(WRITING_SECONDS)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    texts = {file.name: file.read_text(errors="replace") for file in sorted(stacks.iterdir())}
-    return "\n".join(f"--- process {name}\n{text}" for name, text in texts.items() if text)
+    texts = {file.name: file.read_text(errors="replace") for file in stacks.iterdir()}
+    busiest_last = sorted(texts.items(), key=lambda item: len(item[1]))  # A log may be cut: an idle worker's is short.
+    return "\n".join(f"--- process {name}\n{text}" for name, text in busiest_last if text)

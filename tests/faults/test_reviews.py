@@ -66,7 +66,7 @@ def lessons(script: Script):
         if spoken == 0:
             body = "\n".join(f"Step {step} of {number}." for step in range(40))
             return [skill(f"way-{number}", body), note(f"Lesson {number}."), skill(f"other-{number}", body)]
-        return Say("Kept.")
+        return Say(f"Kept.\noverlap: other-{number - 1}, way-{number - 1}")
 
     return answer
 
@@ -87,7 +87,9 @@ async def test_reviews_that_are_killed_leave_files_and_ledger_in_step(tmp_path: 
         await here.runtime.learner.run()
         jobs = await here.runtime.store.learning.list(limit=1_000)
         await in_step(here, tmp_path / "home")
+        overlaps = await here.runtime.store.learning.overlaps()
 
+    assert len(overlaps) == sum(job.state is JobState.DONE for job in jobs)  # One each, neither lost nor doubled.
     assert any(job.attempts > 1 for job in jobs)  # Some were killed in their middle.
     assert {job.state for job in jobs} <= {JobState.DONE, JobState.FAILED}
     assert sum(job.state is JobState.DONE for job in jobs) >= kills / 2  # One that was killed too often is given up.

@@ -109,6 +109,34 @@ async def test_a_review_starts_no_review_and_is_not_seen_in_the_conversation(tmp
     assert jobs[0].account.note == "Nothing to keep."
 
 
+async def test_skills_that_overlap_are_kept_for_the_curator_once(tmp_path):
+    put(tmp_path / "home/skills", "make-tea")
+    put(tmp_path / "home/skills", "brew-tea")
+    beside = [Say("Overlap: `brew-tea` and `make-tea`, both about tea."), Call("skills_list", {})]
+    clean = [beside, Say("Nothing to keep.\n- overlap: make-tea, brew-tea, write-skill, gone\noverlap: none")]
+    script = Script(rounds("echo a", "echo b", "echo c"), clean=clean, raw=[Say("overlap: make-tea, brew-tea")])
+    async with learning_place(tmp_path, script) as here:
+        await here.say("Look around")
+        (job,) = await reviewed(here)
+        overlaps = await here.runtime.store.learning.overlaps()
+        stats = await here.runtime.learner.learned.stats()
+
+    assert overlaps == [("brew-tea", "make-tea")]
+    assert (job.account.kept, job.account.waiting) == (0, 0)
+    assert any("Overlapping, for the curator: brew-tea + make-tea" in line for line in stats)
+
+
+async def test_what_only_a_pass_over_outside_text_says_of_overlaps_counts_for_nothing(tmp_path):
+    put(tmp_path / "home/skills", "make-tea")
+    put(tmp_path / "home/skills", "brew-tea")
+    script = Script(rounds("echo a", "echo b", "echo c"), raw=[Say("overlap: make-tea, brew-tea")])
+    async with learning_place(tmp_path, script) as here:
+        await here.say("Look around")
+        await reviewed(here)
+        assert len(script.reviews) == 2
+        assert await here.runtime.store.learning.overlaps() == []
+
+
 async def test_a_pass_ends_after_so_many_turns(tmp_path):
     busy = [Call("skills_list", {"query": f"again{number}"}) for number in range(12)]
     async with learning_place(

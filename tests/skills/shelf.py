@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.skills.library import Library
+from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.places import Places
 from hermes_agent.skills.state import StateFile
 from hermes_agent.store.skills_index import SkillsIndex
@@ -46,3 +47,8 @@ async def shelf(root: Path, **more: object) -> AsyncIterator[Shelf]:
         yield Shelf(root=root, library=library)
     finally:
         await library.close()
+
+
+async def terminal(_: str) -> Occasion:
+    """Every session is at the terminal."""
+    return Occasion()

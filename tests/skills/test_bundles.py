@@ -8,6 +8,7 @@ from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.bundles import BadBundle, Bundle, Bundles, bundles_of
 from hermes_agent.skills.invoke import Invoked, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
+from hermes_agent.skills.occasion import Occasion
 from tests.skills.shelf import Shelf, put, shelf
 
 
@@ -16,7 +17,7 @@ async def ran(command: str) -> str:
 
 
 async def use(here: Shelf, line: str) -> Invoked | None:
-    return await invoke(here.library, line, workspace="", session="s1", run=ran)
+    return await invoke(here.library, line, workspace="", session="s1", run=ran, occasion=Occasion())
 
 
 @pytest.fixture
@@ -48,7 +49,9 @@ async def test_a_bundle_wins_over_a_skill_and_stacks_with_others(here: Shelf):
 
 
 async def test_a_bundle_can_begin_a_conversation(here: Shelf):
-    names, text = await preloaded(here.library, ("both", "one"), workspace="", session="s1", run=ran)
+    names, text = await preloaded(
+        here.library, ("both", "one"), workspace="", session="s1", run=ran, occasion=Occasion()
+    )
     assert names == ("one", "two")
     assert text.endswith("Begin with the first.")
 
@@ -58,7 +61,7 @@ async def test_a_bundle_whose_skill_is_gone_says_so(here: Shelf):
     with pytest.raises(BadBundle, match="bundle `bad` cannot be used: There is no skill `gone`"):
         await use(here, "/bad")
     with pytest.raises(NoSkill):
-        await preloaded(here.library, ("nothing",), workspace="", session="s1", run=ran)
+        await preloaded(here.library, ("nothing",), workspace="", session="s1", run=ran, occasion=Occasion())
     assert await use(here, "/nothing") is None
 
 

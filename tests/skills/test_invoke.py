@@ -7,6 +7,7 @@ import pytest
 from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.invoke import commands_of, hash_of, invoke, preloaded
 from hermes_agent.skills.library import NoSkill
+from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.state import State
 from tests.skills.shelf import Shelf, put, shelf
 
@@ -24,7 +25,7 @@ async def ran(command: str) -> str:
 
 
 async def use(here: Shelf, line: str) -> str:
-    found = await invoke(here.library, line, workspace="", session="s1", run=ran)
+    found = await invoke(here.library, line, workspace="", session="s1", run=ran, occasion=Occasion())
     return "" if found is None else found.text
 
 
@@ -60,7 +61,9 @@ async def test_several_are_stacked_and_the_words_belong_to_the_last(tmp_path: Pa
     for name in ("one", "two"):
         put(tmp_path / "home", name, body=f"{name}: [$ARGUMENTS]")
     async with shelf(tmp_path) as here:
-        found = await invoke(here.library, "/one /two do it /three", workspace="", session="", run=ran)
+        found = await invoke(
+            here.library, "/one /two do it /three", workspace="", session="", run=ran, occasion=Occasion()
+        )
 
     assert found is not None
     assert (found.names, found.words) == (("one", "two"), "do it /three")
@@ -72,7 +75,7 @@ async def test_several_are_stacked_and_the_words_belong_to_the_last(tmp_path: Pa
 async def test_what_names_no_skill_is_none(tmp_path: Path, line: str):
     put(tmp_path / "home", "tea")
     async with shelf(tmp_path) as here:
-        assert await invoke(here.library, line, workspace="", session="", run=ran) is None
+        assert await invoke(here.library, line, workspace="", session="", run=ran, occasion=Occasion()) is None
 
 
 async def test_commands_run_where_the_owner_trusts_this_text_and_never_what_was_said(tmp_path: Path):
@@ -95,7 +98,7 @@ async def test_commands_run_where_the_owner_trusts_this_text_and_never_what_was_
 async def test_skills_are_loaded_before_anything_is_said(tmp_path: Path):
     put(tmp_path / "home", "one", body="First.")
     async with shelf(tmp_path) as here:
-        names, text = await preloaded(here.library, ("one",), workspace="", session="", run=ran)
+        names, text = await preloaded(here.library, ("one",), workspace="", session="", run=ran, occasion=Occasion())
         assert (names, "First." in text) == (("one",), True)
         with pytest.raises(NoSkill):
-            await preloaded(here.library, ("none",), workspace="", session="", run=ran)
+            await preloaded(here.library, ("none",), workspace="", session="", run=ran, occasion=Occasion())

@@ -111,6 +111,44 @@ async def test_skills_are_offered_on_their_occasions_alone(tmp_path: Path):
         assert [card.name for card in await here.library.all("", there)] == ["groups"]
 
 
+async def test_skills_for_elsewhere_take_no_room_on_a_page(tmp_path: Path):
+    for number in range(30):
+        put(tmp_path / "home", f"any-{number:02}")
+        put(tmp_path / "home", f"a-group-{number:02}", more="metadata: {hermes: {chat_kinds: [group]}}\n")
+    async with shelf(tmp_path) as here:
+        page = await here.library.all("", Occasion(), limit=25)
+        rest = await here.library.all("", Occasion(), after=page[-1].name, limit=25)
+
+    assert [card.name for card in (*page, *rest)] == [f"any-{number:02}" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("ours", "where"),
+    [
+        (Ours(channels=("telegram",), chat_kinds=("group",)), ""),
+        (Ours(channels=("Telegram", "slack"), chat_kinds=("groups",)), ""),
+        (Ours(chat_kinds=("private",)), "only for the kind of chat `private`; this is telegram (group)"),
+        (Ours(channels=("cli",)), "only for the channel `cli`; this is telegram (group)"),
+        (
+            Ours(platforms=("macos", "windows"), channels=("telegram",)),
+            "only for the system `macos` or `windows` and the channel `telegram`; this is telegram (group) on linux",
+        ),
+    ],
+)
+def test_where_a_skill_may_be_used(ours: Ours, where: str):
+    here = Occasion(system="linux", channel="telegram", chat_kind="group")
+
+    assert here.elsewhere(ours) == where
+
+
+@pytest.mark.parametrize(
+    ("conversation", "is_private"),
+    [("cli:folder:/tmp", True), ("telegram:dm:7", True), ("api:name:7", True), ("slack:group:7", False)],
+)
+def test_what_is_private(conversation: str, is_private: bool):
+    assert (Occasion.at(conversation).elsewhere(Ours(chat_kinds=("private",))) == "") is is_private
+
+
 @pytest.mark.parametrize(
     ("ours", "fits"),
     [

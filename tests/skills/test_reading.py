@@ -14,13 +14,13 @@ from hermes_agent.skills.state import State
 from hermes_agent.skills.usage import Usage
 from hermes_agent.skills.view import files_of, inside
 from hermes_agent.tools.schema import collect
-from tests.skills.shelf import Shelf, put, shelf
+from tests.skills.shelf import Shelf, put, shelf, terminal
 from tests.tools.bench import Bench
 
 
 def bench(here: Shelf) -> Bench:
     usage = Usage(here.folder("home"), SystemClock())
-    tools = SkillReading(here.library, usage, lambda _: Occasion())
+    tools = SkillReading(here.library, usage, terminal)
     return Bench(collect([tools])[0], here.folder("work"))
 
 
@@ -109,14 +109,14 @@ async def test_a_skill_is_shown_with_its_variables_and_its_commands_not_run(tmp_
 
 async def test_a_project_s_skill_is_a_file_of_somebody_else(tmp_path: Path):
     put(tmp_path / "work/.agents/skills", "a")
-    put(tmp_path / "home", "b", more="metadata: {hermes: {channels: [discord]}}\n")
+    put(tmp_path / "home", "b", more="metadata: {hermes: {requires_tools: [browser]}}\n")
     async with shelf(tmp_path) as here:
         ask = bench(here)
         assert (await ask.answer("skill_view", {"name": "a"})).parts[0].origin is Origin.FILE
         answer = await ask.answer("skill_view", {"name": "b"})
 
     assert answer.parts[0].origin is Origin.SKILL
-    assert "not meant for here: it is for the channel `discord`" in answer.parts[0].text
+    assert "not meant for here: it needs the tool `browser`" in answer.parts[0].text
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import BadSkill
 from hermes_agent.skills.library import NoSkill
 from hermes_agent.skills.managing import SkillTools
-from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.state import State
 from hermes_agent.skills.undoing import Conflict
 from hermes_agent.skills.usage import Usage
@@ -24,7 +23,7 @@ from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.tools.schema import collect
-from tests.skills.shelf import Shelf, put, shelf, skill_text
+from tests.skills.shelf import Shelf, put, shelf, skill_text, terminal
 from tests.tools.bench import Bench
 
 OWNER = By(author=Author.OWNER)
@@ -281,9 +280,7 @@ def test_a_difference_is_told_file_by_file():
 @pytest.fixture
 def tools(here: Shelf, writer: Writer, store: Store) -> Bench:
     usage = Usage(here.folder("home"), SystemClock())
-    made = SkillTools(
-        here.library, usage, lambda _: Occasion(), lambda: (writer, store), reserved=lambda: frozenset({"model"})
-    )
+    made = SkillTools(here.library, usage, terminal, lambda: (writer, store), reserved=lambda: frozenset({"model"}))
     return Bench(collect([made])[0], here.folder("work"))
 
 

@@ -39,6 +39,7 @@ TOOLS = "hermes_agent.skills.managing:SkillTools"
 BY_THE_AGENT = "hermes_agent.skills.managing:BY_THE_AGENT"
 WRITER = "hermes_agent.skills.writing:Writer"
 VERSIONS = "hermes_agent.skills.versions:SkillVersions"
+IS_ASKED_FOR = "hermes_agent.learning.asked:is_asked_for"
 INVOKE = "hermes_agent.skills.invoke:invoke"
 PRELOADED = "hermes_agent.skills.invoke:preloaded"
 LONGEST_OUTPUT = 16_000
@@ -94,7 +95,7 @@ class Skills:
         made: SkillTools = late(TOOLS)(
             self.library,
             self.usage,
-            self.occasion,
+            self._occasion_of,
             lambda: (self.writer(self._open_store()), self._open_store()),
             by=by,
             reserved=lambda: frozenset(late(COMMANDS)),
@@ -103,10 +104,7 @@ class Skills:
 
     def meet(self, record: SessionRecord, toolsets: Sequence[str], tools: Sequence[str]) -> Offer:
         """What a session is told; nothing where its surface lacks the toolset."""
-        platform, _, rest = record.conversation.partition(":")
-        occasion = Occasion(
-            channel=platform, chat_kind=rest.partition(":")[0], tools=frozenset(tools), toolsets=frozenset(toolsets)
-        )
+        occasion = Occasion.at(record.conversation, tools, toolsets)
         self._occasions[record.id] = occasion
         self._occasions.move_to_end(record.id)
         while len(self._occasions) > REMEMBERED:
@@ -117,9 +115,15 @@ class Skills:
         """What a new session at this terminal would be told."""
         return Offer(self.library, workspace, Occasion(tools=frozenset(tools), chat_kind="folder"), told=True)
 
-    def occasion(self, session: str) -> Occasion:
-        """Where a session is; of one that was not met only the system is known."""
-        return self._occasions.get(session, Occasion())
+    def occasion(self, session: str, conversation: str) -> Occasion:
+        """Where a session of this conversation is; of one that was not met no tools are known."""
+        return self._occasions.get(session) or Occasion.at(conversation)
+
+    async def _occasion_of(self, session: str) -> Occasion:
+        if session in self._occasions:
+            return self._occasions[session]
+        record = await self._open_store().sessions.get(session)
+        return Occasion.at(record.conversation if record else "")
 
     def writer(self, store: Store) -> Writer:
         """What changes skills, with its history in that store."""
@@ -128,6 +132,7 @@ class Skills:
             versions=late(VERSIONS)(store, self._clock, self.home),
             ids=self._ids,
             guarded=self._settings.guard_agent_created,
+            is_asked_for=partial(late(IS_ASKED_FOR), store),
         )
         return made
 
@@ -137,10 +142,13 @@ class Skills:
         if names := await writer.versions.behind():
             await writer.mend(names)
 
-    async def invoked(self, line: str, workspace: str, session: str) -> tuple[Text, ...] | None:
-        """A line such as `/skill words` as parts of a message, the skills' first; None where it names no skill."""
-        run = partial(self._run, workspace)
-        found: Invoked | None = await late(INVOKE)(self.library, line, workspace=workspace, session=session, run=run)
+    async def invoked(self, line: str, workspace: str, session: str, conversation: str) -> tuple[Text, ...] | None:
+        """A line such as `/skill words` as parts of a message, the skills' first; None where it names no skill. Raises
+        `ToolError`."""
+        run, here = partial(self._run, workspace), self.occasion(session, conversation)
+        found: Invoked | None = await late(INVOKE)(
+            self.library, line, workspace=workspace, session=session, run=run, occasion=here
+        )
         if found is None:
             return None
         for name in found.names:
@@ -148,12 +156,12 @@ class Skills:
         words = (Text(text=f"\n\n{found.words}", origin=Origin.OWNER),) if found.words else ()
         return (Text(text=found.text, origin=Origin.SKILL), *words)
 
-    async def preloaded(self, names: str, workspace: str, session: str) -> Text:
+    async def preloaded(self, names: str, workspace: str, session: str, conversation: str) -> Text:
         """Skills and bundles by name, with commas between, as the first part of a message. Raises `ToolError`."""
         chosen = tuple(name.strip() for name in names.split(",") if name.strip())
-        run = partial(self._run, workspace)
+        run, here = partial(self._run, workspace), self.occasion(session, conversation)
         found: tuple[tuple[str, ...], str] = await late(PRELOADED)(
-            self.library, chosen, workspace=workspace, session=session, run=run
+            self.library, chosen, workspace=workspace, session=session, run=run, occasion=here
         )
         used, text = found
         for name in used:

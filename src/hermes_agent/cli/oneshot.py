@@ -166,13 +166,13 @@ async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord
     """The message: what the person asked, or the skill that it names, after the skills that `-s` names."""
     if not invocation.prompt:
         return ()
-    parts = None
+    parts, where = None, (record.workspace, record.id, record.conversation)
     if invocation.prompt.startswith("/"):
-        parts = await runtime.skills.invoked(invocation.prompt, record.workspace, record.id)
+        parts = await runtime.skills.invoked(invocation.prompt, *where)
     parts = parts or (Text(text=invocation.prompt, origin=Origin.OWNER),)
     if not invocation.skills:
         return parts
-    return (await runtime.skills.preloaded(invocation.skills, record.workspace, record.id), *parts)
+    return (await runtime.skills.preloaded(invocation.skills, *where), *parts)
 
 
 async def _was_cut_short(runtime: Runtime, session: str) -> bool:

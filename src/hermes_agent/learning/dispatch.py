@@ -36,11 +36,13 @@ Through = Literal["clean", "raw"]
 
 @dataclass(slots=True)
 class Tally:
-    """What came of a review so far: versions that are live, proposals, and how many calls were refused."""
+    """What came of a review so far: versions that are live, proposals, how many calls were refused, and the words of
+    the pass that may write live."""
 
     kept: list[Version] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
     refused: int = 0
+    said: list[str] = field(default_factory=list)
     keys: Counter[str] = field(default_factory=Counter)
     returned: set[tuple[str, str]] = field(default_factory=set)
 

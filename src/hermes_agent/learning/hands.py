@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from hermes_agent.core.dataclass import dataclass
@@ -18,6 +18,7 @@ class Hands(Protocol):
 
     - `tools` gives the tools of skills and memory by name; what they write is the background's, with this backing;
     - `content` is the file that a draft would change, None where there is none;
+    - `skill_names` are those of the home;
     - `is_owner` says whether the conversation is the owner's.
     """
 
@@ -27,6 +28,8 @@ class Hands(Protocol):
     def tools(self, backing: Backing) -> Mapping[str, Tool]: ...
 
     async def content(self, draft: Draft) -> bytes | None: ...
+
+    async def skill_names(self) -> Collection[str]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

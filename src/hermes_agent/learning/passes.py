@@ -53,7 +53,8 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """A pass over `messages`, which end with the question. `deadline` is a moment of the clock."""
+    """A pass over `messages`, which end with the question. `deadline` is a moment of the clock; `said` collects the
+    words of all replies."""
 
     model: Model
     prefix: Prefix
@@ -66,6 +67,7 @@ class Pass:
     deadline: float
     effort: str
     seen: set[str] = field(default_factory=set)
+    said: list[str] = field(default_factory=list)
 
     async def run(self) -> str:
         """Ask until nothing more is called for, at most `turns` times; the reviewer's last words.
@@ -78,6 +80,7 @@ class Pass:
             reply = await self._ask(messages, turn)
             messages.append(reply.message)
             words = reply.message.text.strip() or words
+            self.said.append(reply.message.text)
             self.seen.update(call.id for call in reply.message.tool_calls)
             if not reply.message.tool_calls:
                 break

@@ -21,7 +21,7 @@ from hermes_agent.learning.evidence import evidence_of
 from hermes_agent.learning.hands import Hands
 from hermes_agent.learning.jobs import Unfinished
 from hermes_agent.learning.passes import Pass, Spending
-from hermes_agent.learning.prompt import RAW, WITHHELD, question
+from hermes_agent.learning.prompt import OVERLAP, RAW, WITHHELD, overlaps_in, question
 from hermes_agent.learning.proposing import Proposing
 from hermes_agent.learning.releasing import Releasing
 from hermes_agent.learning.settings import LearningSettings
@@ -93,17 +93,22 @@ class Reviewer:
                     deadline=deadline,
                     effort=self.effort,
                     seen=set(seen.calls),
+                    said=tally.said if through == "clean" else [],
                 )
                 words = await one.run() or words
         except (ProviderError, LimitReached) as error:
-            raise Unfinished(str(error), await self._account(claim, tally, str(error))) from error
+            raise Unfinished(str(error), await self._account(claim, seen.record, tally, str(error))) from error
         releasing = Releasing(store=self.store, clock=self.clock, proposing=self.proposing)
         tally.kept += await releasing.after(seen.record, seen.sources, live=self.settings.mode == "auto")
-        return await self._account(claim, tally, words)
+        return await self._account(claim, seen.record, tally, words)
 
-    async def _account(self, claim: Claim, tally: Tally, words: str) -> Account:
-        kept, waiting, note = len(tally.kept), len(tally.waiting), told(tally) or words[:LONGEST_NOTE]
-        account = Account(kept=kept, waiting=waiting, refused=tally.refused, note=note)
+    async def _account(self, claim: Claim, record: SessionRecord, tally: Tally, words: str) -> Account:
+        said, overlaps = "\n".join(tally.said), tuple[tuple[str, ...], ...]()
+        if OVERLAP.search(said):
+            overlaps = tuple(dict.fromkeys(overlaps_in(said, await self.hands_of(record).skill_names())))
+        note = told(tally, overlaps) or words[:LONGEST_NOTE]
+        kept, waiting = len(tally.kept), len(tally.waiting)
+        account = Account(kept=kept, waiting=waiting, refused=tally.refused, note=note, overlaps=overlaps)
         return await used_by(self.store, claim.job.session, claim.job.id, account)
 
     async def _seen(self, claim: Claim) -> Seen:
@@ -193,7 +198,7 @@ def passes(seen: Seen, *, raw: bool) -> list[tuple[Through, Sequence[Message], s
     return [("raw", seen.messages, RAW), clean] if raw else [clean]
 
 
-def told(tally: Tally) -> str:
+def told(tally: Tally, overlaps: Sequence[Sequence[str]] = ()) -> str:
     """The one line that the person reads; empty where nothing came of it."""
     parts = []
     for version in tally.kept:
@@ -202,4 +207,6 @@ def told(tally: Tally) -> str:
     if tally.waiting:
         names = ", ".join(f"p{number}" for number in tally.waiting[:5])
         parts.append(f"{len(tally.waiting)} waiting or in quarantine ({names}: /learn show {names.split(',')[0]})")
-    return f"Learned: {'; '.join(parts)}." if parts else ""
+    learned = f"Learned: {'; '.join(parts)}." if parts else ""
+    pairs = ", ".join(" + ".join(names) for names in overlaps)
+    return " ".join(filter(None, [learned, f"Overlapping, for the curator: {pairs}." if pairs else ""]))

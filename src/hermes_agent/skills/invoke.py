@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import ToolError
 from hermes_agent.skills.bundles import BadBundle, bundles_of
-from hermes_agent.skills.library import Library, NoSkill
+from hermes_agent.skills.library import Library, NoSkill, NotHere
+from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.skill import Card, Parameter, Skill
 from hermes_agent.skills.view import filled, variables_of
 
@@ -35,14 +36,16 @@ class Invoked:
     words: str
 
 
-async def invoke(library: Library, line: str, *, workspace: str, session: str, run: Run) -> Invoked | None:
+async def invoke(
+    library: Library, line: str, *, workspace: str, session: str, run: Run, occasion: Occasion
+) -> Invoked | None:
     """What a line such as `/skill words`, `/one /two words` or `/bundle words` means; None where its first word is
     neither.
 
-    Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used,
-    `BadBundle` for a bundle that names what there is not.
+    Raises `ToolError` for a slot that needs a value and has none, `BadSkill` for a skill that cannot be used, `NotHere`
+    for one that is not for this occasion, `BadBundle` for a bundle that names what there is not.
     """
-    cards, words, said = await _leading(library, line, workspace)
+    cards, words, said = await _leading(library, line, workspace, occasion)
     if not cards:
         return None
     texts = []
@@ -54,15 +57,15 @@ async def invoke(library: Library, line: str, *, workspace: str, session: str, r
 
 
 async def preloaded(
-    library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run
+    library: Library, names: tuple[str, ...], *, workspace: str, session: str, run: Run, occasion: Occasion
 ) -> tuple[tuple[str, ...], str]:
     """Skills and bundles that were asked for before anything was said: the skills' names, and their text. Raises
-    `NoSkill`, `BadBundle`."""
+    `NoSkill`, `NotHere`, `BadBundle`."""
     cards: list[Card] = []
     said: list[str] = []
     for name in names[:MOST_STACKED]:
-        bundle = await _bundle(library, name, workspace)
-        cards += bundle[0] if bundle else [await library.find(name, workspace)]
+        bundle = await _bundle(library, name, workspace, occasion)
+        cards += bundle[0] if bundle else [await library.find(name, workspace, occasion)]
         said += bundle[1] if bundle else []
     cards = list({card.name: card for card in cards}.values())
     texts = [await rendered(library, card, await library.read(card), "", session, run) for card in cards]
@@ -107,7 +110,9 @@ def commands_of(skill: Skill) -> list[str]:
     return COMMAND.findall(skill.body)
 
 
-async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Card], str, list[str]]:
+async def _leading(
+    library: Library, line: str, workspace: str, occasion: Occasion
+) -> tuple[list[Card], str, list[str]]:
     """The skills that a line begins with, the words behind them, and what their bundles say."""
     cards: dict[str, Card] = {}
     said: list[str] = []
@@ -118,8 +123,8 @@ async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Ca
         if not rest.startswith("/") or not name or "/" in name or "\n" in name:
             break
         try:
-            bundle = await _bundle(library, name, workspace)
-            found = bundle[0] if bundle else [await library.find(name, workspace)]
+            bundle = await _bundle(library, name, workspace, occasion)
+            found = bundle[0] if bundle else [await library.find(name, workspace, occasion)]
         except NoSkill:
             break
         cards |= {card.name: card for card in found}
@@ -128,14 +133,16 @@ async def _leading(library: Library, line: str, workspace: str) -> tuple[list[Ca
     return list(cards.values()), rest, said
 
 
-async def _bundle(library: Library, name: str, workspace: str) -> tuple[list[Card], list[str]] | None:
+async def _bundle(
+    library: Library, name: str, workspace: str, occasion: Occasion
+) -> tuple[list[Card], list[str]] | None:
     """The skills of a bundle and what it says; None where there is none of that name. It wins over a skill."""
     bundle = await asyncio.to_thread(bundles_of(library.places.home).get, name)
     if bundle is None:
         return None
     try:
-        cards = [await library.find(each, workspace) for each in bundle.skills]
-    except NoSkill as error:
+        cards = [await library.find(each, workspace, occasion) for each in bundle.skills]
+    except (NoSkill, NotHere) as error:
         raise BadBundle(f"The bundle `{name}` cannot be used: {error}") from error
     return cards, [bundle.instruction] if bundle.instruction else []
 

@@ -27,6 +27,7 @@ PATIENCE = 1.0
 REST = 20
 """A look at all folders is taken again after so many times the time that it took."""
 KEPT = 64
+PAGE = 500
 OFFERED = 5
 
 
@@ -34,6 +35,12 @@ class NoSkill(ToolError):
     """There is no skill of that name."""
 
     kind = "no_skill"
+
+
+class NotHere(ToolError):
+    """The skill of that name is for another channel, another kind of chat, or another system."""
+
+    kind = "not_here"
 
 
 class Library:
@@ -52,19 +59,23 @@ class Library:
         self._pages: dict[tuple[str, str, str, int], list[Card]] = {}
         self._seen: dict[str, int] = {}
 
-    async def find(self, name: str, workspace: str = "") -> Card:
-        """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`."""
+    async def find(self, name: str, workspace: str = "", occasion: Occasion | None = None) -> Card:
+        """The skill that this name means here. Raises `NoSkill`, with the nearest names, or `BadSkill`; with an
+        occasion `NotHere` for one that is not for it."""
         await self.look(workspace)
         roots = await self._keys(workspace)
         hidden = self._hidden()
         found = [row for row in await self._index.named(name, roots) if row.folder not in hidden]
         good = next((row for row in found if not row.problem), None)
         if good is not None:
-            return card_of(good)
+            card = card_of(good)
+            if occasion is not None and (where := occasion.elsewhere(card.ours)):
+                raise NotHere(f"The skill `{name}` is {where}.")
+            return card
         if found:
             raise BadSkill(f"The skill `{name}` in {found[0].folder} cannot be used: {found[0].problem}")
-        names = [row.name for row in await self._index.search(name.replace("-", " "), roots, 20)]
-        names += [card.name for card in await self.all(workspace)]
+        cards = await self.candidates(name.replace("-", " "), workspace, occasion, 10)
+        names = [card.name for card in (*cards, *await self.all(workspace, occasion))]
         near = get_close_matches(name, names, 3, 0.5)
         meant = (
             f"Did you mean {', '.join(f'`{each}`' for each in near)}?" if near else "skills_list names those there are."
@@ -89,17 +100,18 @@ class Library:
         *,
         family: str = "",
         after: str = "",
-        limit: int = 500,
+        limit: int = PAGE,
     ) -> list[Card]:
         """Skills by name; with an occasion those that fit it."""
         await self.look(workspace)
-        page = (workspace, family, after, limit)
-        if page not in self._pages:
-            rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
-            if len(self._pages) >= KEPT:
-                self._pages.clear()
-            self._pages[page] = [card_of(row) for row in rows]
-        return self._offered(self._pages[page], occasion)
+        found: list[Card] = []
+        size = limit
+        while True:
+            page = await self._page(workspace, family, after, size)
+            found += self._offered(page, occasion)
+            if len(page) < size or len(found) >= limit:
+                return found[:limit]
+            after, size = page[-1].name, max(size, PAGE)
 
     async def families(self, workspace: str = "") -> list[tuple[str, int]]:
         """Each family and how many skills it has, the largest first."""
@@ -145,6 +157,15 @@ class Library:
         if self._looking:
             await asyncio.wait(self._looking.values())
         await self._index.close()
+
+    async def _page(self, workspace: str, family: str, after: str, limit: int) -> list[Card]:
+        page = (workspace, family, after, limit)
+        if page not in self._pages:
+            rows = await self._index.page(await self._keys(workspace), family=family, after=after, limit=limit)
+            if len(self._pages) >= KEPT:
+                self._pages.clear()
+            self._pages[page] = [card_of(row) for row in rows]
+        return self._pages[page]
 
     async def _look(self, workspace: str) -> None:
         began = self._clock.monotonic()

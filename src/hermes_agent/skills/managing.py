@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -35,7 +35,7 @@ class SkillTools(SkillReading):
         self,
         library: Library,
         usage: Usage,
-        occasion: Callable[[str], Occasion],
+        occasion: Callable[[str], Awaitable[Occasion]],
         open_writer: Callable[[], tuple[Writer, Store]],
         *,
         by: By = BY_THE_AGENT,
@@ -74,7 +74,8 @@ class SkillTools(SkillReading):
                 written = await writer.create(name, content, by, category)
             case "edit":
                 written = await writer.edit(name, content, by, context.workspace)
-            case "patch":
+            case "patch":  # What it does not find it quotes.
+                await self._library.find(name, occasion=await self._occasion(context.session))
                 written = await writer.patch(
                     name, old_string, new_string, by, file=file or FILE, everywhere=replace_all
                 )

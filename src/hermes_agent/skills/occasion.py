@@ -1,4 +1,4 @@
-"""When a skill is offered: the system, the channel, the kind of chat, and the tools that are there."""
+"""Where a skill may be used, and when it is offered: the system, the channel, the kind of chat, the tools."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.inbound import PRIVATE, Conversation
 from hermes_agent.skills.skill import Ours
 
 SYSTEMS = {"darwin": "macos", "linux": "linux", "windows": "windows"}
@@ -23,15 +24,35 @@ class Occasion:
     tools: frozenset[str] = frozenset()
     toolsets: frozenset[str] = frozenset()
 
+    @classmethod
+    def at(cls, conversation: str, tools: Iterable[str] = (), toolsets: Iterable[str] = ()) -> Occasion:
+        """The occasion of a conversation, by its key."""
+        where = Conversation.parse(conversation)
+        return cls(
+            channel=where.platform, chat_kind=where.chat_kind, tools=frozenset(tools), toolsets=frozenset(toolsets)
+        )
+
+    def elsewhere(self, ours: Ours) -> str:
+        """Where a skill may be used, in words, if not here; empty where it may."""
+        # `groups` and `private` are what people write.
+        kinds = {self.chat_kind, f"{self.chat_kind}s", "private" if self.chat_kind in PRIVATE else ""}
+        rules = (
+            (ours.platforms, {self.system}, "the system"),
+            (ours.channels, {self.channel}, "the channel"),
+            (ours.chat_kinds, kinds, "the kind of chat"),
+        )
+        if all(not wanted or here & {each.lower() for each in wanted} for wanted, here, _ in rules):
+            return ""
+        where = "the terminal" if self.channel == CLI else f"{self.channel} ({self.chat_kind})"
+        here = f"{where} on {self.system}" if ours.platforms else where
+        return (
+            f"only for {' and '.join(f'{what} {_or(wanted)}' for wanted, _, what in rules if wanted)}; this is {here}"
+        )
+
     def why_not(self, ours: Ours) -> str:
-        """Why a skill is not for this occasion, in words; empty where it is."""
-        for wanted, here, what in (
-            (ours.platforms, self.system, "system"),
-            (ours.channels, self.channel, "channel"),
-            (ours.chat_kinds, self.chat_kind, "kind of chat"),
-        ):
-            if wanted and here not in wanted:
-                return f"it is for the {what} {_or(wanted)}, not {here or 'this one'}"
+        """Why a skill is not offered on this occasion, in words; empty where it is."""
+        if where := self.elsewhere(ours):
+            return f"it is {where}"
         for wanted, there, what in (
             (ours.requires_tools, self.tools, "tool"),
             (ours.requires_toolsets, self.toolsets, "toolset"),

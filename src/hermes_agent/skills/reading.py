@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from hermes_agent.core.effects import Effect
 from hermes_agent.core.messages import Origin, Text
@@ -23,7 +23,7 @@ class SkillReading:
     conversation, `uses` none."""
 
     def __init__(
-        self, library: Library, usage: Usage, occasion: Callable[[str], Occasion], *, uses: bool = True
+        self, library: Library, usage: Usage, occasion: Callable[[str], Awaitable[Occasion]], *, uses: bool = True
     ) -> None:
         self._library, self._usage, self._occasion, self._uses = library, usage, occasion, uses
 
@@ -34,7 +34,7 @@ class SkillReading:
         Args:
             after: the last name of the page before
         """
-        here = self._occasion(context.session)
+        here = await self._occasion(context.session)
         if query:
             cards = await self._library.candidates(query, context.workspace, here, 10)
         else:
@@ -50,13 +50,14 @@ class SkillReading:
     @tool(effect=Effect.READS)
     async def skill_view(self, context: CallContext, name: str, file: str = "") -> Answer:
         """Load a skill, or one of its files."""
-        card = await self._library.find(name, context.workspace)
+        here = await self._occasion(context.session)
+        card = await self._library.find(name, context.workspace, here)
         if file:
             text = await asyncio.to_thread(file_text, card, file)
         else:
             skill = await self._library.read(card)
             text = await asyncio.to_thread(whole, card, skill, context.session)
-            if why := self._occasion(context.session).why_not(skill.ours):
+            if why := here.why_not(skill.ours):
                 text = f"[This skill is not meant for here: {why}.]\n{text}"
         if self._uses:
             await self._usage.count(card.name, "views")

@@ -29,6 +29,12 @@ LARGEST = 1 << 20
 MOST = 10_000
 
 
+ASKED = "create as asked"
+"""How a skill is made that a person asked for: it is theirs, whoever wrote it."""
+BIRTHS = frozenset({("create", Author.FOREGROUND), ("create", Author.BACKGROUND), (ASKED, Author.FOREGROUND)})
+"""What makes a skill anew, also one whose name was somebody's before; who puts one back makes none."""
+
+
 class Owner(StrEnum):
     """Whose a skill is, from its birth on."""
 
@@ -171,9 +177,13 @@ class SkillVersions:
         return files
 
     async def owner(self, name: str) -> Owner:
-        """Whose it is: the author of its first version."""
-        first = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
-        return BORN[first[-1].change.author] if first else Owner.USER
+        """Whose it is: of whoever made it, or had it made."""
+        versions = await self.store.versions.list(Kind.SKILL, f"{name}/{FILE}", limit=MOST)
+        if not versions:
+            return Owner.USER
+        changes = [each.change for each in versions]
+        born = next((each for each in changes if (each.action, each.author) in BIRTHS), changes[-1])
+        return Owner.USER if born.action == ASKED else BORN[born.author]
 
     def _edit(
         self, item: str, author: Author, folder: str, before: bytes | None, after: bytes | None, found: Author

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from hermes_agent.skills.skill import FILE, Card, Layer
 from hermes_agent.skills.state import base_of, based, brought_back, removed_by_hand
 from hermes_agent.skills.swap import ARCHIVE, mend, put_aside, swap, swap_folder
 from hermes_agent.skills.undoing import Conflict
-from hermes_agent.skills.versions import LARGEST, Owner, SkillVersions, moving, plan
+from hermes_agent.skills.versions import ASKED, LARGEST, Owner, SkillVersions, moving, plan
 from hermes_agent.skills.view import inside
 from hermes_agent.store.versions import Author, Version
 from hermes_agent.store.working_copy import Standing, again
@@ -41,12 +41,13 @@ BESIDE = frozenset({Author.BACKGROUND, Author.CURATOR})
 @dataclass(slots=True, kw_only=True)
 class Writer:
     """The skills of one home as something to change. `guarded` refuses what the scanner is alarmed by, where an agent
-    writes it."""
+    writes it; `is_asked_for` says whether a person asked for a text in a session, whose agent makes a skill of it."""
 
     library: Library
     versions: SkillVersions
     ids: Ids
     guarded: bool = False
+    is_asked_for: Callable[[str, str], Awaitable[bool]] | None = None
 
     @property
     def home(self) -> Path:
@@ -57,11 +58,14 @@ class Writer:
     async def create(self, name: str, text: str, by: By, category: str = "") -> Written:
         """A new skill. Raises `ToolError` for a name that is taken, by whatever layer, or a text that is no skill."""
         _check_new(self.home, name, text, category)
+        asks = self.is_asked_for if by.author is Author.FOREGROUND else None
+        action = ASKED if asks is not None and await asks(by.session, text) else "create"
         async with self._held():
             await self.notice(name)
             if await self.library.same_name(name):
                 raise ToolError(f"There is a skill `{name}` already.", hint="Change it with patch or edit.")
-            return await self._put(name, self.home / category / name, {FILE: text.encode()}, by, "create")
+            written = await self._put(name, self.home / category / name, {FILE: text.encode()}, by, action)
+            return dataclasses.replace(written, note="It is the person's, who asked for it." if action == ASKED else "")
 
     @again
     async def edit(self, name: str, text: str, by: By, workspace: str = "") -> Written:
@@ -243,7 +247,7 @@ class Writer:
         if card.name in self.library.state.get().pinned:
             raise Protected(f"The person pinned `{card.name}`: it may only be proposed to change it.")
         if card.layer is Layer.USER and await self.owner(card) is Owner.USER:
-            raise Protected(f"A person wrote `{card.name}`: it may only be proposed to change it.")
+            raise Protected(f"`{card.name}` is a person's: it may only be proposed to change it.")
 
     async def _put(self, name: str, folder: Path, files: Changes, by: By, action: str) -> Written:
         if self.guarded and by.author is not Author.OWNER:

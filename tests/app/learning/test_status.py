@@ -12,7 +12,7 @@ from tests.learning.curator.house import Upkeep, kept_home, points
 
 def status(**more: object) -> Status:
     facts = {"enabled": True, "paused": False, "passed": 0.0, "due": 0.0, "empty": 0, "last": "", "skills": ()}
-    return Status(**{**facts, "archived": (), **more})
+    return Status(**{**facts, "archived": (), "overlaps": (), **more})
 
 
 @pytest.mark.parametrize(

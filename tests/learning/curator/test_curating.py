@@ -93,7 +93,7 @@ async def test_a_person_who_wrote_into_a_skill_of_the_agent_made_it_theirs(tmp_p
         await looked(kept)
         run = await kept.curating.run()
         (row,) = (await kept.curating.status()).skills
-        assert (run.changes, row.why_not) == ((), "a person wrote in it")
+        assert (run.changes, row.why_not) == ((), "it is a person's")
 
 
 async def test_overlaps_are_joined_with_all_they_know_and_taken_back_they_stay_apart(tmp_path: Path):

@@ -1,5 +1,6 @@
 """Taking a pass back."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,15 @@ async def test_what_changed_nothing_cannot_be_taken_back(tmp_path: Path):
             await back(run.id)
         with pytest.raises(HermesError, match="No pass changed anything"):
             await back()
+
+
+async def test_what_a_rollback_makes_anew_is_the_agents_as_before(tmp_path: Path):
+    async with kept_home(tmp_path) as kept:
+        await kept.make("make-tea", days=-100)
+        await kept.curating.run()
+        await kept.curating.run()
+        shutil.rmtree(kept.here.runtime.skills.home / ".archive")
+        assert await kept.curating.rollback() == ["`make-tea` is as it was."]
+        (row,) = (await kept.curating.status()).skills
+
+    assert row.why_not == ""

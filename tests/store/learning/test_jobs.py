@@ -47,6 +47,30 @@ async def test_a_job_is_claimed_once_the_oldest_first(store: Store, open_another
     assert first.job.subjects == {"skills", "memory"}
 
 
+async def test_overlaps_are_kept_with_the_end_of_a_review_and_go_with_that_of_a_pass(
+    store: Store, open_another: OpenAnother
+):
+    await queued(store, job(), job("j2", session="s2"), job("j3"))
+    first, second, third = [await store.learning.claim() for _ in range(3)]
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    seen = Account(overlaps=(("brew-tea", "make-tea"), ("a", "b")))
+    await store.learning.release(second)
+    await store.learning.end(second, JobState.DONE, seen)
+    assert await store.learning.overlaps() == []  # Nothing of a review that is another's.
+
+    await store.learning.end(first, JobState.DONE, seen)
+    await store.learning.end(first, JobState.DONE, seen)
+    again = await store.learning.claim()
+    assert again is not None
+    await store.learning.end(again, JobState.DONE, seen)
+    assert await store.learning.overlaps() == [("a", "b"), ("brew-tea", "make-tea")]
+
+    await store.learning.end(third, JobState.DONE, Account(considered=(("a", "b"),)))
+    assert await store.learning.overlaps() == [("brew-tea", "make-tea")]
+
+
 async def test_only_the_kinds_asked_for_are_claimed(store: Store):
     await queued(store, job())
 

@@ -151,14 +151,15 @@ class Incoming:
             letter = Letter(key=f"{PLATFORM}:{name}:{proven.identity}", to=to, content=Content(text=text))
             fresh = await deliver_once(self._runtime, letter)
             return Accepted(status="delivered" if fresh else "duplicate")
+        where = Conversation(
+            platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]
+        )
         inbound = Inbound(
             source=PLATFORM,
             source_id=f"{name}:{proven.identity}",
             principal=Principal(platform=PLATFORM, user=name),
-            conversation=Conversation(
-                platform=PLATFORM, chat_kind="route", chat=name, thread=target, participant=proven.identity[:16]
-            ),
-            parts=(*await self._skilled(route), *fenced(parts, self._runtime.ids.short())),
+            conversation=where,
+            parts=(*await self._skilled(route, where), *fenced(parts, self._runtime.ids.short())),
             received=self._runtime.clock.now(),
         )
         begun = await self._runtime.hermes.begin(inbound, workspace=self._workspace, model=route.model)
@@ -168,11 +169,12 @@ class Incoming:
             self._deliveries.begin(begun.session, target)
         return Accepted(status="accepted", run=Ref(session=begun.session, row=begun.inbox).id())
 
-    async def _skilled(self, route: WebhookRoute) -> tuple[Text, ...]:
+    async def _skilled(self, route: WebhookRoute, where: Conversation) -> tuple[Text, ...]:
         if not route.skills:
             return ()
         try:
-            return (await self._runtime.skills.preloaded(",".join(route.skills), self._workspace, ""),)
+            names = ",".join(route.skills)
+            return (await self._runtime.skills.preloaded(names, self._workspace, "", where.key),)
         except HermesError as error:
             raise Problem(503, str(error), code="no_skill") from error
 

@@ -19,7 +19,7 @@ async def skills(desk: Desk, rest: str) -> Done:
     if desk.inbound.principal.standing is Standing.GUEST:
         raise HermesError("A guest sees no skills.")
     library = desk.runtime.skills.library
-    occasion = desk.runtime.skills.occasion(desk.record.id)
+    occasion = desk.runtime.skills.occasion(desk.record.id, desk.record.conversation)
     if rest:
         cards = await library.candidates(rest, desk.record.workspace, occasion, 10)
     else:

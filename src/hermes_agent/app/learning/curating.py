@@ -22,6 +22,7 @@ from hermes_agent.core.spending import Limit, Rules, Scope, nanos
 from hermes_agent.learning.curator import report
 from hermes_agent.learning.curator.curating import Curator, What
 from hermes_agent.learning.curator.notebook import NotebookFile, brought_back, paused
+from hermes_agent.learning.curator.overlaps import there
 from hermes_agent.learning.curator.report import Run
 from hermes_agent.learning.curator.reporting import Places
 from hermes_agent.learning.curator.rollback import Rollback
@@ -224,6 +225,7 @@ class Curating:
         settings, notebook = self._means.settings.curator, await asyncio.to_thread(self.notebook.get)
         wards = await survey(self.writer, self._means.skills.usage, notebook)
         runs, aside = await self.runs(), self.writer.home / ARCHIVE
+        reported = await self._means.store.learning.overlaps()
         return Status(
             enabled=settings.enabled,
             paused=notebook.paused,
@@ -232,6 +234,7 @@ class Curating:
             empty=await self._empty(),
             last=runs[0].id if runs else "",
             skills=tuple(row(ward, notebook, settings, self._means.clock.now()) for ward in wards),
+            overlaps=tuple(there(reported, {ward.name for ward in wards}, notebook.apart)),
             archived=tuple(await asyncio.to_thread(_names, aside)),
         )
 

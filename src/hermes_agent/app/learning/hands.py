@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from hermes_agent.app.skills import Skills
 from hermes_agent.core.dataclass import dataclass
@@ -14,7 +14,8 @@ from hermes_agent.memory.notes import Notes
 from hermes_agent.memory.tools import MemoryTools
 from hermes_agent.memory.whose import person_of, target_of
 from hermes_agent.skills.changes import By
-from hermes_agent.skills.skill import FILE
+from hermes_agent.skills.places import MOST
+from hermes_agent.skills.skill import FILE, Layer
 from hermes_agent.skills.view import inside
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.versions import Author, Backing, Kind
@@ -44,6 +45,10 @@ class HomeHands:
             open_notes=lambda: self.notes, is_owner=self.is_owner_key, author=Author.BACKGROUND, backing=backing
         )
         return {tool.schema.name: tool for tool in collect([skills, memory])[0]}
+
+    async def skill_names(self) -> Collection[str]:
+        """The names of the home's."""
+        return {card.name for card in await self.skills.library.all(limit=MOST) if card.layer is Layer.USER}
 
     async def content(self, draft: Draft) -> bytes | None:
         """The file as it is now."""

@@ -24,7 +24,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """Times are seconds since 1970; `due` None: no pass begins by itself. `empty` passes of the model in a row brought
-    nothing, which makes room between them."""
+    nothing, which makes room between them. `overlaps` are skills that reviews saw overlap, for the next pass."""
 
     enabled: bool
     paused: bool
@@ -33,6 +33,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     empty: int
     last: str
     skills: tuple[Row, ...]
+    overlaps: tuple[tuple[str, ...], ...]
     archived: tuple[str, ...]
 
     @property
@@ -48,6 +49,13 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
         return f"{last} {due}, once nobody talks.{empty}"
 
     @property
+    def beside(self) -> list[str]:
+        """What stands below the skills."""
+        pairs = ", ".join(" + ".join(names) for names in self.overlaps)
+        found = [f"Seen to overlap, for the next pass: {pairs}"] if pairs else []
+        return [*found, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
+
+    @property
     def lines(self) -> list[str]:
         """All of it, a line for each skill."""
         rows = [
@@ -55,7 +63,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
             + (f", {each.grade}" if each.grade else "")
             for each in self.skills
         ]
-        return [self.when, *rows, *([f"Put aside: {', '.join(self.archived)}"] if self.archived else [])]
+        return [self.when, *rows, *self.beside]
 
 
 def row(ward: Ward, notebook: Notebook, settings: CuratorSettings, now: float) -> Row:

@@ -9,8 +9,9 @@ from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import Entry
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.outbound import Letter
+from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.skill import Card
 from hermes_agent.store.inbox import Mail
 from hermes_agent.store.search import Hit, Scope
@@ -72,10 +73,11 @@ class Visit:
         return await self.runtime.hermes.branch(await self.session(session), title, upto)
 
     async def skills(self, limit: int) -> Sequence[Card]:
-        """The skills, by name; a guest is shown none."""
+        """The skills, by name: a guest is shown none, the owner all, others what is for where they speak."""
         if self.who.standing is Standing.GUEST:
             return ()
-        return await self.runtime.skills.library.all(limit=limit)
+        here = None if self.sees_all else Occasion.at(Conversation(platform=self.who.platform, chat_kind="chat").key)
+        return await self.runtime.skills.library.all(occasion=here, limit=limit)
 
     async def mail(self, row: int) -> Mail | None:
         """Where the message of that row of the inbox stands."""

@@ -61,7 +61,8 @@ class Talk:
     async def see_skills(self) -> None:
         """Look which skills and bundles a slash would use, for whoever completes it: name and what it does."""
         kept = self.runtime.skills
-        cards = await kept.library.all(self.folder, kept.occasion(self.session), limit=MOST_SKILLS)
+        here = kept.occasion(self.session, self.record.conversation if self.record else self.conversation.key)
+        cards = await kept.library.all(self.folder, here, limit=MOST_SKILLS)
         bundles = await asyncio.to_thread(bundles_of(kept.library.places.home).names)
         self.skills = (*((name, "A bundle of skills.") for name in bundles), *((c.name, c.description) for c in cards))
 
@@ -109,7 +110,7 @@ class Talk:
         record = await self.ensure()
         if self._preload and inbound.parts and not inbound.answers:
             names, self._preload = self._preload, ""
-            first = await self.runtime.skills.preloaded(names, record.workspace, record.id)
+            first = await self.runtime.skills.preloaded(names, record.workspace, record.id, record.conversation)
             inbound = replace(inbound, parts=(first, *inbound.parts))
         return (await self.runtime.hermes.submit(inbound, record.id)).inbox
 

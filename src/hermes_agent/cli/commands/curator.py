@@ -43,8 +43,8 @@ def status(surface: Surface, as_json: bool) -> None:
         for each in found.skills
     ]
     say(table(rows, ("SKILL", "STATE", "UNUSED", "GRADE", "PINNED"), right=(2,)) if rows else "The home has no skills.")
-    if found.archived:
-        say(f"Put aside: {', '.join(found.archived)}")
+    for line in found.beside:
+        say(line)
 
 
 @curator.command()

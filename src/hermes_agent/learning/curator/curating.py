@@ -23,7 +23,7 @@ from hermes_agent.learning.curator.applying import Applying
 from hermes_agent.learning.curator.asking import Asking
 from hermes_agent.learning.curator.back import PuttingBack
 from hermes_agent.learning.curator.notebook import Notebook, NotebookFile
-from hermes_agent.learning.curator.overlaps import groups
+from hermes_agent.learning.curator.overlaps import groups, there
 from hermes_agent.learning.curator.past import Past, remember, that_find
 from hermes_agent.learning.curator.plan import Move, Plan, Stood
 from hermes_agent.learning.curator.plan import keep as keep_plan
@@ -96,7 +96,7 @@ class Curator:
             await self._noted(plan)
             run = await self.reporting.keep(run, folder, used)
         await self.reporting.forget(plan, folder)
-        return _account(run, used)
+        return _account(run, used, plan.considered)
 
     # What is to be done
 
@@ -154,7 +154,11 @@ class Curator:
             if ward.name not in bench.gone and ward.whose is not Whose.INSTALLED and (ward.is_ours or not ward.pinned)
         ]
         texts = {ward.name: bench.text(ward.name) for ward in wards if ward.is_ours}
-        if not texts or fingerprint(bench.wards, bench.gone) == notebook.mended:
+        reported = await self.store.learning.overlaps()
+        seen = there(reported, bench.wards.keys() - bench.gone, notebook.apart)
+        plan = msgspec.structs.replace(plan, considered=tuple(reported), seen=tuple(seen))
+        news = any(texts.keys() >= {*each} for each in seen) or fingerprint(bench.wards, bench.gone) != notebook.mended
+        if not texts or not news:
             return plan
         found = await asyncio.to_thread(groups, texts, notebook.apart)
         rated = {name for name, each in notebook.ratings.items() if name in texts and each.hash == bench.hash(name)}
@@ -168,7 +172,7 @@ class Curator:
         try:
             model = await self.model(claim)
             name = model.name
-            said = await self._pass(model, asking, question(bench, wards, found, rated)).run()
+            said = await self._pass(model, asking, question(bench, wards, found, rated, seen)).run()
         except (ProviderError, LimitReached) as error:
             failed = str(error)
         denied = tuple(asking.denied)
@@ -252,7 +256,7 @@ def fingerprint(wards: Mapping[str, Ward], gone: Sequence[str] | set[str]) -> st
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def _account(run: Run, used: Account) -> Account:
+def _account(run: Run, used: Account, considered: tuple[tuple[str, ...], ...]) -> Account:
     """What came of a pass. A model that was asked and brought nothing is asked more seldom; what is put aside for its
     age it did not bring. Raises `Unfinished` where the model's part ended early."""
     states = [each.state for each in run.changes]
@@ -262,6 +266,7 @@ def _account(run: Run, used: Account) -> Account:
         waiting=sum(len(each.waits) for each in run.changes),
         refused=len(run.refused),
         note=f"{'looked only; ' if run.looks else ''}{report.summary(run)} (hermes curator report {run.id})",
+        considered=() if run.looks or run.failed else considered,
     )
     if run.failed:
         raise Unfinished(run.failed, made)

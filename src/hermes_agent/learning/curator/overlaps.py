@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from hermes_agent.learning.curator.notebook import ordered
@@ -27,6 +27,14 @@ def shared(one: Collection[str], other: Collection[str]) -> float:
     """How much two sets of words share: 0 nothing, 1 everything."""
     both = set(one) | set(other)
     return len(set(one) & set(other)) / len(both) if both else 0.0
+
+
+def there(
+    overlaps: Iterable[Sequence[str]], names: Collection[str], apart: Collection[tuple[str, str]]
+) -> list[tuple[str, ...]]:
+    """What reviews saw overlap, as far as it is there and no person took it apart."""
+    kept = (tuple(name for name in each if name in names) for each in overlaps)
+    return [each for each in dict.fromkeys(kept) if set(combinations(each, 2)) - set(apart)]
 
 
 def groups(texts: Mapping[str, str], apart: Collection[tuple[str, str]] = ()) -> list[list[str]]:

@@ -66,7 +66,8 @@ class Denied(msgspec.Struct, frozen=True, kw_only=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """`since` is the newest version of the ledger before the pass, `stood` the home's skills, `past` the queries that
-    found their skill then; `looks` passes change nothing. `failed` says why the model's part ended early; `said` are
+    found their skill then; `looks` passes change nothing. `considered` is what reviews said of overlaps, `seen` what of
+    that is so. `failed` says why the model's part ended early; `said` are
     its last words, which nothing is believed of."""
 
     job: str
@@ -79,6 +80,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     ratings: dict[str, Rating] = {}
     groups: tuple[tuple[str, ...], ...] = ()
+    considered: tuple[tuple[str, ...], ...] = ()
+    seen: tuple[tuple[str, ...], ...] = ()
     denied: tuple[Denied, ...] = ()
     model: str = ""
     failed: str = ""

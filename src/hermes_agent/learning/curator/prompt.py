@@ -34,16 +34,23 @@ def system() -> str:
     return SYSTEM.format(criteria="; ".join(f"{name}: {words}" for name, words in CRITERIA.items()))
 
 
-def question(bench: Workbench, wards: Sequence[Ward], groups: Sequence[Sequence[str]], graded: set[str]) -> Message:
-    """The skills, those that overlap first."""
-    together = [name for group in groups for name in group]
+def question(
+    bench: Workbench,
+    wards: Sequence[Ward],
+    groups: Sequence[Sequence[str]],
+    graded: set[str],
+    seen: Sequence[Sequence[str]] = (),
+) -> Message:
+    """The skills, those that overlap first: by their words, and as reviews saw."""
+    together = [name for group in (*groups, *seen) for name in group]
     order = {name: place for place, name in enumerate(together)}
     listed = sorted(wards, key=lambda ward: (order.get(ward.name, len(order)), ward.name in graded, ward.name))
     lines = [_line(bench, ward, graded) for ward in listed[:MOST_LISTED]]
     if len(listed) > MOST_LISTED:
         lines.append(f"({len(listed) - MOST_LISTED} more, for another time)")
     overlaps = [f"- {', '.join(group)}" for group in groups] or ["- none by their words"]
-    parts = [OPENING, "Overlapping by their words:", *overlaps, "", "The skills:", *lines]
+    told = ["", "Overlapping, as reviews of conversations saw:", *(f"- {', '.join(group)}" for group in seen)]
+    parts = [OPENING, "Overlapping by their words:", *overlaps, *(told if seen else ()), "", "The skills:", *lines]
     return said("\n".join(parts), Origin.RUNTIME)
 
 

@@ -71,6 +71,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Changed, ...] = ()
     grades: dict[str, Graded] = {}
     groups: tuple[tuple[str, ...], ...] = ()
+    seen: tuple[tuple[str, ...], ...] = ()
     refused: tuple[Denied, ...] = ()
     checked: int = 0
     lost: tuple[str, ...] = ()
@@ -111,6 +112,7 @@ def run_of(name: str, plan: Plan, changes: Iterable[Changed], account: Account, 
         changes=tuple(changes),
         grades={name: Graded(grade=grade(each.points), points=each.points) for name, each in plan.ratings.items()},
         groups=plan.groups,
+        seen=plan.seen,
         refused=plan.denied,
         checked=len(plan.past),
         failed=plan.failed,
@@ -213,6 +215,7 @@ def markdown(run: Run) -> str:
     graded = [f"- {name}: {each.grade} ({_points(each.points)})" for name, each in sorted(run.grades.items())]
     parts += _section("Grades", graded)
     parts += _section("Overlapping by their words", [f"- {', '.join(group)}" for group in run.groups])
+    parts += _section("Overlapping, as reviews saw", [f"- {', '.join(group)}" for group in run.seen])
     parts += _section("Refused", [f"- {each.call}: {each.reason}" for each in run.refused])
     parts += _section("Lost", [f"- a past query no longer finds `{name}`" for name in run.lost])
     if run.skills and not run.rolled_back:

@@ -38,7 +38,8 @@ class Age(StrEnum):
 
 
 class Whose(StrEnum):
-    """`ours`: the agent made it, and no person wrote in it; `installed`: a copy of what came from elsewhere."""
+    """`ours`: the agent made it, unasked, and no person wrote in it; `installed`: a copy of what came from
+    elsewhere."""
 
     OURS = "ours"
     PERSON = "person"
@@ -76,7 +77,7 @@ class Ward:
             return f"the bundle `{self.bundle}` names it"
         words = {
             Whose.OURS: "",
-            Whose.PERSON: "a person wrote in it",
+            Whose.PERSON: "it is a person's",
             Whose.INSTALLED: "it is a copy of an installed one",
         }
         return words[self.whose]

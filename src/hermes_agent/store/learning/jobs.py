@@ -10,6 +10,7 @@ from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import LostLease
 from hermes_agent.store.bodies import storable
 from hermes_agent.store.learning.pace import Pace
+from hermes_agent.store.learning.proposals import SUPPORT
 from hermes_agent.store.transaction import Engine, Row, Transaction, marks
 from hermes_agent.store.workers import Workers
 
@@ -50,6 +51,9 @@ UNTOLD = (
     "ORDER BY created"
 )
 TOLD = "UPDATE learning_job SET told = 1 WHERE id = $1"
+OVERLAP, AND = "overlap:", "+"  # no name holds these
+OVERLAPS = f"SELECT DISTINCT item FROM learning_support WHERE item LIKE '{OVERLAP}%'"
+CONSIDERED = "DELETE FROM learning_support WHERE item = $1"
 MOST_ATTEMPTS = 3
 """So often a job is begun; one that took so many processes along is given up."""
 
@@ -77,7 +81,8 @@ class JobState(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """What a job used (tokens, US dollars; None where a price is unknown) and what came of it: changes `kept`, those
-    `waiting` for somebody, calls `refused`; `note` is its last word."""
+    `waiting` for somebody, calls `refused`; `note` is its last word. `overlaps` are the names of skills that a review
+    saw overlap, `considered` those that a pass of the curator has looked at."""
 
     calls: int = 0
     input: int = 0
@@ -88,6 +93,8 @@ class Account:
     waiting: int = 0
     refused: int = 0
     note: str = ""
+    overlaps: tuple[tuple[str, ...], ...] = ()
+    considered: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,19 +184,29 @@ class Learning:
         )
 
     async def end(self, claim: Claim, state: JobState, account: Account) -> None:
-        """End the job with what it used; the pace follows from what it brought, once. A job that is not this claim's
-        any more stays as it is."""
+        """End the job with what it used; the pace and the overlaps follow from what it brought, once. A job that is not
+        this claim's any more stays as it is."""
         used = (account.calls, account.input, account.cached, account.output, account.cost)
         came = (account.kept, account.waiting, account.refused, storable(account.note))
         now, job = self._clock.now(), claim.job
 
         async def change(tx: Transaction) -> None:
-            ended = await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came)
-            if ended and state is JobState.DONE:
+            if not await tx.run(END, job.id, claim.worker, claim.epoch, state.value, now, *used, *came):
+                return
+            for names in account.overlaps:
+                await tx.run(SUPPORT, _overlap(names), job.session, now)
+            for names in account.considered:
+                await tx.run(CONSIDERED, _overlap(names))
+            if state is JobState.DONE:
                 for what, brought in sorted(_brought(job, account).items()):
                     await self._pace.note(tx, job.principal, what, empty=not brought)
 
         await self._engine.write(change)
+
+    async def overlaps(self) -> list[tuple[str, ...]]:
+        """The skills that reviews saw overlap and no pass has looked at yet, by name."""
+        rows = await self._engine.read(lambda tx: tx.rows(OVERLAPS))
+        return sorted(tuple(row[0].removeprefix(OVERLAP).split(AND)) for row in rows)
 
     async def get(self, job: str) -> Job | None:
         """The job of that id."""
@@ -217,6 +234,10 @@ class Learning:
 
     async def _row(self, sql: str, key: str) -> Row | None:
         return await self._engine.read(lambda tx: tx.row(sql, key))
+
+
+def _overlap(names: Sequence[str]) -> str:
+    return f"{OVERLAP}{AND.join(names)}"
 
 
 def _brought(job: Job, account: Account) -> dict[str, bool]:
