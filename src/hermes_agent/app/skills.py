@@ -111,10 +111,6 @@ class Skills:
             self._occasions.popitem(last=False)
         return Offer(self.library, record.workspace, occasion, told=SKILLS in toolsets)
 
-    def told(self, workspace: str, tools: Sequence[str]) -> Offer:
-        """What a new session at this terminal would be told."""
-        return Offer(self.library, workspace, Occasion(tools=frozenset(tools), chat_kind="folder"), told=True)
-
     def occasion(self, session: str, conversation: str) -> Occasion:
         """Where a session of this conversation is; of one that was not met no tools are known."""
         return self._occasions.get(session) or Occasion.at(conversation)
