@@ -85,14 +85,6 @@ async def test_two_ways_on_from_one_answer_at_once_are_two_sessions(tmp_path):
     assert first in sessions
 
 
-async def test_a_session_s_model_changes_with_the_request(tmp_path):
-    async with served(tmp_path, counting) as server:
-        for model in ("hermes", "custom/other", "hermes"):
-            answer = await server.chat("Hi", model=model, headers={"x-hermes-session-key": "mine"})
-        session = answer.json()["hermes"]["session"]
-        assert (await server.ask("GET", f"/v1/sessions/{session}")).json()["model"] == "custom/other"
-
-
 async def test_what_follows_an_answer_that_is_not_whole_is_refused(tmp_path):
     slow = Answer(pieces=(Say("Reply."),), pace=Pace(first=0.5))
     async with served(tmp_path, [slow]) as server:

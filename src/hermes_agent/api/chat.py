@@ -100,12 +100,13 @@ async def chat(house: House, call: Call[ChatRequest, Nothing]) -> Answer:
     story = Story(ref=begun.ref)
     if request.stream:
         usage = request.stream_options is not None and request.stream_options.include_usage
-        chunks = Chunks(story, request.model, int(house.runtime.clock.now()), usage=usage)
+        chunks = Chunks(story, house.talk.name_of(begun.model), int(house.runtime.clock.now()), usage=usage)
         return Streamed(events=with_pauses(chunks.of(house, begun)), headers=headers)
     await finish(house, begun, story, call)
     if story.status == "failed":
         raise failed(story.error, story.text)
-    return Told(body=whole(story, request.model, int(house.runtime.clock.now())), headers=headers)
+    model = story.model or house.talk.name_of(begun.model)
+    return Told(body=whole(story, model, int(house.runtime.clock.now())), headers=headers)
 
 
 async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any]) -> None:
@@ -188,7 +189,11 @@ class Chunks:
 
     def _empty(self, choices: list[ChunkChoice], usage: ChatUsage | None = None) -> ChatChunk:
         return ChatChunk(
-            id=self._story.ref.id(CHAT), created=self._created, model=self._model, choices=choices, usage=usage
+            id=self._story.ref.id(CHAT),
+            created=self._created,
+            model=self._story.model or self._model,
+            choices=choices,
+            usage=usage,
         )
 
 

@@ -95,13 +95,13 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
         raise bad("The last message has to be the user's, and to say something.", "input")
     if request.previous_response_id and before:
         raise bad("What was said before is known from `previous_response_id`: give the new message alone.", "input")
-    given = [request.instructions or "", *(text_of(each.content) for each in said if each.role in SYSTEM)]
     wish = Wish(
         who=call.who,
         parts=parts,
         words=text_of(last.content),
         history=tuple(before),
-        instructions="\n\n".join(filter(None, given)),
+        instructions=request.instructions or "",
+        system="\n\n".join(filter(None, (text_of(each.content) for each in said if each.role in SYSTEM))),
         previous=ref_of(request.previous_response_id) if request.previous_response_id else None,
         model=request.model,
     )
@@ -113,7 +113,7 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
     request = call.body
     begun = await house.talk.say(wish_of(request, call))
     headers, story = told(begun), Story(ref=begun.ref)
-    page = Page(story, request, int(house.runtime.clock.now()))
+    page = Page(story, request, house.talk.name_of(begun.model), int(house.runtime.clock.now()))
     if request.stream:
         return Streamed(events=with_pauses(page.of(house, begun)), headers=headers)
     if not request.background:
@@ -133,8 +133,8 @@ async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
 
 def _kept(house: House, story: Story, after: int = -1) -> Page:
     """A response that was begun before; who asks for it again need not know what it was asked with."""
-    request = ResponseRequest(input="", model=story.model or SELF)
-    return Page(story, request, int(story.at or house.runtime.clock.now()), after)
+    model = story.model or house.talk.name_of("")
+    return Page(story, ResponseRequest(input=""), model, int(story.at or house.runtime.clock.now()), after)
 
 
 async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
@@ -182,8 +182,8 @@ class Page:
     whatever pieces the words are told again.
     """
 
-    def __init__(self, story: Story, request: ResponseRequest, created: int, after: int = -1) -> None:
-        self._story, self._request, self._created, self._after = story, request, created, after
+    def __init__(self, story: Story, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:
+        self._story, self._request, self._model, self._created, self._after = story, request, model, created, after
         self._number = 0
 
     def whole(self) -> Response:
@@ -192,7 +192,7 @@ class Page:
         return Response(
             id=story.ref.id(RESPONSE),
             created_at=self._created,
-            model=request.model,
+            model=story.model or self._model,
             status=STATUS[story.status],  # type: ignore[arg-type]  # a table of just those words
             output=[self._message(0, text)] if (text := self._text()) else [],
             usage=story.response_usage() if story.rests else None,
