@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 from hermes_agent.api.doors import Room, read
 from hermes_agent.api.house import House
 from hermes_agent.api.problems import Problem
+from hermes_agent.api.server import ENDPOINTS
 from hermes_agent.api.talk import Talk, Wish
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.providers.demo.script import Answer, Pace, Say
@@ -83,6 +84,23 @@ async def test_two_ways_on_from_one_answer_at_once_are_two_sessions(tmp_path):
 
     assert len(sessions) == 2
     assert first in sessions
+
+
+async def test_each_address_says_which_methods_it_takes(tmp_path):
+    methods: dict[str, set[str]] = {}
+    for each in ENDPOINTS:
+        methods.setdefault(each.path.replace("{id:path}", "x").replace("{id}", "x"), set()).add(each.method)
+    async with served(tmp_path, counting) as server:
+        for path, known in methods.items():
+            answer = await server.ask("PUT", path)
+            allowed = set(answer.headers["allow"].split(", "))
+            assert (answer.status_code, allowed - {"HEAD"}, "HEAD" in allowed) == (405, known, "GET" in known)
+
+
+async def test_a_whole_number_may_be_written_with_a_point(tmp_path):
+    async with served(tmp_path, counting) as server:
+        assert (await server.chat("Hi", n=1.0)).status_code == 200
+        assert (await server.chat("Hi", n=1.5)).json()["error"]["param"] == "n"
 
 
 async def test_what_follows_an_answer_that_is_not_whole_is_refused(tmp_path):

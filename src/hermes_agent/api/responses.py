@@ -18,8 +18,8 @@ from hermes_agent.api.answered import (
     ResponseError,
     ResponseRemoved,
 )
-from hermes_agent.api.asked import SYSTEM, InputItem, Said, content_of, parts_of, says, text_of
-from hermes_agent.api.chat import TOOLS, Format, finish, placed, told
+from hermes_agent.api.asked import SYSTEM, InputItem, NoItems, Said, content_of, described, parts_of, says, text_of
+from hermes_agent.api.chat import LAST, TOOLS, Format, finish, placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
@@ -31,6 +31,7 @@ from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken
 
+KNOWN = "What was said before is known from `previous_response_id`: give the new message alone."
 UNSUPPORTED = "unsupported_parameter"
 STATUS = {
     "queued": "queued",
@@ -52,16 +53,20 @@ class TextOptions(msgspec.Struct, kw_only=True):
 class ResponseRequest(msgspec.Struct, kw_only=True):
     """A response's request. What is not named here is passed over: the agent's settings decide."""
 
-    input: str | Annotated[list[InputItem], msgspec.Meta(min_length=1, max_length=10_000)]
+    input: Annotated[
+        Annotated[str, described(pattern=r"\S")]
+        | Annotated[list[InputItem], msgspec.Meta(min_length=1, max_length=10_000)],
+        msgspec.Meta(description=LAST),
+    ]
     model: str = SELF
     instructions: str | None = None
-    previous_response_id: str | None = None
+    previous_response_id: Annotated[str | None, msgspec.Meta(description=KNOWN)] = None
     stream: bool | None = None
     background: bool | None = None
-    tools: list[Any] | None = None
+    tools: NoItems = None
     metadata: dict[str, str] | None = None
     text: TextOptions | None = None
-    conversation: Any = None
+    conversation: Annotated[Any, described(type="null")] = None
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
@@ -92,9 +97,9 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
     *before, last = [each for each in said if each.role not in SYSTEM] or [Said(role="system")]
     parts = parts_of(last.content, call.who) if last.role == "user" else ()
     if not says(parts):
-        raise bad("The last message has to be the user's, and to say something.", "input")
+        raise bad(LAST, "input")
     if request.previous_response_id and before:
-        raise bad("What was said before is known from `previous_response_id`: give the new message alone.", "input")
+        raise bad(KNOWN, "input")
     wish = Wish(
         who=call.who,
         parts=parts,

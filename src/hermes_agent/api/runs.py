@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from hermes_agent.api.answered import Done, Run
-from hermes_agent.api.asked import Content, Words, origin_of, parts_of, says, text_of
+from hermes_agent.api.asked import Spoken, Words, described, origin_of, parts_of, says, text_of
 from hermes_agent.api.chat import placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
@@ -33,12 +33,12 @@ class RunRequest(msgspec.Struct, kw_only=True):
     """What is to be said. `session` goes on there, `key` in the conversation that this name of yours stands for;
     `busy` says what happens where a run is under way."""
 
-    input: Content
+    input: Spoken
     session: str = ""
     key: Annotated[str, msgspec.Meta(max_length=200)] = ""
     instructions: str = ""
     model: str = SELF
-    workspace: str = ""
+    workspace: Annotated[str, described(pattern=r"^(/[^\x00]*)?$")] = ""
     busy: Busy = Busy.STEER
 
 
