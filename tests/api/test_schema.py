@@ -1,5 +1,6 @@
-"""Whatever a request holds: no answer is a failure of ours, and each is as the description says, out of which the requests
-are made up."""
+"""Whatever a request holds: no answer is a failure of ours, and each is as the description says.
+
+Requests are made up out of that description."""
 
 import subprocess
 import sys

@@ -10,12 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.messages import Role
 from hermes_agent.gateway.channel import Abilities, Channel, Needs, NotNow, TokenRefused
 from hermes_agent.gateway.line import Line
 from hermes_agent.gateway.opening import open_gateway
 from hermes_agent.gateway.server import TAKEN_PAUSE
 from hermes_agent.host.paths import Home
-from hermes_agent.providers.demo.script import Answer, Call, Say
+from hermes_agent.providers.demo.script import Answer, Call, Heard, Pace, Say
 from hermes_agent.store.database import open_store
 from hermes_agent.testing.channel import FakePlatform
 from hermes_agent.testing.clock import FakeClock
@@ -46,6 +47,19 @@ async def test_the_order_of_a_chat_is_kept(tmp_path: Path):
             await here.ask(f"message {number}")
 
         assert [shown.text for shown in here.platform.chats.of("1")] == ["One.", "Two.", "Three."]
+
+
+async def test_messages_that_are_to_be_alone_get_a_reply_each(tmp_path: Path):
+    def slow(heard: Heard) -> Answer:
+        words = next(message.text for message in reversed(heard.messages) if message.role is Role.USER)
+        return Answer(pieces=(Say(f"About {words}."),), pace=Pace(first=0.05))
+
+    async with house(tmp_path, slow, "owners: ['7']\nbusy: alone\n") as here:
+        for number in range(3):
+            await here.platform.say(f"message {number}")
+        shown = await here.shown(3)
+
+    assert [each.text for each in shown] == [f"About message {number}." for number in range(3)]
 
 
 @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN])

@@ -26,7 +26,7 @@ from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
 from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, Problem, bad, problem_of
 from hermes_agent.api.runs import Number
-from hermes_agent.api.story import RESPONSE, Story, ref_of
+from hermes_agent.api.story import RESPONSE, Story
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken
@@ -107,7 +107,7 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
         history=tuple(before),
         instructions=request.instructions or "",
         system="\n\n".join(filter(None, (text_of(each.content) for each in said if each.role in SYSTEM))),
-        previous=ref_of(request.previous_response_id) if request.previous_response_id else None,
+        previous=request.previous_response_id or "",
         model=request.model,
     )
     return placed(wish, call)
@@ -128,12 +128,16 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
 
 async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
     """An answer as the log has it."""
-    story = await house.talk.look(call.who, ref_of(call.path["id"]))
+    story = await _found(house, call)
     if not call.query.stream:
         return _kept(house, story).whole()
     begun, story = Begun(ref=story.ref, after=0), Story(ref=story.ref)
     after = -1 if call.query.starting_after is None else call.query.starting_after
     return Streamed(events=with_pauses(_kept(house, story, after).of(house, begun)))
+
+
+async def _found(house: House, call: Call[Nothing, Any]) -> Story:
+    return await house.talk.look(call.who, call.path["id"], "response")
 
 
 def _kept(house: House, story: Story, after: int = -1) -> Page:
@@ -144,8 +148,7 @@ def _kept(house: House, story: Story, after: int = -1) -> Page:
 
 async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
     """The message that a response answers."""
-    ref = ref_of(call.path["id"])
-    await house.talk.look(call.who, ref)
+    ref = (await _found(house, call)).ref
     item = f"msg_{ref.session}_{ref.row}_in"
     found = [taken.message for taken in await _taken(house, ref.session) if taken.inbox == ref.row]
     if not found or call.query.after == item:
@@ -156,8 +159,7 @@ async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
 
 async def remove(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Remove an answer with its session, where no other one stands there."""
-    ref = ref_of(call.path["id"])
-    await house.talk.look(call.who, ref)
+    ref = (await _found(house, call)).ref
     waiting = await house.runtime.store.inbox.has_other(
         ref.session, ref.row
     )  # First: what waits may be taken meanwhile.
@@ -175,9 +177,8 @@ async def _taken(house: House, session: str) -> list[MessageTaken]:
 
 async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Stop the run of an answer that is not whole yet."""
-    ref = ref_of(call.path["id"])
-    await house.talk.stop(call.who, ref)
-    return _kept(house, await house.talk.look(call.who, ref)).whole()
+    await house.talk.stop(await _found(house, call))
+    return _kept(house, await _found(house, call)).whole()
 
 
 class Page:

@@ -17,7 +17,7 @@ from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, Problem, bad
-from hermes_agent.api.story import Ref, Story, ref_of
+from hermes_agent.api.story import Ref, Story
 from hermes_agent.api.talk import SELF, Wish
 from hermes_agent.app.front import NothingMore
 from hermes_agent.core.errors import UnknownSession
@@ -88,16 +88,15 @@ def check_folder(folder: str, who: Principal) -> None:
 
 async def look(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Where a run stands."""
-    return (await house.talk.look(call.who, ref_of(call.path["id"]))).facts()
+    return (await house.talk.look(call.who, call.path["id"])).facts()
 
 
 async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
     """The events of a run from a number on, up to its end."""
-    ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
+    story = await house.talk.look(call.who, call.path["id"])
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
-    return Streamed(events=with_pauses(_events(house, ref, story, after), ended=house.ending))
+    return Streamed(events=with_pauses(_events(house, story.ref, story, after), ended=house.ending))
 
 
 async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
@@ -140,8 +139,8 @@ def _line(seen: Seen) -> bytes:
 
 async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
     """Answer what the run asks."""
-    ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
+    story = await house.talk.look(call.who, call.path["id"])
+    ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
         raise Problem(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
     inbound = Inbound(
@@ -160,7 +159,7 @@ async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
 
 async def stop(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """End the run at once."""
-    return Done(done=await house.talk.stop(call.who, ref_of(call.path["id"])))
+    return Done(done=await house.talk.stop(await house.talk.look(call.who, call.path["id"])))
 
 
 ENDPOINTS = (

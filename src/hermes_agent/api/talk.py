@@ -14,7 +14,7 @@ from hermes_agent.api.events import written
 from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.past import events_of, mark_of, pins_of, tells
 from hermes_agent.api.problems import FINAL, Problem, busy, missing
-from hermes_agent.api.story import Ref, Story
+from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.app.front import NothingMore
 from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.runtime import Runtime
@@ -50,7 +50,7 @@ class Wish:
     words: str
     session: str = ""
     name: str = ""
-    previous: Ref | None = None
+    previous: str = ""
     history: tuple[Said, ...] = ()
     instructions: str = ""
     system: str = ""
@@ -93,8 +93,8 @@ class Talk:
         wish = replace(wish, model=self.model_of(wish))
         if wish.session:
             return await self._go_on(wish, await self._visit(wish).session(wish.session))
-        if wish.previous is not None:
-            return await self._alone_in(await self._after(wish, wish.previous), wish)
+        if wish.previous:
+            return await self._alone_in(await self._after(wish), wish)
         place = self._place(wish)
         wish = replace(wish, history=await self._as_logged(wish))
         if wish.name:
@@ -172,15 +172,21 @@ class Talk:
         now = (await self._story(ref)).question
         return now is not None and now.id == question
 
-    async def look(self, who: Principal, ref: Ref) -> Story:
-        """A run as the log has it. Raises `UnknownSession`, `Problem`."""
-        visit = Visit(runtime=self._runtime, who=who)
-        await visit.session(ref.session)
+    async def look(self, who: Principal, name: str, noun: str = "run") -> Story:
+        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Problem`."""
+        none = missing(f"There is no {noun} `{name[:80]}` of yours: it was deleted, or never there.")
+        ref, visit = ref_of(name), Visit(runtime=self._runtime, who=who)
+        if ref is None:
+            raise none
+        try:
+            await visit.session(ref.session)
+        except UnknownSession as error:
+            raise none from error
         story = await self._story(ref)
         if not story.run:
             mail = await visit.mail(ref.row)
             if mail is None or mail.session != ref.session:
-                raise missing(f"There is no run {ref.id()}.")
+                raise none
             if mail.state == REFUSED:
                 story.status, story.text, story.error = "failed", mail.reason, "HermesError"
         return story
@@ -191,10 +197,10 @@ class Talk:
             story.take(entry)
         return story
 
-    async def stop(self, who: Principal, ref: Ref) -> bool:
+    async def stop(self, story: Story) -> bool:
         """End a run at once; one that has not begun ends when it begins, and what runs before it goes on. False where
-        it is over. Raises `UnknownSession`, `Problem`."""
-        story = await self.look(who, ref)
+        it is over."""
+        ref = story.ref
         if story.is_over:
             return False
         if story.run:
@@ -258,9 +264,14 @@ class Talk:
                 await journal.commit(*events_of(wish.history, wish.who))
         return record
 
-    async def _after(self, wish: Wish, previous: Ref) -> SessionRecord:
+    async def _after(self, wish: Wish) -> SessionRecord:
         """The session of an earlier answer where that is its last and nobody else goes on there now, else a copy that
         ends with it."""
+        try:
+            previous = (await self.look(wish.who, wish.previous, "response")).ref
+        except Problem as error:
+            words, param = str(error), "previous_response_id"
+            raise Problem(404, words, code="previous_response_not_found", param=param) from error
         visit = self._visit(wish)
         record, story, last = await visit.session(previous.session), Story(ref=previous), 0
         end: int | None = None
@@ -269,8 +280,6 @@ class Talk:
             last = entry.number
             if end is None and story.is_over:
                 end = entry.number
-        if not story.run:
-            raise missing("There is no such answer to go on from.", "previous_response_not_found")
         if end is None:
             raise Problem(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
         return record if end == last and self._claims(record.id, end) else await visit.branch(record.id, upto=end)
