@@ -1,12 +1,17 @@
 """What mail means for the conversation."""
 
 from dataclasses import replace
+from random import Random
+
+import pytest
 
 from hermes_agent.agent.inbox import (
     NOT_ANY_MORE,
     QUOTED,
     WHO,
+    due,
     events_of,
+    pins_of,
     senders_of,
     take_answers,
     take_inbox,
@@ -18,8 +23,8 @@ from hermes_agent.agent.loop import TOO_LATE
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import ELSEWHERE
-from hermes_agent.core.events import Answered, MessageTaken, Outcome
-from hermes_agent.core.inbound import CHANGED, Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.events import Answered, MessageTaken, Outcome, Pinned, Unpinned
+from hermes_agent.core.inbound import CHANGED, INSTRUCTIONS, Busy, Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Image, Origin, Text, said
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Say
@@ -119,6 +124,69 @@ async def test_a_queued_message_of_a_model_that_keeps_failing_ends_with_the_reas
 
         assert len(model.requests) == 2
         assert (await house.kinds()).count("run_started") == 2
+
+
+def busy_letter(number: int, busy: Busy, *, replaces: str = "") -> Mail:
+    plain = letter(number, f"m{number}")
+    return replace(plain, inbound=replace(plain.inbound, busy=busy, replaces=replaces))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_comes_in_whatever_order_a_message_that_is_to_be_alone_begins_a_run_and_shares_none(seed):
+    """Messages of every kind, each looked at when a run begins and at its later turns: all are read, each once."""
+    random = Random(seed)
+    mail = [busy_letter(number, random.choice(list(Busy))) for number in range(1, 13)]
+    waiting, runs = [], []
+    while mail or waiting:
+        runs.append([])
+        for waits in (False, True, True):
+            waiting += [mail.pop(0) for _ in range(random.randint(1, 4)) if mail]
+            now = due(waiting, waits=waits, took=bool(runs[-1]))
+            waiting = [each for each in waiting if each not in now]
+            runs[-1].append([each.inbound.busy for each in now])
+            assert [each.id for each in now] == sorted(each.id for each in now)
+            assert waits or now or not waiting
+
+    for first, *later in runs:
+        assert Busy.ALONE not in first or first == [Busy.ALONE]
+        assert not {Busy.ALONE, Busy.QUEUE} & {busy for look in later for busy in look}
+
+
+def test_the_new_text_of_a_message_is_read_with_it_and_not_alone():
+    mail = [busy_letter(1, Busy.ALONE), busy_letter(2, Busy.ALONE), busy_letter(3, Busy.ALONE, replaces="1")]
+
+    assert [each.id for each in due(mail, waits=False, took=False)] == [1, 3]
+
+
+async def test_messages_that_are_to_be_alone_are_answered_one_by_one_also_where_answers_fail(tmp_path):
+    model = ScriptedModel(
+        lambda heard: Status(401, "no") if "two" in heard.messages[-1].text else Say(heard.messages[-1].text)
+    )
+    async with House(tmp_path, model).open() as house:
+        house.doors.clear()
+        for text in ("one", "two", "three"):
+            await house.tell(text, busy=Busy.ALONE)
+        house.doors.set()
+        after, ends = 0, []
+        for _ in range(3):
+            ends.append(await house.ended(after))
+            after = (await house.numbers("run_ended"))[-1]
+
+        assert [each.outcome for each in ends] == [Outcome.ANSWERED, Outcome.FAILED, Outcome.ANSWERED]
+        assert [ends[0].text, ends[2].text] == ["one", "three"]
+
+
+def test_instructions_are_for_the_run_of_their_message_and_other_pins_hold():
+    pins = (Pinned(pin=INSTRUCTIONS, text="Brief."), Pinned(pin="rule", text="Polite."))
+    plain, again = letter(1, "Hi"), letter(2, resumes=True)
+    asked = replace(plain, inbound=replace(plain.inbound, pins=pins))
+    held = Session(id="s", pins={pin.pin: pin for pin in pins})
+
+    assert pins_of(Session(id="s"), [asked], begins=True) == [*pins]
+    assert pins_of(held, [asked], begins=True) == []
+    assert pins_of(held, [plain], begins=True) == [Unpinned(pin=INSTRUCTIONS)]
+    assert pins_of(held, [plain], begins=False) == []  # It is still the run of that request.
+    assert pins_of(held, [again, letter(3, "a", answers="q")], begins=True) == []
 
 
 async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):

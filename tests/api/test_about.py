@@ -88,6 +88,8 @@ async def test_the_description_is_served_and_names_every_endpoint(tmp_path):
         (each.method, each.path.replace(":path", "")) for each in ENDPOINTS
     }
     assert told["paths"]["/health"]["get"]["security"] == []
+    own = told["paths"]["/openapi.json"]["get"]["responses"]["200"]["content"]
+    assert own == {"application/json": {"schema": {"type": "object"}}}
     assert told["paths"]["/v1/search"]["get"]["parameters"][0]["name"] == "q"
     references = {word for word in json.dumps(told).split('"') if word.startswith("#/components/schemas/")}
     assert {each.rpartition("/")[2] for each in references} <= set(told["components"]["schemas"])

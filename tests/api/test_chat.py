@@ -127,6 +127,33 @@ async def test_a_repeated_request_with_its_key_counts_once(tmp_path):
         assert len(server.model.exchanges) == 2
 
 
+async def test_a_key_stands_for_one_request_alone(tmp_path):
+    """Another one under it is refused, at each address; the same one may be asked for in another way."""
+    async with served(tmp_path, counting) as server:
+        for path, said, more in (
+            ("/v1/chat/completions", lambda text: {"messages": [{"role": "user", "content": text}]}, "model"),
+            ("/v1/responses", lambda text: {"input": text}, "instructions"),
+            ("/v1/runs", lambda text: {"input": text}, "instructions"),
+        ):
+            headers = {"idempotency-key": path}
+            first = await server.ask("POST", path, said("Hi"), headers=headers)
+            again = await server.ask("POST", path, {**said("Hi"), "stream": True}, headers=headers)
+            others = [
+                await server.ask("POST", path, said("Hello"), headers=headers),
+                await server.ask("POST", path, {**said("Hi"), more: "custom/x"}, headers=headers),
+                await server.ask("POST", path, said("Hi"), headers={**headers, "x-hermes-session-key": "mine"}),
+            ]
+            assert first.headers["x-hermes-run-id"] == again.headers["x-hermes-run-id"]
+            for each in others:
+                assert (each.status_code, each.json()["error"]["code"]) == (422, "idempotency_key_reused")
+        async with asyncio.TaskGroup() as group:
+            texts = ("One", "Two", "One")
+            asked = [group.create_task(server.chat(text, headers={"idempotency-key": "k"})) for text in texts]
+    found = [each.result().status_code for each in asked]
+    assert sorted(found) in ([200, 200, 422], [200, 422, 422])
+    assert found[0] == found[2]
+
+
 async def test_a_repeated_request_whose_question_was_answered_gets_the_reply(tmp_path):
     async with served(tmp_path, [ASK, Say("Thanks.")]) as server:
         headers = {"idempotency-key": "order-8"}
@@ -180,6 +207,29 @@ async def test_what_cannot_be_meant_is_refused_with_a_sentence(tmp_path, more, p
         assert answer.json()["error"]["param"] == param
         assert answer.json()["error"]["message"].endswith((".", "`"))
         assert server.model.exchanges == []
+
+
+async def test_an_answer_names_the_model_that_made_it(tmp_path):
+    """Whatever name it was asked for by, at each address, whole, streamed and told again."""
+    async with served(tmp_path, counting) as server:
+        for asked, answers in (("", "custom/m"), ("hermes", "custom/m"), ("x", "custom/x"), ("custom/x", "custom/x")):
+            whole = (await server.chat("Hi", model=asked)).json()
+            assert (whole["model"], whole["hermes"]["model"]) == (answers, answers)
+            body = {"input": "Hi", "model": asked}
+            response = (await server.ask("POST", "/v1/responses", body)).json()
+            kept = (await server.ask("GET", f"/v1/responses/{response['id']}")).json()
+            begun = (await server.ask("POST", "/v1/responses", {**body, "background": True})).json()
+            chunks = lines((await server.chat("Hi", model=asked, stream=True)).text)
+            events = lines((await server.ask("POST", "/v1/responses", {**body, "stream": True})).text)
+            told = {each["response"]["model"] for each in events if "response" in each}
+            assert {response["model"], kept["model"], begun["model"]} == {answers}
+            assert {each["model"] for each in chunks} == told == {answers}
+
+
+async def test_an_answer_names_the_model_that_stood_in(tmp_path):
+    more = "  max_retries: 0\n  fallbacks: [custom/second]\n"
+    async with served(tmp_path, lambda heard: Status(503) if heard.model == "m" else Say("Hi."), more=more) as server:
+        assert (await server.chat("Hi")).json()["model"] == "custom/second"
 
 
 async def test_the_owner_may_choose_a_model_and_others_may_not(tmp_path):

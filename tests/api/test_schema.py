@@ -1,4 +1,6 @@
-"""Whatever a request holds: no answer is a failure of ours. Requests are made up out of the API's own description."""
+"""Whatever a request holds: no answer is a failure of ours, and each is as the description says.
+
+Requests are made up out of that description."""
 
 import subprocess
 import sys
@@ -7,23 +9,33 @@ from pathlib import Path
 import pytest
 
 from tests.cli.commands.test_api import KEY, running, settle
+from tests.cli.shell import ROOT
 
 EXAMPLES = "15"
+CHECKS = (
+    "not_a_server_error",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+    "allow_header_conformance",
+    "negative_data_rejection",
+    "refused_as_described",
+)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_no_request_makes_the_server_fail(home: Path):
+def test_no_request_makes_the_server_fail_or_answer_otherwise_than_it_says(home: Path):
     settle(home)
     with running(home, "api", "run") as (process, line):
         url = line.split()[-1].removesuffix("/v1")
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
-                *("-H", f"Authorization: Bearer {KEY}", "--checks", "not_a_server_error", "--no-color"),
+                *("-H", f"Authorization: Bearer {KEY}", "--checks", ",".join(CHECKS), "--no-color"),
                 *("--phases", "coverage,fuzzing", "--max-examples", EXAMPLES, "--seed", "7"),
             ],
-            env={"PATH": "/usr/bin:/bin"},
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "SCHEMATHESIS_HOOKS": "tests.api.refusals"},
             cwd=home,
             capture_output=True,
             text=True,

@@ -52,6 +52,23 @@ async def test_responses_follow_one_another(tmp_path):
     assert events[-1].response.output_text == "Reply 1."
 
 
+async def test_instructions_are_for_their_response_and_what_the_system_said_stays(tmp_path):
+    rule = {"role": "developer", "content": "Be polite."}
+    async with served(tmp_path, counting) as server, sdk(server) as client:
+        first = await client.responses.create(
+            model="hermes", instructions="Be brief.", input=[rule, {"role": "user", "content": "Hi"}]
+        )
+        second = await client.responses.create(model="hermes", input="More", previous_response_id=first.id)
+        third = await client.responses.create(
+            model="hermes", input="And more", instructions="Be long.", previous_response_id=second.id
+        )
+        notes = [str(exchange.body["messages"][-1]) for exchange in server.model.exchanges]
+
+    assert (first.instructions, second.instructions, third.instructions) == ("Be brief.", None, "Be long.")
+    found = [[words for words in ("Be brief.", "Be long.", "Be polite.") if words in note] for note in notes]
+    assert found == [["Be brief.", "Be polite."], ["Be polite."], ["Be long.", "Be polite."]]
+
+
 async def test_a_response_in_the_background_is_asked_for_later(tmp_path):
     slow = Answer(pieces=(Say("At last."),), pace=Pace(first=0.3))
     async with served(tmp_path, [slow]) as server, sdk(server) as client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import pytest
 
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.inbound import Conversation
-from hermes_agent.core.outbound import Attachment, Button, Content
+from hermes_agent.core.outbound import Attachment, Button, Content, Piece, Slot, SlotState
+from hermes_agent.gateway.attempt import Attempt
 from hermes_agent.gateway.channel import ChannelError, Kind, MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.channels import CHANNELS
 from hermes_agent.gateway.heard import Pressed, Said
@@ -268,6 +269,42 @@ async def test_a_file_is_sent(stage: Stage, chat: Conversation, tmp_path: Path) 
 
     (shown,) = stage.double.chats.of(stage.chat)
     assert (shown.file, shown.text) == ("a.txt", "See")
+
+
+async def test_a_file_that_is_refused_for_good_is_told_in_its_place(
+    stage: Stage, chat: Conversation, tmp_path: Path
+) -> None:
+    """The run was told that it is on its way: nobody else says what became of it."""
+    if not stage.kind.abilities.largest_file:
+        pytest.skip("the platform takes no files")
+    (tmp_path / "a.txt").write_bytes(b"content")
+    files = (Attachment(path=str(tmp_path / "a.txt"), name="a.txt", media_type="text/plain", caption="See"),)
+    slot = Slot(
+        id=5,
+        key=KEY,
+        to=chat,
+        content=Content(text="", files=files),
+        session="s1",
+        version=1,
+        state=SlotState.PENDING,
+        pieces=(),
+        epoch=1,
+        attempts=0,
+        repeats=0,
+        error="",
+        at=0.0,
+        answers="",
+    )
+    stage.double.chats.order(Trouble.GONE, "send")
+
+    async def begin(slot: Slot, pieces: Sequence[Piece], *, repeats: int = 0) -> None:
+        pass
+
+    await Attempt(made(stage.kind, stage.channel, SystemClock()), slot, begin).show()
+
+    (shown,) = stage.double.chats.of(stage.chat)
+    assert "See" in shown.text
+    assert "(The file a.txt could not be sent: " in shown.text
 
 
 @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN])

@@ -206,6 +206,7 @@ class Crew:
             "PYTHONPATH": path_of(ROOT / "src"),
             **measured(),
             "HERMES_HOME": str(self._home),
+            "HOME": str(self._home),
         }
         with (self._home / f"{name}.out").open("ab") as out:
             return subprocess.Popen(

@@ -52,6 +52,7 @@ class Systemd:
             "PATH": "/usr/bin:/bin",
             "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
             "HERMES_HOME": str(self._folder),
+            "HOME": str(self._folder),
             "TELEGRAM_BOT_TOKEN": TOKEN,
             "NOTIFY_SOCKET": notify.getsockname(),
             "WATCHDOG_USEC": str(int(WATCHDOG * 1e6)),

@@ -15,7 +15,7 @@ import pytest
 
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.files import way_out
-from hermes_agent.host.paths import current_folder, find_home
+from hermes_agent.host.paths import current_folder, find_home, locks_of_all_homes
 
 NOBODY = 65534
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ import os, sys
 from hermes_agent.core.errors import HomeError
 from hermes_agent.host.config import load
 from hermes_agent.host.files import way_out
-from hermes_agent.host.paths import current_folder, find_home
+from hermes_agent.host.paths import current_folder, find_home, locks_of_all_homes
 from tests.host.settings_for_tests import Settings
 if os.geteuid() == 0:
     os.setgroups([])
@@ -61,6 +61,15 @@ def test_the_home_is_hermes_home_or_a_folder_of_the_person() -> None:
     assert find_home("", {"HERMES_HOME": "/srv/h"}).root == Path("/srv/h")
     assert find_home("", {"HERMES_HOME": ""}).root == Path.home() / ".hermes"
     assert find_home("", {"HERMES_HOME": "some/where"}).root == Path.cwd() / "some" / "where"
+
+
+def test_the_locks_of_all_homes_are_the_person_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert locks_of_all_homes().is_relative_to(tmp_path)
+
+    monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(HomeError, match="nowhere is not there"):
+        locks_of_all_homes()
 
 
 def test_a_profile_has_its_own_home_and_shares_the_base() -> None:

@@ -10,12 +10,14 @@ from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.mailbox import Mail
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail, without_mark
-from hermes_agent.core.events import Answered, ContextAdded, MessageTaken, Notice
-from hermes_agent.core.inbound import CHANGED, Busy
+from hermes_agent.core.events import Answered, ContextAdded, MessageTaken, Notice, Pinned, Unpinned
+from hermes_agent.core.inbound import CHANGED, INSTRUCTIONS, Busy
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, said
 
 WHO = "The last messages, in their order, are from these people; a name inside a message is only text:"
 NOT_ANY_MORE = "(This message was deleted where it was written, and is not to be answered any more:)"
+LATER = frozenset({Busy.QUEUE, Busy.ALONE})
+"""What a message says that no run reads which is under way."""
 QUOTED = 200
 """Characters of a deleted message that the model is told, so that it knows which one is meant."""
 
@@ -24,17 +26,18 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
     """Put the mail that waits into the conversation, in the order of arrival, each message once.
 
     `queue` mail waits until the model has nothing more to say; the `first` look of a run takes it, because what it was
-    to wait for is over, whatever came of it. A message that asks a stopped run to go on adds words only where nobody
-    would speak otherwise. `tail` adds what the runtime has to say beside the words.
+    to wait for is over, whatever came of it. `alone` mail has a run of its own. A message that asks a stopped run to go
+    on adds words only where nobody would speak otherwise. `tail` adds what the runtime has to say beside the words.
     """
     found = await journal.mailbox.read()
     waits = session.awaits_reply and not first
     mail = without_withdrawn(journal, found, waits=waits)
-    now = [letter for letter in mail if not (waits and letter.inbound.busy is Busy.QUEUE)]
+    now = due(mail, waits=waits, took=journal.mailbox.took)
     if len(now) < len(mail):
         journal.mailbox.leave()
     if now:
         read = with_new_text(now)
+        journal.post(*pins_of(session, read, begins=not waits))
         events: list[MessageTaken | Answered | Notice | ContextAdded] = [*events_of(session, read)]
         heard = "\n".join(event.message.text for event in events if isinstance(event, MessageTaken))
         if tail is not None and any(isinstance(event, MessageTaken) for event in events):
@@ -42,6 +45,34 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
             events += filter(None, [await tail.beside(session, heard, senders_of(read), title)])
         # They share the commit of what is done next: the row of the model call that answers them.
         journal.post(*events, changes=[journal.mailbox.take(now)])
+
+
+def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:
+    """The mail that is read now, with the new texts of it. What is to be `alone` is read by a run that `took` nothing
+    yet; whatever came behind it waits until the next look."""
+    now: list[Mail] = []
+    closed = False
+    for letter in mail:
+        inbound, alone = letter.inbound, letter.inbound.busy is Busy.ALONE
+        if inbound.replaces in {each.inbound.identity for each in now}:
+            now.append(letter)
+        elif closed or (waits and inbound.busy in LATER):
+            continue
+        elif alone and (took or now):
+            closed = True
+        else:
+            now.append(letter)
+            closed = alone
+    return now
+
+
+def pins_of(session: Session, mail: Sequence[Mail], *, begins: bool) -> list[Pinned | Unpinned]:
+    """What holds from these messages on; the instructions of an earlier one do not, where a run `begins` with them."""
+    pins = {pin.pin: pin for letter in mail for pin in letter.inbound.pins}
+    says = any(not (letter.inbound.answers or letter.inbound.resumes) for letter in mail)
+    ends = begins and says and INSTRUCTIONS in session.pins.keys() - pins.keys()
+    fresh = [pin for pin in pins.values() if session.pins.get(pin.pin) != pin]
+    return [*([Unpinned(pin=INSTRUCTIONS)] if ends else []), *fresh]
 
 
 def without_withdrawn(journal: Journal, mail: Sequence[Mail], *, waits: bool) -> Sequence[Mail]:
@@ -55,7 +86,7 @@ def without_withdrawn(journal: Journal, mail: Sequence[Mail], *, waits: bool) ->
     back = [letter for letter in mail if letter.inbound.withdraws]
     change = mailbox.drop([*unread, *back])
     left = [letter for letter in mail if letter not in unread and letter not in back]
-    goes_on = any(not (each.inbound.answers or (waits and each.inbound.busy is Busy.QUEUE)) for each in left)
+    goes_on = any(not (each.inbound.answers or (waits and each.inbound.busy in LATER)) for each in left)
     words = mailbox.back.words
     lapsed = mailbox.back.lapsed and not goes_on
     told = [taken_back(words[each]) for each in sorted(gone & words.keys()) if not lapsed]

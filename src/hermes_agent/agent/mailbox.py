@@ -117,6 +117,12 @@ class Mailbox:
             self.back.read(await self._store.inbox.withdrawn(self._lease, min(self._taken)))
             self.back.see()
 
+    async def model(self) -> str:
+        """The model that the message wants which this run answers; empty: the session's."""
+        found = await self._store.inbox.open(self._lease)
+        own = [inbound for inbound, taken in found if taken] or [inbound for inbound, _ in found]
+        return next((inbound.model for inbound in own if not inbound.answers), "")
+
     async def wait(self) -> None:
         """Return when somebody rang since the last look."""
         await self._rung.wait()

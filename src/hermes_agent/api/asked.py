@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -18,16 +18,28 @@ DATA_URL = re.compile(r"data:(?P<type>[\w.+-]+/[\w.+-]+)(?:;[\w=.+-]+)*;base64,(
 Part = Text | Image | File
 
 
+def described(**more: object) -> msgspec.Meta:
+    """What the description says besides of a field, and the code checks in words of its own."""
+    return msgspec.Meta(extra_json_schema=more)
+
+
+BASE64 = r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+DATA = rf"data:[\w.+-]+/[\w.+-]+(;[\w=.+-]+)*;base64,{BASE64}"
+Address = Annotated[str, described(pattern=f"^(https?://|{DATA}$)")]
+Data = Annotated[str, described(pattern=f"^{DATA}$")]
+NoItems = Annotated[list[Any] | None, described(maxItems=0)]
+
+
 class ImageUrl(msgspec.Struct, kw_only=True):
     """Where an image is: `https://...`, or `data:image/png;base64,...`."""
 
-    url: str
+    url: Address
 
 
 class FileData(msgspec.Struct, kw_only=True):
     """A file as `data:TYPE;base64,...`."""
 
-    file_data: str
+    file_data: Data
     filename: str = "file"
 
 
@@ -64,18 +76,22 @@ class OutputText(msgspec.Struct, kw_only=True, tag_field="type", tag="output_tex
 class InputImage(msgspec.Struct, kw_only=True, tag_field="type", tag="input_image"):
     """An image, as the responses API writes it."""
 
-    image_url: str
+    image_url: Address
 
 
 class InputFile(msgspec.Struct, kw_only=True, tag_field="type", tag="input_file"):
     """A file, as the responses API writes it."""
 
-    file_data: str
+    file_data: Data
     filename: str = "file"
 
 
 Content = str | list[TextPart | ImagePart | FilePart | InputText | OutputText | InputImage | InputFile]
-Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+Spoken = Annotated[Content, described(pattern=r"\S", contains={"properties": {"text": {"pattern": r"\S"}}})]
+Role = Annotated[
+    Literal["system", "developer", "user", "assistant", "tool", "function"],
+    described(**{"not": {"enum": ["tool", "function"]}}),
+]
 SYSTEM = frozenset({"system", "developer"})
 
 
@@ -89,7 +105,7 @@ class Said(msgspec.Struct, kw_only=True):
 class InputItem(msgspec.Struct, kw_only=True):
     """One item of a response's input: only messages can be said."""
 
-    type: str = "message"
+    type: Annotated[str, described(const="message")] = "message"
     role: Role = "user"
     content: Content | None = None
 

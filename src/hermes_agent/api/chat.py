@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from hermes_agent.api.answered import ChatAnswer, ChatChunk, ChatCompletion, ChatUsage, Choice, ChunkChoice, Delta
-from hermes_agent.api.asked import SYSTEM, Said, parts_of, says, text_of
+from hermes_agent.api.asked import SYSTEM, NoItems, Said, described, parts_of, says, text_of
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import DONE, event, with_pauses
 from hermes_agent.api.house import House
@@ -26,6 +26,7 @@ SESSION = "x-hermes-session-id"
 NAME = "x-hermes-session-key"
 ONCE = "idempotency-key"
 LONGEST_HEADER = 200
+LAST = "The last message has to be the user's, and to say something; the others are the user's and the assistant's."
 TOOLS = "Tools run inside the agent and none can be given from outside: leave `tools` out."
 
 
@@ -38,20 +39,20 @@ class StreamOptions(msgspec.Struct, kw_only=True):
 class Format(msgspec.Struct, kw_only=True):
     """How the answer is to be written: only as text."""
 
-    type: str = "text"
+    type: Annotated[str, described(const="text")] = "text"
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
     """A chat completion's request. What is not named here (`temperature`, `max_tokens` and the like) is passed over:
     the agent's settings decide."""
 
-    messages: Annotated[list[Said], msgspec.Meta(min_length=1, max_length=10_000)]
+    messages: Annotated[list[Said], msgspec.Meta(min_length=1, max_length=10_000, description=LAST)]
     model: str = SELF
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int | None = None
-    tools: list[Any] | None = None
-    functions: list[Any] | None = None
+    n: Annotated[int | None, described(enum=[1, None])] = None
+    tools: NoItems = None
+    functions: NoItems = None
     response_format: Format | None = None
 
 
@@ -64,11 +65,9 @@ def wish_of(request: ChatRequest, call: Call[Any, Any]) -> Wish:
     if request.response_format is not None and request.response_format.type != "text":
         raise bad("Answers are text: leave `response_format` out.", "response_format", "unsupported_parameter")
     *before, last = [said for said in request.messages if said.role not in SYSTEM] or [Said(role="system")]
-    if last.role != "user" or any(said.role in ("tool", "function") for said in before):
-        raise bad("The last message has to be the user's, and the others the user's and the assistant's.", "messages")
-    parts = parts_of(last.content, call.who)
-    if not says(parts):
-        raise bad("The last message says nothing.", "messages")
+    parts = parts_of(last.content, call.who) if last.role == "user" else ()
+    if not says(parts) or any(said.role in ("tool", "function") for said in before):
+        raise bad(LAST, "messages")
     instructions = "\n\n".join(text_of(said.content) for said in request.messages if said.role in SYSTEM)
     return placed(
         Wish(
@@ -100,12 +99,13 @@ async def chat(house: House, call: Call[ChatRequest, Nothing]) -> Answer:
     story = Story(ref=begun.ref)
     if request.stream:
         usage = request.stream_options is not None and request.stream_options.include_usage
-        chunks = Chunks(story, request.model, int(house.runtime.clock.now()), usage=usage)
+        chunks = Chunks(story, house.talk.name_of(begun.model), int(house.runtime.clock.now()), usage=usage)
         return Streamed(events=with_pauses(chunks.of(house, begun)), headers=headers)
     await finish(house, begun, story, call)
     if story.status == "failed":
         raise failed(story.error, story.text)
-    return Told(body=whole(story, request.model, int(house.runtime.clock.now())), headers=headers)
+    model = story.model or house.talk.name_of(begun.model)
+    return Told(body=whole(story, model, int(house.runtime.clock.now())), headers=headers)
 
 
 async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any]) -> None:
@@ -188,7 +188,11 @@ class Chunks:
 
     def _empty(self, choices: list[ChunkChoice], usage: ChatUsage | None = None) -> ChatChunk:
         return ChatChunk(
-            id=self._story.ref.id(CHAT), created=self._created, model=self._model, choices=choices, usage=usage
+            id=self._story.ref.id(CHAT),
+            created=self._created,
+            model=self._story.model or self._model,
+            choices=choices,
+            usage=usage,
         )
 
 

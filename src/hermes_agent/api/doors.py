@@ -80,11 +80,30 @@ class Door:
         if kind != JSON:
             raise Problem(415, f"Send JSON, with the header `Content-Type: {JSON}`.", code="unsupported_media_type")
         try:
-            return self._body.decode(body)
+            return self._read(body)
         except msgspec.ValidationError as error:
             raise bad(f"The request is wrong: {error}", _field(error)) from error
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise bad(f"The body is no JSON: {error}", code="invalid_json") from error
+
+    def _read(self, body: bytes) -> Any:  # noqa: ANN401  the endpoint's own type
+        """A body, in which a whole number may be written as one of any kind (`1.0`)."""
+        try:
+            return self._body.decode(body)
+        except msgspec.ValidationError:
+            return msgspec.convert(_whole_numbers(msgspec.json.decode(body)), self._endpoint.body)
+
+
+def _whole_numbers(value: Any) -> Any:  # noqa: ANN401  whatever JSON holds
+    match value:
+        case dict():
+            return {key: _whole_numbers(each) for key, each in value.items()}
+        case list():
+            return [_whole_numbers(each) for each in value]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
 
 
 def _field(error: msgspec.ValidationError) -> str | None:

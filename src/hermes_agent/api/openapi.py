@@ -16,6 +16,8 @@ SLOT = re.compile(r"\{(\w+)(?::path)?\}")
 NO_WORD = re.compile(r"\W+")
 JSON = "application/json"
 EVENTS = "text/event-stream"
+PLAIN = {JSON: {"schema": {"type": "object"}}, "text/plain": {"schema": {"type": "string"}}}
+"""Answers that are no record, as the description has them; of events it says nothing more."""
 
 
 def description(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
@@ -70,9 +72,9 @@ def _answer(each: Endpoint, known: dict[type[Any], Any]) -> dict[str, Any]:
     if each.answer is not None:
         content[JSON] = {"schema": known[each.answer]}
     else:
-        content[each.media_type] = {"schema": {"type": "string"}}
+        content[each.media_type] = PLAIN.get(each.media_type, {})
     if each.streams:
-        content[EVENTS] = {"schema": {"type": "string"}}
+        content[EVENTS] = {}
     return {"description": "Done.", "content": content}
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from hermes_agent.api.asked import Said, origin_of, parts_of, text_of
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Pinned, Replied, RunEnded, Undone
-from hermes_agent.core.inbound import Principal
+from hermes_agent.core.inbound import INSTRUCTIONS, Principal
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import StopReason, Usage
 
-INSTRUCTIONS = "instructions"
-"""The pin that holds what a client gave as its system message: it stays word for word, whatever is compacted."""
 BETWEEN = "\n\n"
 """What stands between the texts of two turns of a run, as they are streamed."""
 
@@ -24,9 +22,12 @@ def mark_of(instructions: str, first: str) -> str:
     ]
 
 
-def instructions_pin(instructions: str) -> Pinned:
-    """A client's instructions, as the log keeps them."""
-    return Pinned(pin=INSTRUCTIONS, text=instructions)
+def pins_of(instructions: str, system: str) -> tuple[Pinned, ...]:
+    """What a request wants held, word for word, whatever is compacted: its own instructions, and what its session is to
+    go by from then on."""
+    named = hashlib.sha256(system.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    pins = (Pinned(pin=INSTRUCTIONS, text=instructions), Pinned(pin=named, text=system))
+    return tuple(pin for pin in pins if pin.text)
 
 
 def events_of(history: Iterable[Said], speaker: Principal) -> list[Durable]:

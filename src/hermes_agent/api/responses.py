@@ -18,19 +18,20 @@ from hermes_agent.api.answered import (
     ResponseError,
     ResponseRemoved,
 )
-from hermes_agent.api.asked import SYSTEM, InputItem, Said, content_of, parts_of, says, text_of
-from hermes_agent.api.chat import TOOLS, Format, finish, placed, told
+from hermes_agent.api.asked import SYSTEM, InputItem, NoItems, Said, content_of, described, parts_of, says, text_of
+from hermes_agent.api.chat import LAST, TOOLS, Format, finish, placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
 from hermes_agent.api.problems import FAILURES, FINAL, PROVIDER, Problem, bad, problem_of
 from hermes_agent.api.runs import Number
-from hermes_agent.api.story import RESPONSE, Story, ref_of
+from hermes_agent.api.story import RESPONSE, Story
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
 from hermes_agent.core.events import MessageTaken
 
+KNOWN = "What was said before is known from `previous_response_id`: give the new message alone."
 UNSUPPORTED = "unsupported_parameter"
 STATUS = {
     "queued": "queued",
@@ -52,16 +53,20 @@ class TextOptions(msgspec.Struct, kw_only=True):
 class ResponseRequest(msgspec.Struct, kw_only=True):
     """A response's request. What is not named here is passed over: the agent's settings decide."""
 
-    input: str | Annotated[list[InputItem], msgspec.Meta(min_length=1, max_length=10_000)]
+    input: Annotated[
+        Annotated[str, described(pattern=r"\S")]
+        | Annotated[list[InputItem], msgspec.Meta(min_length=1, max_length=10_000)],
+        msgspec.Meta(description=LAST),
+    ]
     model: str = SELF
     instructions: str | None = None
-    previous_response_id: str | None = None
+    previous_response_id: Annotated[str | None, msgspec.Meta(description=KNOWN)] = None
     stream: bool | None = None
     background: bool | None = None
-    tools: list[Any] | None = None
+    tools: NoItems = None
     metadata: dict[str, str] | None = None
     text: TextOptions | None = None
-    conversation: Any = None
+    conversation: Annotated[Any, described(type="null")] = None
 
 
 class KeptQuery(msgspec.Struct, kw_only=True):
@@ -92,17 +97,17 @@ def wish_of(request: ResponseRequest, call: Call[Any, Any]) -> Wish:
     *before, last = [each for each in said if each.role not in SYSTEM] or [Said(role="system")]
     parts = parts_of(last.content, call.who) if last.role == "user" else ()
     if not says(parts):
-        raise bad("The last message has to be the user's, and to say something.", "input")
+        raise bad(LAST, "input")
     if request.previous_response_id and before:
-        raise bad("What was said before is known from `previous_response_id`: give the new message alone.", "input")
-    given = [request.instructions or "", *(text_of(each.content) for each in said if each.role in SYSTEM)]
+        raise bad(KNOWN, "input")
     wish = Wish(
         who=call.who,
         parts=parts,
         words=text_of(last.content),
         history=tuple(before),
-        instructions="\n\n".join(filter(None, given)),
-        previous=ref_of(request.previous_response_id) if request.previous_response_id else None,
+        instructions=request.instructions or "",
+        system="\n\n".join(filter(None, (text_of(each.content) for each in said if each.role in SYSTEM))),
+        previous=request.previous_response_id or "",
         model=request.model,
     )
     return placed(wish, call)
@@ -113,7 +118,7 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
     request = call.body
     begun = await house.talk.say(wish_of(request, call))
     headers, story = told(begun), Story(ref=begun.ref)
-    page = Page(story, request, int(house.runtime.clock.now()))
+    page = Page(story, request, house.talk.name_of(begun.model), int(house.runtime.clock.now()))
     if request.stream:
         return Streamed(events=with_pauses(page.of(house, begun)), headers=headers)
     if not request.background:
@@ -123,7 +128,7 @@ async def respond(house: House, call: Call[ResponseRequest, Nothing]) -> Answer:
 
 async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
     """An answer as the log has it."""
-    story = await house.talk.look(call.who, ref_of(call.path["id"]))
+    story = await _found(house, call)
     if not call.query.stream:
         return _kept(house, story).whole()
     begun, story = Begun(ref=story.ref, after=0), Story(ref=story.ref)
@@ -131,16 +136,19 @@ async def response(house: House, call: Call[Nothing, KeptQuery]) -> Answer:
     return Streamed(events=with_pauses(_kept(house, story, after).of(house, begun)))
 
 
+async def _found(house: House, call: Call[Nothing, Any]) -> Story:
+    return await house.talk.look(call.who, call.path["id"], "response")
+
+
 def _kept(house: House, story: Story, after: int = -1) -> Page:
     """A response that was begun before; who asks for it again need not know what it was asked with."""
-    request = ResponseRequest(input="", model=story.model or SELF)
-    return Page(story, request, int(story.at or house.runtime.clock.now()), after)
+    model = story.model or house.talk.name_of("")
+    return Page(story, ResponseRequest(input=""), model, int(story.at or house.runtime.clock.now()), after)
 
 
 async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
     """The message that a response answers."""
-    ref = ref_of(call.path["id"])
-    await house.talk.look(call.who, ref)
+    ref = (await _found(house, call)).ref
     item = f"msg_{ref.session}_{ref.row}_in"
     found = [taken.message for taken in await _taken(house, ref.session) if taken.inbox == ref.row]
     if not found or call.query.after == item:
@@ -151,8 +159,7 @@ async def input_items(house: House, call: Call[Nothing, InputQuery]) -> Answer:
 
 async def remove(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Remove an answer with its session, where no other one stands there."""
-    ref = ref_of(call.path["id"])
-    await house.talk.look(call.who, ref)
+    ref = (await _found(house, call)).ref
     waiting = await house.runtime.store.inbox.has_other(
         ref.session, ref.row
     )  # First: what waits may be taken meanwhile.
@@ -170,9 +177,8 @@ async def _taken(house: House, session: str) -> list[MessageTaken]:
 
 async def cancel(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Stop the run of an answer that is not whole yet."""
-    ref = ref_of(call.path["id"])
-    await house.talk.stop(call.who, ref)
-    return _kept(house, await house.talk.look(call.who, ref)).whole()
+    await house.talk.stop(await _found(house, call))
+    return _kept(house, await _found(house, call)).whole()
 
 
 class Page:
@@ -182,8 +188,8 @@ class Page:
     whatever pieces the words are told again.
     """
 
-    def __init__(self, story: Story, request: ResponseRequest, created: int, after: int = -1) -> None:
-        self._story, self._request, self._created, self._after = story, request, created, after
+    def __init__(self, story: Story, request: ResponseRequest, model: str, created: int, after: int = -1) -> None:
+        self._story, self._request, self._model, self._created, self._after = story, request, model, created, after
         self._number = 0
 
     def whole(self) -> Response:
@@ -192,7 +198,7 @@ class Page:
         return Response(
             id=story.ref.id(RESPONSE),
             created_at=self._created,
-            model=request.model,
+            model=story.model or self._model,
             status=STATUS[story.status],  # type: ignore[arg-type]  # a table of just those words
             output=[self._message(0, text)] if (text := self._text()) else [],
             usage=story.response_usage() if story.rests else None,

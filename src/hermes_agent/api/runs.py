@@ -10,14 +10,14 @@ from typing import Annotated
 import msgspec
 
 from hermes_agent.api.answered import Done, Run
-from hermes_agent.api.asked import Content, Words, origin_of, parts_of, says, text_of
+from hermes_agent.api.asked import Spoken, Words, described, origin_of, parts_of, says, text_of
 from hermes_agent.api.chat import placed, told
 from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed, Told
 from hermes_agent.api.events import event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.problems import FINAL, Problem, bad
-from hermes_agent.api.story import Ref, Story, ref_of
+from hermes_agent.api.story import Ref, Story
 from hermes_agent.api.talk import SELF, Wish
 from hermes_agent.app.front import NothingMore
 from hermes_agent.core.errors import UnknownSession
@@ -33,12 +33,12 @@ class RunRequest(msgspec.Struct, kw_only=True):
     """What is to be said. `session` goes on there, `key` in the conversation that this name of yours stands for;
     `busy` says what happens where a run is under way."""
 
-    input: Content
+    input: Spoken
     session: str = ""
     key: Annotated[str, msgspec.Meta(max_length=200)] = ""
     instructions: str = ""
     model: str = SELF
-    workspace: str = ""
+    workspace: Annotated[str, described(pattern=r"^(/[^\x00]*)?$")] = ""
     busy: Busy = Busy.STEER
 
 
@@ -88,16 +88,15 @@ def check_folder(folder: str, who: Principal) -> None:
 
 async def look(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """Where a run stands."""
-    return (await house.talk.look(call.who, ref_of(call.path["id"]))).facts()
+    return (await house.talk.look(call.who, call.path["id"])).facts()
 
 
 async def watch(house: House, call: Call[Nothing, EventsQuery]) -> Answer:
     """The events of a run from a number on, up to its end."""
-    ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
+    story = await house.talk.look(call.who, call.path["id"])
     last = call.headers.get(LAST, "")
     after = max(call.query.after, int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0)
-    return Streamed(events=with_pauses(_events(house, ref, story, after), ended=house.ending))
+    return Streamed(events=with_pauses(_events(house, story.ref, story, after), ended=house.ending))
 
 
 async def _events(house: House, ref: Ref, known: Story, after: int) -> AsyncGenerator[bytes, None]:
@@ -140,8 +139,8 @@ def _line(seen: Seen) -> bytes:
 
 async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
     """Answer what the run asks."""
-    ref = ref_of(call.path["id"])
-    story = await house.talk.look(call.who, ref)
+    story = await house.talk.look(call.who, call.path["id"])
+    ref = story.ref
     if story.question is None or call.body.question not in ("", story.question.id):
         raise Problem(409, "The run does not ask that (any more).", code="nothing_asked", headers=FINAL)
     inbound = Inbound(
@@ -160,7 +159,7 @@ async def answer(house: House, call: Call[AnswerRequest, Nothing]) -> Answer:
 
 async def stop(house: House, call: Call[Nothing, Nothing]) -> Answer:
     """End the run at once."""
-    return Done(done=await house.talk.stop(call.who, ref_of(call.path["id"])))
+    return Done(done=await house.talk.stop(await house.talk.look(call.who, call.path["id"])))
 
 
 ENDPOINTS = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache
 from time import perf_counter
 
 import uvicorn
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes_agent.api import about, chat, responses, runs, sessions
 from hermes_agent.api.doors import Door
@@ -60,13 +60,28 @@ def described() -> bytes:
 
 def application(house: House) -> ASGIApp:
     """The endpoints behind the gate."""
-    routes = [Route(each.path, endpoint=Door(house, each), methods=[each.method]) for each in ENDPOINTS]
+    paths: dict[str, dict[str, Door]] = {}
+    for each in ENDPOINTS:
+        paths.setdefault(each.path, {})[each.method] = Door(house, each)
+    # One route a path: what answers a method that it has not names all that it has.
+    routes = [Route(path, endpoint=_Path(doors), methods=list(doors)) for path, doors in paths.items()]
     return Gate(
         Router(routes=routes, redirect_slashes=False),
         lambda: (house.settings.host, *house.settings.allowed_hosts),
         perf_counter,
         house.figures.answered,
     )
+
+
+class _Path:
+    """The endpoints of one path, by their methods."""
+
+    def __init__(self, doors: Mapping[str, Door]) -> None:
+        self._doors = doors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        await self._doors["GET" if method == "HEAD" else method](scope, receive, send)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ from hermes_agent.api.answered import (
     ResponseUsage,
     Run,
 )
-from hermes_agent.api.problems import missing
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.events import Answered, Asked, Entry, MessageTaken, Notice, Outcome, Replied, RunEnded, Seen
 from hermes_agent.core.model import Usage
@@ -45,12 +44,10 @@ class Ref:
         return f"{kind}_{self.session}_{self.row}"
 
 
-def ref_of(name: str) -> Ref:
-    """What an id stands for. Raises `Problem`."""
+def ref_of(name: str) -> Ref | None:
+    """What an id stands for; None where it is none."""
     found = ID.fullmatch(name)
-    if found is None:
-        raise missing(f"There is no run `{name[:80]}`.")
-    return Ref(session=found["session"], row=int(found["row"]))
+    return Ref(session=found["session"], row=int(found["row"])) if found else None
 
 
 @dataclass(slots=True, kw_only=True)

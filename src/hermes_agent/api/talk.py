@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from hermes_agent.api.asked import Part, Said, parts_of, said_as, text_of
+from hermes_agent.api.events import written
 from hermes_agent.api.keys import PLATFORM
-from hermes_agent.api.past import INSTRUCTIONS, events_of, instructions_pin, mark_of, tells
+from hermes_agent.api.past import events_of, mark_of, pins_of, tells
 from hermes_agent.api.problems import FINAL, Problem, busy, missing
-from hermes_agent.api.story import Ref, Story
+from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.app.front import NothingMore
 from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.runtime import Runtime
@@ -40,7 +41,8 @@ class Wish:
     """What somebody wants said, and where: in the session of that id, in the one that a name of theirs stands for,
     after an earlier answer, after a `history` that they tell, or in a new one.
 
-    `once` makes a repeated request count once; `model` is empty for the configured one.
+    `once` makes a repeated request, of the same `digest`, count once. `instructions` and `model` (empty: the session's)
+    are for this one alone; what `system` says holds from then on.
     """
 
     who: Principal
@@ -48,21 +50,25 @@ class Wish:
     words: str
     session: str = ""
     name: str = ""
-    previous: Ref | None = None
+    previous: str = ""
     history: tuple[Said, ...] = ()
     instructions: str = ""
+    system: str = ""
     model: str = ""
     workspace: str = ""
     once: str = ""
-    busy: Busy = Busy.STEER
+    busy: Busy = Busy.ALONE
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A message that was taken in: where its run is found, and the number of the log to read from."""
+    """A message that was taken in: where its run is found, the number of the log to read from, and the model that is
+    to answer (empty: the configured one)."""
 
     ref: Ref
     after: int
+    model: str = ""
 
 
 class Talk:
@@ -72,6 +78,7 @@ class Talk:
         self._runtime = runtime
         self._matched: dict[str, int] = {}
         self._made = ""
+        self._naming = asyncio.Lock()
         self._stopping: dict[Ref, asyncio.Task[None]] = {}
         self.waiting = 0
 
@@ -79,39 +86,52 @@ class Talk:
         """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
         if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
-        model = self.model_of(wish)
-        if wish.once and (mail := await self._runtime.store.inbox.find(PLATFORM, _source(wish))):
-            return Begun(ref=Ref(session=mail.session, row=mail.id), after=0)
+        if wish.once:
+            wish = replace(wish, digest=digest_of(wish))
+            if (begun := await self._repeated(wish)) is not None:
+                return begun
+        wish = replace(wish, model=self.model_of(wish))
         if wish.session:
-            return await self._go_on(wish, await self._visit(wish).session(wish.session), model)
-        if wish.previous is not None:
-            return await self._alone_in(await self._after(wish, wish.previous), wish, model)
+            return await self._go_on(wish, await self._visit(wish).session(wish.session))
+        if wish.previous:
+            return await self._alone_in(await self._after(wish), wish)
         place = self._place(wish)
-        wish = replace(wish, history=await self._as_logged(wish, model))
-        if wish.name or wish.history:
-            current = await self._runtime.store.sessions.current(place.key)
-            if current is not None and (wish.name or await self._matches(current, wish)):
-                return await self._alone_in(current, wish, model)
-        if wish.history or wish.instructions:
-            return await self._told_before(wish, place, model)
+        wish = replace(wish, history=await self._as_logged(wish))
+        if wish.name:
+            async with self._naming:  # Several may ask for one that is not there yet.
+                record = await self._current(place) or await self._opened(wish, place)
+            return await self._go_on(wish, record)
+        if wish.history:
+            current = await self._current(place)
+            matches = current is not None and await self._matches(current, wish)
+            return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
-        workspace = wish.workspace or self._workspace
-        submitted = await self._runtime.hermes.begin(inbound, workspace=workspace, model=model)
+        submitted = await self._runtime.hermes.begin(inbound, workspace=wish.workspace or self._workspace)
         return await self._begun(wish, submitted.session, submitted.inbox, 0)
 
-    async def _as_logged(self, wish: Wish, model: str) -> tuple[Said, ...]:
+    async def _repeated(self, wish: Wish) -> Begun | None:
+        """What was begun by the same request before. Raises `Problem` where it was another one."""
+        mail = await self._runtime.store.inbox.find(PLATFORM, _source(wish))
+        if mail is None:
+            return None
+        if await self._runtime.store.inbox.digest(mail.id) not in ("", wish.digest):
+            words = "Another request was sent with this `Idempotency-Key` before: a new request needs a new key."
+            raise Problem(422, words, code="idempotency_key_reused", headers=FINAL)
+        return Begun(ref=Ref(session=mail.session, row=mail.id), after=0, model=wish.model)
+
+    async def _as_logged(self, wish: Wish) -> tuple[Said, ...]:
         """What a client tells, as the log has it: of what is too large for the window the same beginning and end."""
         runtime, told = self._runtime, list(wish.history)
         for place, said in enumerate(told):
             parts = parts_of(said.content, wish.who) if said.role == "user" else ()
             if not is_small(parts):
-                fitted = await asyncio.to_thread(runtime.intake.fitted, parts, await runtime.intake.window(model))
+                fitted = await asyncio.to_thread(runtime.intake.fitted, parts, await runtime.intake.window(wish.model))
                 told[place] = Said(role=said.role, content=list(map(said_as, fitted.parts)))
         return tuple(told)
 
-    async def _alone_in(self, record: SessionRecord, wish: Wish, model: str) -> Begun:
+    async def _alone_in(self, record: SessionRecord, wish: Wish) -> Begun:
         try:
-            return await self._go_on(wish, record, model)
+            return await self._go_on(wish, record)
         except HermesError:
             self._matched.pop(record.id, None)
             raise
@@ -152,15 +172,21 @@ class Talk:
         now = (await self._story(ref)).question
         return now is not None and now.id == question
 
-    async def look(self, who: Principal, ref: Ref) -> Story:
-        """A run as the log has it. Raises `UnknownSession`, `Problem`."""
-        visit = Visit(runtime=self._runtime, who=who)
-        await visit.session(ref.session)
+    async def look(self, who: Principal, name: str, noun: str = "run") -> Story:
+        """A run as the log has it, by the id that somebody has of it as a `noun`. Raises `Problem`."""
+        none = missing(f"There is no {noun} `{name[:80]}` of yours: it was deleted, or never there.")
+        ref, visit = ref_of(name), Visit(runtime=self._runtime, who=who)
+        if ref is None:
+            raise none
+        try:
+            await visit.session(ref.session)
+        except UnknownSession as error:
+            raise none from error
         story = await self._story(ref)
         if not story.run:
             mail = await visit.mail(ref.row)
             if mail is None or mail.session != ref.session:
-                raise missing(f"There is no run {ref.id()}.")
+                raise none
             if mail.state == REFUSED:
                 story.status, story.text, story.error = "failed", mail.reason, "HermesError"
         return story
@@ -171,10 +197,10 @@ class Talk:
             story.take(entry)
         return story
 
-    async def stop(self, who: Principal, ref: Ref) -> bool:
+    async def stop(self, story: Story) -> bool:
         """End a run at once; one that has not begun ends when it begins, and what runs before it goes on. False where
-        it is over. Raises `UnknownSession`, `Problem`."""
-        story = await self.look(who, ref)
+        it is over."""
+        ref = story.ref
         if story.is_over:
             return False
         if story.run:
@@ -205,7 +231,14 @@ class Talk:
         except NoModel as error:
             raise missing(f"There is no model `{wish.model[:100]}` here: {error}", "model_not_found") from error
 
-    async def _go_on(self, wish: Wish, record: SessionRecord, model: str) -> Begun:
+    def name_of(self, model: str) -> str:
+        """The whole name of a model (empty: the configured one), as an answer names who made it."""
+        try:
+            return self._runtime.route(model).name
+        except NoModel:
+            return SELF
+
+    async def _go_on(self, wish: Wish, record: SessionRecord) -> Begun:
         hermes = self._runtime.hermes
         view = await hermes.view(record.id)
         if view.running and view.asked - view.answers.keys():
@@ -215,29 +248,30 @@ class Talk:
                 code="waiting_for_answer",
                 headers=FINAL,
             )
-        pin = view.pins.get(INSTRUCTIONS)
-        if wish.instructions and (pin is None or pin.text != wish.instructions):
-            async with hermes.holding(record.id, beside_run=True) as journal:
-                await journal.commit(instructions_pin(wish.instructions))
-        if model not in ("", record.model):
-            await hermes.choose(record.id, model)
         submitted = await hermes.submit(self._inbound(wish, self._place(wish)), record.id)
-        return await self._begun(wish, record.id, submitted.inbox, view.number)
+        begun = await self._begun(wish, record.id, submitted.inbox, view.number)
+        return replace(begun, model=wish.model or record.model)
 
-    async def _told_before(self, wish: Wish, place: Conversation, model: str) -> Begun:
-        """A new session that begins with what the client says was said before."""
+    async def _current(self, place: Conversation) -> SessionRecord | None:
+        return await self._runtime.store.sessions.current(place.key)
+
+    async def _opened(self, wish: Wish, place: Conversation) -> SessionRecord:
+        """A new session that begins with what the client says was said before; with a name the one of that name."""
         hermes, workspace = self._runtime.hermes, wish.workspace or self._workspace
-        record = await hermes.open_session(place, wish.who, workspace=workspace, model=model, new=True)
-        pins = [instructions_pin(wish.instructions)] if wish.instructions else []
-        async with hermes.holding(record.id) as journal:
-            await journal.commit(*pins, *events_of(wish.history, wish.who))
-            number = journal.session.number
-        submitted = await hermes.submit(self._inbound(wish, place), record.id)
-        return await self._begun(wish, record.id, submitted.inbox, number)
+        record = await hermes.open_session(place, wish.who, workspace=workspace, new=not wish.name)
+        if wish.history:
+            async with hermes.holding(record.id) as journal:
+                await journal.commit(*events_of(wish.history, wish.who))
+        return record
 
-    async def _after(self, wish: Wish, previous: Ref) -> SessionRecord:
+    async def _after(self, wish: Wish) -> SessionRecord:
         """The session of an earlier answer where that is its last and nobody else goes on there now, else a copy that
         ends with it."""
+        try:
+            previous = (await self.look(wish.who, wish.previous, "response")).ref
+        except Problem as error:
+            words, param = str(error), "previous_response_id"
+            raise Problem(404, words, code="previous_response_not_found", param=param) from error
         visit = self._visit(wish)
         record, story, last = await visit.session(previous.session), Story(ref=previous), 0
         end: int | None = None
@@ -246,8 +280,6 @@ class Talk:
             last = entry.number
             if end is None and story.is_over:
                 end = entry.number
-        if not story.run:
-            raise missing("There is no such answer to go on from.", "previous_response_not_found")
         if end is None:
             raise Problem(409, "The answer to go on from is not whole yet.", code="not_over", headers=FINAL)
         return record if end == last and self._claims(record.id, end) else await visit.branch(record.id, upto=end)
@@ -271,10 +303,10 @@ class Talk:
 
     async def _begun(self, wish: Wish, session: str, row: int | None, after: int) -> Begun:
         if row is None:  # The same request came twice at once, and the other was first.
-            mail = await self._runtime.store.inbox.find(PLATFORM, _source(wish))
-            assert mail is not None  # Its identity was taken.
-            return Begun(ref=Ref(session=mail.session, row=mail.id), after=0)
-        return Begun(ref=Ref(session=session, row=row), after=after)
+            begun = await self._repeated(wish)
+            assert begun is not None  # Its identity was taken.
+            return begun
+        return Begun(ref=Ref(session=session, row=row), after=after, model=wish.model)
 
     def _inbound(self, wish: Wish, place: Conversation) -> Inbound:
         ids = self._runtime.ids
@@ -286,6 +318,9 @@ class Talk:
             parts=wish.parts,
             received=self._runtime.clock.now(),
             busy=wish.busy,
+            pins=pins_of(wish.instructions, wish.system),
+            model=wish.model,
+            digest=wish.digest,
         )
 
     def _place(self, wish: Wish) -> Conversation:
@@ -293,7 +328,8 @@ class Talk:
         if wish.name:
             return Conversation(platform=PLATFORM, chat_kind="name", chat=user, thread=wish.name)
         first = next((text_of(said.content) for said in wish.history if said.role == "user"), wish.words)
-        return Conversation(platform=PLATFORM, chat_kind="chat", chat=user, thread=mark_of(wish.instructions, first))
+        mark = mark_of(wish.instructions + wish.system, first)
+        return Conversation(platform=PLATFORM, chat_kind="chat", chat=user, thread=mark)
 
     def _visit(self, wish: Wish) -> Visit:
         return Visit(runtime=self._runtime, who=wish.who)
@@ -303,3 +339,10 @@ def _source(wish: Wish) -> str:
     """The identity under which a repeated request counts once; each person's keys are their own."""
     hashed = hashlib.sha256(wish.once.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{wish.who.user}:{hashed}"
+
+
+def digest_of(wish: Wish) -> str:
+    """Tells a request from another one; as what, or how, it is to be answered makes none."""
+    where = (wish.session, wish.name, wish.previous, wish.workspace, wish.busy)
+    said = (wish.parts, wish.history, wish.instructions, wish.system, wish.model)
+    return hashlib.sha256(written((*where, *said))).hexdigest()

@@ -120,7 +120,7 @@ class Generations:
         if is_small(inbound.parts):
             return inbound
         record = await builder.store.sessions.get(session) if session else None
-        return await builder.intake.fit(inbound, record.model if record is not None else model)
+        return await builder.intake.fit(inbound, inbound.model or (record.model if record is not None else model))
 
     def afterwards(self, record: SessionRecord, view: View, ended: RunEnded) -> None:
         """Tell of the end of a run."""

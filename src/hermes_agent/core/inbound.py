@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from hermes_agent.core.dataclass import dataclass
+from hermes_agent.core.events import Pinned
 from hermes_agent.core.messages import File, Image, Text
 
 SAID = ":said"
@@ -14,6 +15,8 @@ CHANGED = "(I changed an earlier message. It now says:) "
 """Stands before the new text of a message that was told before."""
 TAKEN_BACK = "Deleted where it was written."
 """Why a message is refused that its sender took back."""
+INSTRUCTIONS = "instructions"
+"""The pin that holds what belongs to one request of a program: the next one takes it off."""
 PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
 """Kinds of chats that one person alone reads; `chat` and `name` are those of programs, by their key."""
 
@@ -91,12 +94,14 @@ class Conversation:
 class Busy(StrEnum):
     """What a message does that arrives while a run is under way.
 
-    `steer`: read at the next turn; `queue`: waits for the end; `interrupt`: stops the run, then is read.
+    `steer`: read at the next turn; `queue`: waits for the end; `interrupt`: stops the run, then is read; `alone`: waits
+    for its turn, and has a run and a reply of its own.
     """
 
     STEER = "steer"
     QUEUE = "queue"
     INTERRUPT = "interrupt"
+    ALONE = "alone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +113,9 @@ class Inbound:
     `answers` holds the id of the question that this message answers. `replaces` is the `identity` of the message whose
     new text this is; `withdraws` that of one which was deleted where it was written: then the principal is who deleted
     it (no user: the platform does not say), and there are no parts. `notice` is what the person is told of it when it
-    is read. `title` is the name that people gave the chat (empty: not known), on one line.
+    is read. `title` is the name that people gave the chat (empty: not known), on one line. `pins` are words of a
+    program that hold from this message on (those of `INSTRUCTIONS` for its run alone), `model` is who answers it
+    (empty: the session's), `digest` tells a repeated request from another one of that identity.
     """
 
     source: str
@@ -124,6 +131,9 @@ class Inbound:
     withdraws: str = ""
     notice: str = ""
     title: str = ""
+    pins: tuple[Pinned, ...] = ()
+    model: str = ""
+    digest: str = ""
 
     @property
     def identity(self) -> str:

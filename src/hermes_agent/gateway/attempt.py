@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import LostLease, StoreError
 from hermes_agent.core.outbound import Piece, Slot, SlotState
-from hermes_agent.gateway.channel import MessageGone, NotNow, OutcomeUnknown, Part
+from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, Part
 from hermes_agent.gateway.line import REPEAT, Line
 
 log = logging.getLogger(__name__)
@@ -122,6 +122,13 @@ class Attempt:
             receipt = await in_time(self._line.channel.send(slot.to, sent, key), patience)
         except TimeoutError as error:
             raise OutcomeUnknown(f"No answer within {patience:g} seconds.") from error
+        except (NeverHere, MessageGone) as error:
+            self.sending = False
+            if part.file is None:
+                raise
+            log.warning("slot %s: the file %s could not be sent: %s", slot.id, part.file.name, error)
+            await self._add(self._line.without(part, f"could not be sent: {str(error).rstrip('.')}"))
+            return
         self.sending = False
         # Who held the slot before and died may have sent under this key what an earlier version said.
         await self._shown(receipt, part, doubtful=abilities.keyed and (doubtful or slot.epoch > FIRST_CLAIM))

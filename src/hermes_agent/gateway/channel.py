@@ -217,7 +217,8 @@ class Kind:
     """A channel's line in the table: its facts, and `make`, which raises `ConfigError` where something is missing.
 
     `secrets` are the names under which its token and the like are kept, the first being the one that only one process
-    may listen with; `setup` is told to the person step by step. `hash_ids`: a user's id is a phone number or address,
+    may listen with, of the account that the options in `account` name where the secret alone names none; `setup` is
+    told to the person step by step. `hash_ids`: a user's id is a phone number or address,
     which the model and the logs see hashed.
     """
 
@@ -229,6 +230,7 @@ class Kind:
     setup: tuple[str, ...]
     make: Callable[[Needs], Channel]
     options: Mapping[str, Option] = field(default_factory=dict)
+    account: tuple[str, ...] = ()
     hash_ids: bool = False
 
     @property

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from hermes_agent.app.reloading import Reloading
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.settings import GatewaySettings
 from hermes_agent.app.settings import Settings
-from hermes_agent.core.errors import ConfigError, HermesError, LostLease, StoreError
+from hermes_agent.core.activity import activity
+from hermes_agent.core.errors import ConfigError, HermesError, HomeError, LostLease, StoreError
 from hermes_agent.gateway.channel import ChannelError, Kind, Needs, NotNow, TokenRefused, no_option
 from hermes_agent.gateway.delivery import Delivery
 from hermes_agent.gateway.doors import Doors
@@ -25,7 +26,8 @@ from hermes_agent.gateway.line import Channels, Line, made
 from hermes_agent.gateway.reception import Reception
 from hermes_agent.gateway.telling import Telling
 from hermes_agent.host.http import Http
-from hermes_agent.host.paths import Home
+from hermes_agent.host.lock_file import LockFile, holder_of
+from hermes_agent.host.paths import Home, locks_of_all_homes
 from hermes_agent.host.tasks import spawn
 
 log = logging.getLogger(__name__)
@@ -180,7 +182,8 @@ class Gateway:
     async def _listen(self, line: Line) -> float | None:
         """Listen as the one process that has this token; seconds to wait where another one has it."""
         keeping, kind = self.runtime.hermes.floor.keeping, line.kind
-        lease = await keeping.keep(f"channel {kind.name} {self._mark(kind)}")
+        mark = self._mark(kind)
+        lease = await keeping.keep(f"channel {kind.name} {mark}")
         if lease is None:
             self._tell(line, "waiting", "Another process listens with the same token.")
             return TAKEN_PAUSE
@@ -191,17 +194,18 @@ class Gateway:
             return await self.reception.hear(line, heard)
 
         try:
-            self.lines[kind.name] = line
-            self.reception.forget()
-            self.orders.take_up()  # Also those of a process that had the channel, and died.
-            self.delivery.look()
-            # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
-            try:
-                await line.channel.check()
-                self._tell(line, "listening", "")
-            except ChannelError as error:
-                self._tell(line, line.state, str(error))
-            await line.channel.listen(hear)
+            with only_home(f"{kind.name}-{mark}", self.runtime.home.root):
+                self.lines[kind.name] = line
+                self.reception.forget()
+                self.orders.take_up()  # Also those of a process that had the channel, and died.
+                self.delivery.look()
+                # Asked first, so that nobody is told that it listens where the token is wrong or nobody answers.
+                try:
+                    await line.channel.check()
+                    self._tell(line, "listening", "")
+                except ChannelError as error:
+                    self._tell(line, line.state, str(error))
+                await line.channel.listen(hear)
         finally:
             if not self._ending:  # What is due at the end is still delivered.
                 self.lines.pop(kind.name, None)
@@ -259,8 +263,9 @@ class Gateway:
         return any(self.runtime.secrets.get(name) != value for name, value in given.items())
 
     def _mark(self, kind: Kind) -> str:
-        token = self.runtime.secrets.get(kind.secrets[0]) if kind.secrets else ""
-        return hashlib.sha256(token.encode()).hexdigest()[:16]
+        token, given = self.runtime.secrets.get(kind.secrets[0]), options_of(self.settings, kind.name)
+        names = "\n".join((token, *(given.get(name, "") for name in kind.account)))
+        return hashlib.sha256(names.encode()).hexdigest()[:16]
 
     def _tell(self, line: Line, state: str, ailment: str) -> None:
         if (line.state, line.ailment) != (state, ailment):
@@ -272,6 +277,23 @@ class Gateway:
                 f"{state}: {ailment}" if ailment else state,
             )
             self._changed()
+
+
+@contextmanager
+def only_home(token: str, root: Path) -> Iterator[None]:
+    """Be the one home of this person on this machine that uses a token, as long as the block. Raises `NotNow`."""
+    try:
+        lock = LockFile(locks_of_all_homes() / token)
+    except HomeError as error:
+        log.warning("whether another home uses the same token is not seen: %s", error)
+        yield
+        return
+    with closing(lock):
+        activity.set(replace(activity.get(), name=f"the home {root}"))
+        if not lock.try_lock():
+            words = f"Another home on this machine listens with the same token: {holder_of(lock.path)}."
+            raise NotNow(f"{words} Give each home one of its own.", retry_after=TAKEN_PAUSE)
+        yield
 
 
 def options_of(settings: GatewaySettings, channel: str) -> Mapping[str, str]:

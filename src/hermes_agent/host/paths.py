@@ -118,6 +118,18 @@ def current_folder() -> Path:
         raise HomeError(f"The folder that you are in cannot be used ({reason(error)}): change to another.") from error
 
 
+def locks_of_all_homes() -> Path:
+    """The folder of the locks that exclude the homes of one person on one machine from each other. Raises
+    `HomeError`."""
+    try:
+        person = Path("~").expanduser()
+    except RuntimeError as error:
+        raise HomeError("No home folder is known for you.") from error
+    if not person.is_dir():
+        raise HomeError(f"Your home folder {person} is not there.")
+    return person / ".local/state/hermes/locks"
+
+
 def find_home(profile: str = "", variables: Mapping[str, str] | None = None) -> Home:
     """The home of this process: HERMES_HOME, otherwise `~/.hermes`, and the profile's folder in it. Touches no disk.
 

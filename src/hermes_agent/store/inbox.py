@@ -72,6 +72,7 @@ NEVER = (
 FORGET = "DELETE FROM inbox WHERE lane = '' AND ended < $1"
 UNDER_WAY = "SELECT 1 FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'taken' LIMIT 1"
 OTHER = "SELECT 1 FROM inbox WHERE lane = $1 AND id <> $2 AND ended IS NULL LIMIT 1"
+BODY = "SELECT body FROM inbox WHERE id = $1"
 AT = "SELECT id, lane, state, reason FROM inbox WHERE id = $1"
 FIND = "SELECT id, lane, state, reason FROM inbox WHERE source = $1 AND source_id = $2"
 NEVER_SECONDS = 7 * 24 * 3600.0
@@ -255,6 +256,11 @@ class Inbox:
     async def at(self, row: int) -> Mail | None:
         """Where the message of that row stands."""
         return await self._mail(AT, row)
+
+    async def digest(self, row: int) -> str:
+        """What tells the request of that row from another one of its identity; empty where it has none."""
+        found = await self._engine.read(lambda tx: tx.row(BODY, row), brief=True)
+        return revive(Inbound, plain(found[0])).digest if found is not None and found[0] else ""
 
     async def _mail(self, sql: str, *key: str | int) -> Mail | None:
         row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)

@@ -3,7 +3,10 @@
 import pytest
 
 from hermes_agent.gateway.channel import MessageGone, NeverHere, NotNow, OutcomeUnknown, TokenRefused
-from hermes_agent.gateway.slack.web import form, meaning
+from hermes_agent.gateway.service import Service
+from hermes_agent.gateway.slack.web import Web, form, meaning
+from hermes_agent.host.http import Http
+from hermes_agent.host.serve import Request, Response, serve
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,15 @@ def test_a_missing_scope_is_named():
 
 def test_a_failed_question_is_asked_again():
     assert isinstance(meaning("fatal_error", {}, reads=True), NotNow)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(413, NeverHere), (403, NeverHere), (408, NotNow), (503, NotNow)])
+async def test_a_file_that_the_upload_refuses_for_good_is_not_tried_for_a_day(status, kind):
+    async def refuse(_: Request) -> Response:
+        return Response(status=status)
+
+    async with serve(refuse) as server:
+        http = Http()
+        with pytest.raises(kind):
+            await Web(Service(title="Slack", http=http), server.url).upload(f"{server.url}/x", b"content")
+        await http.close()

@@ -198,7 +198,7 @@ class Live(Driver):
         runtime = self._runtime
         after = await runtime.store.history.last_number(record.id)
         fresh = replace(inbound, source="replay", source_id=runtime.ids.short(), received=runtime.clock.now())
-        await runtime.hermes.submit(replace(fresh, busy=Busy.QUEUE), record.id)
+        await runtime.hermes.submit(replace(fresh, busy=Busy.QUEUE, model=""), record.id)
         async with aclosing(runtime.hermes.follow(record.id, after)) as events:
             async for seen in events:
                 self._watch(seen)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hermes_agent.agent.agent import Agent
@@ -107,13 +108,15 @@ class Service:
 async def one_run(build: BuildAgent, record: SessionRecord, running: Running, ids: Ids) -> RunEnded:
     """A run from its beginning to its end, which is told also where it could not begin. Raises `StoreError`."""
     view, journal = running.journal.session, running.journal
+    lease, running.lease = running.lease, running.lease.wanted()  # What comes behind this run is not to blame.
     # Boundary: one conversation.
     try:
-        if running.lease.poison:
-            raise HermesError(running.lease.poison)
-        if running.lease.deadly:
-            text = DEADLY.format(crashes=running.lease.crashes, session=view.id)
-            raise LimitReached(text, limit="deaths")
+        if lease.poison:
+            raise HermesError(lease.poison)
+        if lease.deadly:
+            raise LimitReached(DEADLY.format(crashes=lease.crashes, session=view.id), limit="deaths")
+        if model := await journal.mailbox.model():
+            record = replace(record, model=model)
         async with build(record, journal) as agent:
             return await run(agent, view, journal, running.switch)
     except StoreError:

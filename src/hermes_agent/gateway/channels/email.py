@@ -273,6 +273,7 @@ CHANNEL = Kind(
     abilities=Abilities(longest_message=100_000, threads=True, largest_file=18_000_000, fences=True),
     pace=Pace(every=0.5, chat=5.0, group=5.0),
     secrets=("EMAIL_PASSWORD",),
+    account=("address",),
     setup=(
         "Make a mailbox for the agent alone; its unread mail is what the agent answers.",
         "Where the provider has app passwords (Gmail, iCloud, Fastmail), make one: that is the EMAIL_PASSWORD.",

@@ -54,7 +54,7 @@ class Web:
             "POST", url, content=content, media_type="application/octet-stream", reads=True
         )
         if answer.status >= 300:
-            raise NotNow(f"Slack does not take the file ({answer.status}).")
+            raise (NotNow if answer.status == 408 else NeverHere)(f"Slack does not take the file ({answer.status}).")
 
     async def download(self, url: str, most: int) -> bytes:
         """A file's bytes, as `Media` says."""
@@ -84,4 +84,4 @@ def meaning(name: str, found: Mapping[str, Any], *, reads: bool = False) -> Chan
         return MessageGone(f"The message is gone or stays as it is ({name}).")
     if name == "missing_scope":
         return NeverHere(f"The Slack app needs the scope {found.get('needed', '')}.")
-    return NeverHere(f"Slack refuses it: {name}.")
+    return NeverHere(f"Slack refuses it: {name.replace('_', ' ')}.")
