@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -107,7 +107,8 @@ class Checkpoints:
         async with shadow.turn():
             names = await self._names(shadow, chosen)
             kept, look = await self._look(shadow, whole=chosen.told.whole, touched=names)
-            loose = await self._packed(shadow, kept, look)
+            await self._packed(shadow, kept, look)
+            loose = Loose(shadow.folder)
             while await in_thread(lambda: look.read(loose, self._largest)):
                 pass
             now = (await in_thread(lambda: look.keep(loose))).hex()
@@ -157,30 +158,40 @@ class Checkpoints:
 
     async def _take(self, shadow: Shadow, told: Told, touched: Sequence[Path]) -> Checkpoint:
         names = [name for path in touched if (name := _relative(shadow.root, path))]
-        kept, look = await self._look(shadow, whole=told.whole, touched=names)
+        loose, done = Loose(shadow.folder), None
+
+        def at_once(kept: Kept, look: Look) -> None:
+            nonlocal done
+            if kept.last is not None and look.number() <= MANY:
+                done = self._record(shadow, kept, look, told, loose)
+
+        kept, look = await self._look(shadow, whole=told.whole, touched=names, at_once=at_once)
         if kept.last is None:
             kept.last = next(iter(await self._list(shadow)), None)
-        absent = tuple(map(os.fsdecode, look.absent))
-        told = msgspec.structs.replace(told, whole=look.whole, absent=absent)
-        if kept.last is not None and not look.changed and _stands_for(kept.last, kept.last.tree, told):
-            return kept.last
-        loose = await self._packed(shadow, kept, look)
-        while (done := await in_thread(lambda: self._record(shadow, kept, look, told, loose))) is None:
-            pass
+        if done is None:
+            await self._packed(shadow, kept, look)
+        while done is None:
+            done = await in_thread(lambda: self._record(shadow, kept, look, told, loose))
         taken, is_full = done
         if is_full:
             await self._tidy(shadow, self._settings.keep)
         return taken
 
-    async def _look(self, shadow: Shadow, *, whole: bool, touched: Sequence[str]) -> tuple[Kept, Look]:
-        """What is remembered of the folder, and how it is now beside that."""
+    async def _look(
+        self, shadow: Shadow, *, whole: bool, touched: Sequence[str], at_once: Callable[[Kept, Look], None] | None = None
+    ) -> tuple[Kept, Look]:
+        """What is remembered of the folder, and how it is now beside that. A look that is soon over is given to
+        `at_once` in the same thread: to wake one again takes as long as most looks do."""
 
         def begin() -> tuple[Kept, Look, list[bytes]]:
             now, kept = shadow.sweep(), remembered(shadow)
             names = list(map(os.fsencode, touched))
             root, most = os.fsencode(shadow.root), self._settings.max_files
             look = Look(root, kept.seen, whole=whole, touched=names, now=now, most=most)
-            return kept, look, look.go_on()
+            names = look.go_on()
+            if look.is_over and at_once is not None:
+                at_once(kept, look)
+            return kept, look, names
 
         kept, look, names = await in_thread(begin)
         while not look.is_over:
@@ -188,8 +199,8 @@ class Checkpoints:
             names = await in_thread(partial(look.go_on, ignored))
         return kept, look
 
-    async def _packed(self, shadow: Shadow, kept: Kept, look: Look) -> Loose:
-        """Where the rest is to be written: many files go into one pack first."""
+    async def _packed(self, shadow: Shadow, kept: Kept, look: Look) -> None:
+        """Write many files into one pack; few are left to be written alone."""
         if look.number() > MANY:
             path = shadow.temporary()
             file = await in_thread(lambda: path.open("w+b"))
@@ -202,13 +213,16 @@ class Checkpoints:
                 kept.written += file.tell()
             await shadow.run("index-pack", "--stdin", given=path)
             await in_thread(path.unlink)
-        return Loose(shadow.folder)
 
     def _record(
         self, shadow: Shadow, kept: Kept, look: Look, told: Told, loose: Loose
     ) -> tuple[Checkpoint, bool] | None:
         """The checkpoint of what is there now, a new one unless the last one stands for it, and whether the store is to
         be tidied; None where more is to be read first. Blocks."""
+        absent = tuple(map(os.fsdecode, look.absent))
+        told = msgspec.structs.replace(told, whole=look.whole, absent=absent)
+        if kept.last is not None and not look.changed and _stands_for(kept.last, kept.last.tree, told):
+            return kept.last, False
         if look.read(loose, self._largest):
             return None
         taken, tree = kept.last, look.keep(loose).hex()

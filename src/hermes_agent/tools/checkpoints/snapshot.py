@@ -80,13 +80,8 @@ class Look:
         self._dirty: set[bytes] = set()
         self._unjudged: dict[bytes, bool] = {}
         self._ahead = [(b"", False)] if whole else []
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything is to be written or remembered."""
-        before = (self.seen.rules, self.seen.ignored, self._once_entered())
-        new = self.whole and before != (self._rules, self._ignored, self._entered)
-        return bool(self._fresh or self._gone or new)
+        self.changed = False
+        """Whether anything is to be written or remembered; known when it is over."""
 
     @property
     def is_over(self) -> bool:
@@ -110,7 +105,7 @@ class Look:
     def _judge(self, ignored: Collection[bytes]) -> None:
         for path, is_folder in self._unjudged.items():
             if path in ignored:
-                self._ignored.add(path)
+                self._ignored.add(_judged(path, is_folder=is_folder))
             elif is_folder:
                 self._ahead.append((path, True))
             else:
@@ -135,6 +130,9 @@ class Look:
             if path in self.seen.folders:
                 self._alone_below([each for each in self.seen.folders if (each + b"/").startswith(path + b"/")])
         self.absent = tuple(path for path in self._touched if not os.path.lexists(self._path(path)))
+        before = (self.seen.rules, self.seen.ignored, self._once_entered())
+        new = self.whole and before != (self._rules, self._ignored, self._entered)
+        self.changed = bool(self._fresh or self._gone or new)
 
     def _alone_below(self, folders: Iterable[bytes]) -> None:
         for folder in folders:
@@ -214,8 +212,8 @@ class Look:
         if entry.name.lower() == b".git" or (is_folder and entry.name in LEFT_OUT) or not (is_folder or is_file):
             return
         known = self.seen.folders.get(path) if is_folder else None
-        if path in self.seen.ignored:
-            self._ignored.add(path)
+        if (judged := _judged(path, is_folder=is_folder)) in self.seen.ignored:
+            self._ignored.add(judged)
         elif ruled and not (known and known.entered):
             self._unjudged[path] = is_folder
         elif is_folder:
@@ -299,6 +297,11 @@ class Look:
 
 def _joined(folder: bytes, name: bytes) -> bytes:
     return folder + b"/" + name if folder else name
+
+
+def _judged(path: bytes, *, is_folder: bool) -> bytes:
+    """The name under which it is remembered to be left out: a rule of a folder is none of a file in its place."""
+    return path + b"/" if is_folder else path
 
 
 def _stamp(found: os.stat_result) -> Stamp:
