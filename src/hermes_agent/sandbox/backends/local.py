@@ -17,7 +17,6 @@ import msgspec
 from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import Identity, family
-from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import (
     EXEC_ID,
     KEPT,
@@ -52,7 +51,6 @@ SIGKILLED = 137
 QUICK_SECONDS = 0.01
 JAILED_QUICK_SECONDS = 0.06
 _GLANCE = 0.01
-REST_SECONDS = 0.01
 # What a jailed command writes of its own record: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
 
@@ -83,7 +81,6 @@ class LocalPlace:
         self._begin_seconds = begin_seconds
         self._spare = Spare(folder)
         self._limits = TimeLimits()
-        self._next: asyncio.Task[None] | None = None
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     @cached_property
@@ -91,15 +88,7 @@ class LocalPlace:
         return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
-        running = await asyncio.to_thread(self._start, exec_id, command)
-        if self._next is None or self._next.done():
-            self._next = spawn(self._make_next(), name="the next record")
-        return running
-
-    async def _make_next(self) -> None:
-        """Make a record ready, when the caller has had the time to go on."""
-        await asyncio.sleep(REST_SECONDS)
-        await asyncio.to_thread(self._spare.make)
+        return await asyncio.to_thread(self._start, exec_id, command)
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
@@ -139,8 +128,6 @@ class LocalPlace:
 
     async def close(self) -> None:
         """Nothing is held open but what was made ready for the next command."""
-        if self._next is not None:
-            self._next.cancel()
         self._limits.close()
         await asyncio.to_thread(self._spare.drop)
 
@@ -200,6 +187,7 @@ class LocalPlace:
             os.close(out)
             if given is not None:
                 os.close(given)
+        self._spare.make()  # the next one's record, while the shell begins
         running = LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=child, kept=self._kept(command))
         if not command.background and child.ends_within(JAILED_QUICK_SECONDS if self._jail else QUICK_SECONDS):
             running.settle()
