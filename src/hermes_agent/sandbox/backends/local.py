@@ -43,7 +43,17 @@ from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.spare import Spare
 from hermes_agent.sandbox.time_limits import TimeLimits
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
+from hermes_agent.sandbox.wrapper import (
+    CLAIM,
+    INLINE,
+    MARK,
+    begin,
+    is_same_shell,
+    kept_directory,
+    kept_variables,
+    on_terminal,
+    script,
+)
 
 SMALL = 64 << 10
 SIGKILLED = 137
@@ -116,7 +126,7 @@ class LocalPlace:
     async def directory(self, shell: str) -> str:
         return kept_directory(read_text(self._folder / shell / KEPT))  # Small, in the home: no thread is quicker.
 
-    async def exported(self, shell: str) -> Mapping[str, str]:
+    def exported(self, shell: str) -> Mapping[str, str]:
         return kept_variables(read_text(self._folder / shell / KEPT))
 
     async def prune(self, minutes: int, megabytes: int) -> int:
@@ -354,9 +364,13 @@ class LocalRunning:
         if self._kept is None or not self.command.keeps:
             return
         left = self._folder / "env"
-        with suppress(FileNotFoundError):
-            if left.stat().st_size:
-                left.replace(self._kept)
+        if text := read_text(left):
+            with suppress(FileNotFoundError):  # two may see the end
+                # Some file systems begin to write to the disk where a file takes another's place.
+                if is_same_shell(text, read_text(self._kept)):
+                    left.unlink()
+                else:
+                    left.replace(self._kept)
 
     def _note_kill(self) -> None:
         """Write the code down for those who attach later, where no shell was left to do it."""

@@ -178,7 +178,12 @@ class Checkpoints:
         return taken
 
     async def _look(
-        self, shadow: Shadow, *, whole: bool, touched: Sequence[str], at_once: Callable[[Kept, Look], None] | None = None
+        self,
+        shadow: Shadow,
+        *,
+        whole: bool,
+        touched: Sequence[str],
+        at_once: Callable[[Kept, Look], None] | None = None,
     ) -> tuple[Kept, Look]:
         """What is remembered of the folder, and how it is now beside that. A look that is soon over is given to
         `at_once` in the same thread: to wake one again takes as long as most looks do."""
