@@ -224,12 +224,12 @@ class Checkpoints:
     ) -> tuple[Checkpoint, bool] | None:
         """The checkpoint of what is there now, a new one unless the last one stands for it, and whether the store is to
         be tidied; None where more is to be read first. Blocks."""
+        if look.read(loose, self._largest):
+            return None
         absent = tuple(map(os.fsdecode, look.absent))
         told = msgspec.structs.replace(told, whole=look.whole, absent=absent)
         if kept.last is not None and not look.changed and _stands_for(kept.last, kept.last.tree, told):
             return kept.last, False
-        if look.read(loose, self._largest):
-            return None
         taken, tree = kept.last, look.keep(loose).hex()
         if taken is None or not _stands_for(taken, tree, told):
             number, at = (taken.number if taken else 0) + 1, self._clock.now()

@@ -81,7 +81,7 @@ class Look:
         self._unjudged: dict[bytes, bool] = {}
         self._ahead = [(b"", False)] if whole else []
         self.changed = False
-        """Whether anything is to be written or remembered; known when it is over."""
+        """Whether anything is to be written or remembered; known when all is read."""
 
     @property
     def is_over(self) -> bool:
@@ -132,7 +132,7 @@ class Look:
         self.absent = tuple(path for path in self._touched if not os.path.lexists(self._path(path)))
         before = (self.seen.rules, self.seen.ignored, self._once_entered())
         new = self.whole and before != (self._rules, self._ignored, self._entered)
-        self.changed = bool(self._fresh or self._gone or new)
+        self.changed = bool(self._gone or new)
 
     def _alone_below(self, folders: Iterable[bytes]) -> None:
         for folder in folders:
@@ -256,7 +256,9 @@ class Look:
             mode, blob = _mode(found), objects.write("blob", content)
         if before is None or (before.mode, before.blob) != (mode, blob):
             self._dirty.add(folder)
-        self._folder(folder).files[name] = Entry(mode, blob, self._stamp(found))
+        entry = Entry(mode, blob, self._stamp(found))
+        self.changed = self.changed or entry != before
+        self._folder(folder).files[name] = entry
 
     def _forget(self, path: bytes) -> None:
         folder, _, name = path.rpartition(b"/")
