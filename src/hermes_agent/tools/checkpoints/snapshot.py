@@ -88,12 +88,12 @@ class Look:
         """Whether there is nothing more to look at."""
         return not self._ahead and not self._unjudged
 
-    def go_on(self, ignored: Collection[bytes] | None = None) -> list[bytes]:
+    def go_on(self, ignored: Collection[bytes] | None = None, moment: float = MOMENT) -> list[bytes]:
         """Look further; of the names that were given last these are `ignored`. Gives new names of which git must say
         whether they are, once there is nothing to do without that."""
         if ignored is not None:
             self._judge(ignored)
-        until = monotonic() + MOMENT
+        until = monotonic() + moment
         while self._ahead and monotonic() < until:
             self._enter(*self._ahead.pop())
             if len(self._fresh) + len(self._gone) > self._most:
