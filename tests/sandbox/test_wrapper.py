@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, kept_directory, kept_variables, script
+from hermes_agent.sandbox.wrapper import CLAIM, INLINE, begin, is_same_shell, kept_directory, kept_variables, script
 
 SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
 
@@ -54,6 +54,20 @@ def test_what_it_leaves_can_be_taken_up_again(tmp_path: Path, shell: str) -> Non
 
     assert kept_directory((tmp_path / "kept").read_text()) == "/usr"
     assert (tmp_path / "out").read_text() == "it's\n two\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("text", "same"), [("true", True), ("cd /usr", False), ("export A=1", False)])
+def test_a_command_that_changed_neither_folder_nor_variables_left_the_same_shell(
+    tmp_path: Path, shell: str, text: str, same: bool
+) -> None:
+    kept = []
+    for name, each in (("one", "true"), ("two", text)):
+        (tmp_path / name).mkdir()
+        assert run(shell, tmp_path / name, f"cd /etc; {each}") == 0
+        kept.append((tmp_path / name / "env").read_text())
+
+    assert is_same_shell(*kept) is same
 
 
 def test_who_comes_second_never_runs(tmp_path: Path) -> None:

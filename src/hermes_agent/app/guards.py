@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Protocol
 
@@ -30,12 +31,12 @@ HINT = "Do not try it in another form. Find another way, or say in your reply wh
 
 class Commands(Protocol):
     """- `directory` is where a session's next command runs, empty where that is its workspace;
-    - `exported` are the variables that it sees, empty where they are those of this process, or not known here;
+    - `exported` are the variables that it sees, empty where they are those of this process, or not known here; blocks;
     - `fed` is the command whose input a call with these arguments writes to, empty where it writes to none."""
 
     async def directory(self, session: str) -> str: ...
 
-    async def exported(self, session: str) -> Mapping[str, str]: ...
+    def exported(self, session: str) -> Mapping[str, str]: ...
 
     async def fed(self, session: str, arguments: Mapping[str, object]) -> str: ...
 
@@ -81,7 +82,7 @@ class PermissionHook:
             session=context.session,
             workspace=context.workspace,
             folder=await self.commands.directory(context.session) if runs_commands else "",
-            environment=await self._environment(proposed) if runs_commands else "",
+            environment=cache(partial(self._environment, proposed)) if runs_commands else str,
             principal=context.speaker,
             granted=standpoint.granted_to(context.speakers),
             attended=standpoint.attended,
@@ -89,8 +90,8 @@ class PermissionHook:
             feeds=await self.commands.fed(context.session, proposed.arguments) if runs_commands else "",
         )
 
-    async def _environment(self, proposed: Proposed) -> str:
-        seen = await self.commands.exported(proposed.context.session) or self.variables
+    def _environment(self, proposed: Proposed) -> str:
+        seen = self.commands.exported(proposed.context.session) or self.variables
         return fingerprint(seen, str(proposed.arguments.get(COMMAND, "")))
 
     async def _judged(self, request: Request, asked: NeedsApproval, proposed: Proposed) -> Decision:

@@ -53,8 +53,8 @@ class ChosenPlace:
     async def directory(self, shell: str) -> str:
         return await self._place.directory(shell)
 
-    async def exported(self, shell: str) -> Mapping[str, str]:
-        return await self._place.exported(shell)
+    def exported(self, shell: str) -> Mapping[str, str]:
+        return self._place.exported(shell)
 
     async def get(self, path: str, folder: str = "") -> bytes:
         return await self._place.get(path, folder)

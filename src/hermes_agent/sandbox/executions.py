@@ -20,6 +20,7 @@ import shutil
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -135,6 +136,7 @@ def read_text(path: Path) -> str:
         return ""
 
 
+@cache
 def this_boot() -> str:
     return read_text(Path("/proc/sys/kernel/random/boot_id")).strip()
 

@@ -136,7 +136,7 @@ class Place(Protocol):
     - `list` gives the ids of a group that were started in the background or left processes behind, oldest first;
     - `directory` is where the next command of a kept shell runs, empty where the shell was not used yet;
     - `exported` are the variables that it finds there, where that is known without asking another machine; empty where
-      it is not, or the shell was not used yet;
+      it is not, or the shell was not used yet; blocks;
     - `get` and `put` move whole small files (64 MB) out and in; paths are absolute; `folder` is where the session
       works, for places that have a part of their own for each; they raise `PlaceFailed`;
     - `prune` forgets commands that ended so many minutes ago, and of the others that ended those that were the first
@@ -160,7 +160,7 @@ class Place(Protocol):
 
     async def directory(self, shell: str) -> str: ...
 
-    async def exported(self, shell: str) -> Mapping[str, str]: ...
+    def exported(self, shell: str) -> Mapping[str, str]: ...
 
     async def get(self, path: str, folder: str = "") -> bytes: ...
 

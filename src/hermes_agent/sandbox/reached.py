@@ -121,7 +121,7 @@ class ReachedPlace:
         _, _, rest = await ask(reach, "directory", shell)
         return rest.decode(errors="surrogateescape").removesuffix("\n")
 
-    async def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
+    def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
         """Another machine would have to be asked before each command."""
         return {}
 

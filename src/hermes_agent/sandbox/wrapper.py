@@ -28,6 +28,7 @@ set -C; { IFS= read -r _h </proc/$$/stat || _h=$$; } 2>/dev/null; echo "$_h" >pi
 _EXPORTED = re.compile(
     r"^(?:declare -x|export) (\w+)(?:=(.*?))?(?=^(?:declare -x|export) \w|\Z)", re.MULTILINE | re.DOTALL
 )
+_MARKED = re.compile(rf"^(?:declare -x|export) {MARK}=.*\n", re.MULTILINE)
 _PIECES = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 
 INLINE = 60_000  # characters; one argument of a program may have 128 kB (MAX_ARG_STRLEN), quoting included
@@ -94,6 +95,11 @@ def reached_script(
         on_terminal(text) if pty else f"eval {quote(text)}",
     ]
     return "\n".join(filter(None, lines)) + "\n"
+
+
+def is_same_shell(kept: str, other: str) -> bool:
+    """Whether two files of a kept shell differ in nothing but the command that left them."""
+    return _MARKED.sub("", kept) == _MARKED.sub("", other)
 
 
 def kept_directory(kept: str) -> str:

@@ -158,7 +158,7 @@ class FakePlace:
         kept = [each for each in self.started if each.command.shell == shell and each.command.keeps]
         return kept[-1].cwd if kept else ""
 
-    async def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
+    def exported(self, shell: str) -> Mapping[str, str]:  # noqa: ARG002 - the Protocol's shape
         return {}
 
     async def get(self, path: str, folder: str = "") -> bytes:  # noqa: ARG002 - the Protocol's shape

@@ -26,4 +26,6 @@ def lent_name(key: str, name: str) -> str:
 
 def lent_in(command: str, key: str) -> tuple[str, ...]:
     """The files of that kind which a command of this call names."""
+    if LENT not in command:
+        return ()  # making the pattern takes longer than all else here
     return tuple(dict.fromkeys(re.findall(rf"'([^']*/{exec_name(key)}-\w+{re.escape(LENT)})'", command)))

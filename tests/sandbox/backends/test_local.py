@@ -73,6 +73,16 @@ async def test_after_kill_9_the_whole_output_and_the_exit_code_are_there_and_it_
     assert await place.directory("g") == "/usr"
 
 
+async def test_a_kept_shell_is_written_anew_where_a_command_changed_it(place: LocalPlace, plain: Command) -> None:
+    seen = []
+    for name, text in enumerate(("export A=1", "true", "true", "export A=2")):
+        await (await place.start(f"g/{name}", replace(plain, text=text, shell="g"))).wait()
+        seen.append((place.exported("g")["A"], (Path(plain.folder) / "exec/g/.kept").stat().st_ino))
+
+    assert [value for value, _ in seen] == ["1", "1", "1", "2"]
+    assert seen[1] == seen[2] != seen[3]  # The first one knows of no folder before its own.
+
+
 async def test_a_command_of_the_same_id_in_another_home_is_left_alone(place: LocalPlace, tmp_path: Path) -> None:
     other = LocalPlace(folder=tmp_path / "other", env=ENV)
     text = "echo ready; sleep 60"

@@ -161,6 +161,19 @@ async def test_a_change_that_shows_in_no_time_and_no_size_is_seen(kept: Checkpoi
         assert (root / "a.txt").read_text() == content
 
 
+async def test_a_file_of_a_moment_ago_that_reads_as_before_leaves_nothing_to_remember(kept: Checkpoints, root: Path):
+    (root / "a.txt").write_text("two\n")
+    first = await kept.take(root, TOLD)
+    seen = next(kept.folder.glob("*/seen"))
+    before = seen.stat()
+
+    assert await kept.take(root, TOLD) == first
+
+    assert seen.stat().st_mtime_ns == before.st_mtime_ns
+    (root / "a.txt").write_text("six\n")
+    assert (await kept.take(root, TOLD)).number == first.number + 1
+
+
 async def test_a_forgotten_look_costs_nothing_but_reading_again(kept: Checkpoints, root: Path):
     first = await kept.take(root, TOLD)
     for lost in (b"", b"nonsense", None):

@@ -134,6 +134,7 @@ def listed(root: Path) -> set[bytes]:
 @example([[(repository, "sub", ""), (write, "sub/a", "one"), (write, "a", "two")]])
 @example([[(write, "a/c/a", "one")], [(write, "a/c/a", "two")], [(remove, "a/c", ""), (write, "c", "one")]])
 @example([[(write, "a", "one")], [(write, "a/c", "one")], [(write, "a", "two")]])
+@example([[(repository, "sub", ""), (rule, "a", "sub/")], [(write, "sub", "one")]])
 def test_files_are_those_of_git_and_those_that_were_kept_before(rounds):
     with tempfile.TemporaryDirectory() as folder:
         root, seen, before = Path(os.path.realpath(folder)) / "work", Seen(), set()

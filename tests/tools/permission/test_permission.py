@@ -96,6 +96,13 @@ def test_a_write_outside_the_workspace_is_asked_about_and_a_read_is_not(permissi
     assert permission.decide(write("/etc/hosts", Effect.READS)) == Allowed()
 
 
+def test_where_nobody_need_be_asked_no_variables_are_looked_up(permission: Permission) -> None:
+    def looked_up() -> str:
+        raise AssertionError
+
+    assert permission.decide(command("cat notes.txt", environment=looked_up)) == Allowed()
+
+
 async def test_once_is_for_once(permission: Permission) -> None:
     assert await permission.remember(RISKY, "once") == Allowed()
 
@@ -135,7 +142,7 @@ async def test_anything_else_is_a_no(permission: Permission, answer: str) -> Non
         command("rm -rf build > log"),
         replace(RISKY, tool="other"),
         command("rm -rf build", principal="telegram:7"),
-        command("rm -rf build", environment="other"),
+        command("rm -rf build", environment=lambda: "other"),
         command("rm -rf $X"),
     ],
 )

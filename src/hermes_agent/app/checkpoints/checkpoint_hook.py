@@ -45,31 +45,30 @@ class CheckpointHook:
         async with self.one_at_a_time:
             if proposed.turn != self.turn:
                 self.turn, self.taken = proposed.turn, set()
-            for root, touched in self._roots(proposed).items():
-                await self._take(proposed, root, [path for path in touched if path not in self.taken])
+            workspace, roots = self._roots(proposed)
+            for root, touched in roots.items():
+                new = [path for path in touched if path not in self.taken]
+                whole = root == workspace and not self.person.is_relative_to(root)
+                await self._take(proposed, root, new, whole=whole)
 
     async def after_call(self, proposed: Proposed, answer: Answer) -> Answer:  # noqa: ARG002 - the Protocol's shape
         """Nothing to add."""
         return answer
 
-    def _roots(self, proposed: Proposed) -> dict[Path, list[str]]:
-        """The folders to keep, each with the files that the call is about to change: the working folder, and for files
-        elsewhere the folder of each."""
+    @staticmethod
+    def _roots(proposed: Proposed) -> tuple[Path, dict[Path, list[str]]]:
+        """The working folder; and the folders to keep, each with the files that the call is about to change: the
+        working folder, and for files elsewhere the folder of each."""
         workspace = Path(os.path.realpath(proposed.context.workspace))
         if proposed.facts.paths is None:
-            return {workspace: []}
+            return workspace, {workspace: []}
         roots: dict[Path, list[str]] = {}
         for path in proposed.facts.paths:
             root = workspace if Path(path).is_relative_to(workspace) else Path(path).parent
             roots.setdefault(root, []).append(path)
-        return roots
+        return workspace, roots
 
-    @staticmethod
-    def _is_workspace(root: Path, proposed: Proposed) -> bool:
-        return root == Path(os.path.realpath(proposed.context.workspace))
-
-    async def _take(self, proposed: Proposed, root: Path, touched: list[str]) -> None:
-        whole = self._is_workspace(root, proposed) and not self.person.is_relative_to(root)
+    async def _take(self, proposed: Proposed, root: Path, touched: list[str], *, whole: bool) -> None:
         if str(root) in self.taken and (whole or not touched):
             return
         words = "keeping how the folder is, before anything in it is changed"

@@ -17,7 +17,6 @@ import msgspec
 from hermes_agent.core.effects import Location
 from hermes_agent.host.process import Child, start_detached
 from hermes_agent.host.process_table import Identity, family
-from hermes_agent.host.tasks import spawn
 from hermes_agent.sandbox.executions import (
     EXEC_ID,
     KEPT,
@@ -44,7 +43,17 @@ from hermes_agent.sandbox.jail import Cell, Jail, check_workspace
 from hermes_agent.sandbox.place import AlreadyStarted, Command, Ended, PlaceFailed, Running
 from hermes_agent.sandbox.spare import Spare
 from hermes_agent.sandbox.time_limits import TimeLimits
-from hermes_agent.sandbox.wrapper import CLAIM, INLINE, MARK, begin, kept_directory, kept_variables, on_terminal, script
+from hermes_agent.sandbox.wrapper import (
+    CLAIM,
+    INLINE,
+    MARK,
+    begin,
+    is_same_shell,
+    kept_directory,
+    kept_variables,
+    on_terminal,
+    script,
+)
 
 SMALL = 64 << 10
 SIGKILLED = 137
@@ -52,7 +61,6 @@ SIGKILLED = 137
 QUICK_SECONDS = 0.01
 JAILED_QUICK_SECONDS = 0.06
 _GLANCE = 0.01
-REST_SECONDS = 0.01
 # What a jailed command writes of its own record: it may write into these and replace nothing.
 OWN_FILES = ("exit", "env")
 
@@ -83,7 +91,6 @@ class LocalPlace:
         self._begin_seconds = begin_seconds
         self._spare = Spare(folder)
         self._limits = TimeLimits()
-        self._next: asyncio.Task[None] | None = None
         self._shell = shell or shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
     @cached_property
@@ -91,15 +98,7 @@ class LocalPlace:
         return self._make_jail() if self._make_jail else None
 
     async def start(self, exec_id: str, command: Command) -> Running:
-        running = await asyncio.to_thread(self._start, exec_id, command)
-        if self._next is None or self._next.done():
-            self._next = spawn(self._make_next(), name="the next record")
-        return running
-
-    async def _make_next(self) -> None:
-        """Make a record ready, when the caller has had the time to go on."""
-        await asyncio.sleep(REST_SECONDS)
-        await asyncio.to_thread(self._spare.make)
+        return await asyncio.to_thread(self._start, exec_id, command)
 
     async def attach(self, exec_id: str) -> Running | None:
         folder = self._path(exec_id)
@@ -127,7 +126,7 @@ class LocalPlace:
     async def directory(self, shell: str) -> str:
         return kept_directory(read_text(self._folder / shell / KEPT))  # Small, in the home: no thread is quicker.
 
-    async def exported(self, shell: str) -> Mapping[str, str]:
+    def exported(self, shell: str) -> Mapping[str, str]:
         return kept_variables(read_text(self._folder / shell / KEPT))
 
     async def prune(self, minutes: int, megabytes: int) -> int:
@@ -139,8 +138,6 @@ class LocalPlace:
 
     async def close(self) -> None:
         """Nothing is held open but what was made ready for the next command."""
-        if self._next is not None:
-            self._next.cancel()
         self._limits.close()
         await asyncio.to_thread(self._spare.drop)
 
@@ -200,6 +197,7 @@ class LocalPlace:
             os.close(out)
             if given is not None:
                 os.close(given)
+        self._spare.make()  # the next one's record, while the shell begins
         running = LocalRunning(folder=folder, exec_id=exec_id, meta=meta, child=child, kept=self._kept(command))
         if not command.background and child.ends_within(JAILED_QUICK_SECONDS if self._jail else QUICK_SECONDS):
             running.settle()
@@ -366,9 +364,13 @@ class LocalRunning:
         if self._kept is None or not self.command.keeps:
             return
         left = self._folder / "env"
-        with suppress(FileNotFoundError):
-            if left.stat().st_size:
-                left.replace(self._kept)
+        if text := read_text(left):
+            with suppress(FileNotFoundError):  # two may see the end
+                # Some file systems begin to write to the disk where a file takes another's place.
+                if is_same_shell(text, read_text(self._kept)):
+                    left.unlink()
+                else:
+                    left.replace(self._kept)
 
     def _note_kill(self) -> None:
         """Write the code down for those who attach later, where no shell was left to do it."""

@@ -80,25 +80,20 @@ class Look:
         self._dirty: set[bytes] = set()
         self._unjudged: dict[bytes, bool] = {}
         self._ahead = [(b"", False)] if whole else []
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything is to be written or remembered."""
-        before = (self.seen.rules, self.seen.ignored, self._once_entered())
-        new = self.whole and before != (self._rules, self._ignored, self._entered)
-        return bool(self._fresh or self._gone or new)
+        self.changed = False
+        """Whether anything is to be written or remembered; known when all is read."""
 
     @property
     def is_over(self) -> bool:
         """Whether there is nothing more to look at."""
         return not self._ahead and not self._unjudged
 
-    def go_on(self, ignored: Collection[bytes] | None = None) -> list[bytes]:
+    def go_on(self, ignored: Collection[bytes] | None = None, moment: float = MOMENT) -> list[bytes]:
         """Look further; of the names that were given last these are `ignored`. Gives new names of which git must say
         whether they are, once there is nothing to do without that."""
         if ignored is not None:
             self._judge(ignored)
-        until = monotonic() + MOMENT
+        until = monotonic() + moment
         while self._ahead and monotonic() < until:
             self._enter(*self._ahead.pop())
             if len(self._fresh) + len(self._gone) > self._most:
@@ -110,7 +105,7 @@ class Look:
     def _judge(self, ignored: Collection[bytes]) -> None:
         for path, is_folder in self._unjudged.items():
             if path in ignored:
-                self._ignored.add(path)
+                self._ignored.add(_judged(path, is_folder=is_folder))
             elif is_folder:
                 self._ahead.append((path, True))
             else:
@@ -135,6 +130,9 @@ class Look:
             if path in self.seen.folders:
                 self._alone_below([each for each in self.seen.folders if (each + b"/").startswith(path + b"/")])
         self.absent = tuple(path for path in self._touched if not os.path.lexists(self._path(path)))
+        before = (self.seen.rules, self.seen.ignored, self._once_entered())
+        new = self.whole and before != (self._rules, self._ignored, self._entered)
+        self.changed = bool(self._gone or new)
 
     def _alone_below(self, folders: Iterable[bytes]) -> None:
         for folder in folders:
@@ -214,8 +212,8 @@ class Look:
         if entry.name.lower() == b".git" or (is_folder and entry.name in LEFT_OUT) or not (is_folder or is_file):
             return
         known = self.seen.folders.get(path) if is_folder else None
-        if path in self.seen.ignored:
-            self._ignored.add(path)
+        if (judged := _judged(path, is_folder=is_folder)) in self.seen.ignored:
+            self._ignored.add(judged)
         elif ruled and not (known and known.entered):
             self._unjudged[path] = is_folder
         elif is_folder:
@@ -258,7 +256,9 @@ class Look:
             mode, blob = _mode(found), objects.write("blob", content)
         if before is None or (before.mode, before.blob) != (mode, blob):
             self._dirty.add(folder)
-        self._folder(folder).files[name] = Entry(mode, blob, self._stamp(found))
+        entry = Entry(mode, blob, self._stamp(found))
+        self.changed = self.changed or entry != before
+        self._folder(folder).files[name] = entry
 
     def _forget(self, path: bytes) -> None:
         folder, _, name = path.rpartition(b"/")
@@ -299,6 +299,11 @@ class Look:
 
 def _joined(folder: bytes, name: bytes) -> bytes:
     return folder + b"/" + name if folder else name
+
+
+def _judged(path: bytes, *, is_folder: bool) -> bytes:
+    """The name under which it is remembered to be left out: a rule of a folder is none of a file in its place."""
+    return path + b"/" if is_folder else path
 
 
 def _stamp(found: os.stat_result) -> Stamp:

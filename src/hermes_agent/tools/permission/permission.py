@@ -80,14 +80,14 @@ class Permission:
         lacking = sorted(request.needs - request.granted)
         if lacking:
             return Denied(f"{request.tool} needs `{lacking[0]}`, which is not granted in this conversation.")
-        key = binding(request)
         unasked = self._settings.mode == "off" or (request.unasked and request.attended)
-        if not verdict.asks or unasked or self._is_allowed(key, request):
+        if not verdict.asks or unasked or self._is_allowed(request):
             return Allowed()
         reasons = "; ".join(verdict.asks)
         if not request.attended:
             return Denied(f"It needs a person's approval ({reasons}), and nobody is there to give it.", unasked=True)
         text = f"May I run this? {reasons[:1].upper()}{reasons[1:]}.\n{what(request)}\nin {folder_of(request)}"
+        key = binding(request)
         question = Question(text=text, about=key, choices=CHOICES, purpose="approval")
         return NeedsApproval(question, key, verdict.asks)
 
@@ -129,8 +129,9 @@ class Permission:
     def _where(self, request: Request) -> Where:
         return Where(folder=folder_of(request), writable=(request.workspace, *self._writable), closed=self._source)
 
-    def _is_allowed(self, key: str, request: Request) -> bool:
+    def _is_allowed(self, request: Request) -> bool:
         """Whether a person said yes before."""
+        key = binding(request)
         remembered = key in self._sessions.get(request.session, ()) or self._remembered.has(key)
         return remembered or allows(self._allowed, request, self._where(request))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os.path
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,9 @@ DATA = "data"  # what is written to the input of one that runs
 class Request:
     """A call that is about to run. `granted` is what this conversation may use; `attended` says whether a person is
     there to be asked; `folder` is where a command runs (the kept shell's, see `ShellTools.directory`), if not in the
-    workspace; `environment` is a hash of the variables that decide what its words mean; `principal` is whose run it is;
-    `unasked` where that person wants no questions in this run; `feeds` is the command whose input the call writes to,
-    if it does."""
+    workspace; `environment` gives a hash of the variables that decide what its words mean; `principal` is whose run it
+    is; `unasked` where that person wants no questions in this run; `feeds` is the command whose input the call writes
+    to, if it does."""
 
     tool: str
     needs: frozenset[Capability]
@@ -38,7 +38,7 @@ class Request:
     session: str
     workspace: str
     folder: str = ""
-    environment: str = ""
+    environment: Callable[[], str] = str
     principal: str = ""
     granted: frozenset[Capability] = frozenset(Capability)
     attended: bool = True
@@ -101,7 +101,7 @@ def binding(request: Request) -> str:
     about: object = dict(sorted(request.arguments.items()))
     if isinstance(command, str):
         about = _words_of(command) or command.strip()
-    parts = [request.principal, request.tool, about, folder_of(request), request.environment]
+    parts = [request.principal, request.tool, about, folder_of(request), request.environment()]
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=repr)).hexdigest()
 
 

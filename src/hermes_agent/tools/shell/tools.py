@@ -54,9 +54,9 @@ class ShellTools:
         """Where the session's next command runs; empty where it ran none yet."""
         return await self._place.directory(exec_name(session))
 
-    async def exported(self, session: str) -> Mapping[str, str]:
-        """The variables that it finds there; empty where it ran none yet, or another machine knows."""
-        return await self._place.exported(exec_name(session))
+    def exported(self, session: str) -> Mapping[str, str]:
+        """The variables that it finds there; empty where it ran none yet, or another machine knows. Blocks."""
+        return self._place.exported(exec_name(session))
 
     @tool(effect=Effect.EXEC, needs=EXEC, reads_when="read_only")
     async def terminal(  # noqa: PLR0913 - each is a word of the tool's schema

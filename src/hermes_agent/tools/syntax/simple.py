@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from pathlib import PurePath
 
 from hermes_agent.core.dataclass import dataclass
 
@@ -41,7 +40,8 @@ class Simple:
     @property
     def program(self) -> str:
         """The program's name without its folder."""
-        return PurePath(self.words[0]).name or self.words[0] if self.words and self.words[0] else ""
+        first = self.words[0] if self.words else ""
+        return first.rstrip("/").rpartition("/")[2] or first
 
     @property
     def arguments(self) -> tuple[str, ...]:
