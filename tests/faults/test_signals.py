@@ -30,7 +30,7 @@ from hermes_agent.testing.model_servers import ModelServer, openai_model, servin
 from hermes_agent.testing.scripted import Step
 from tests.children import started
 from tests.cli.chat.terminal import Terminal
-from tests.faults.test_takeover import say
+from tests.faults.household import open_session, say
 from tests.host.test_lock_file import other_holder
 from tests.ports import free_port
 from tests.sandbox.beats import beating, held
@@ -138,7 +138,7 @@ def ask(request: urllib.request.Request) -> None:
 
 async def mail(home: Path, work: Path) -> None:
     store = await open_store(str(home / "hermes.db"))
-    await say(store, 0, work)
+    await say(store, await open_session(store, 0, work), ASKED, 0)
     await store.close()
 
 
