@@ -77,10 +77,11 @@ def home(made: Home, tmp_path: Path) -> Home:
 def test_every_row_in_turn_is_named_and_passed_over_by_who_reads(home: Home, tmp_path: Path):
     rows = home.rows()
     assert {kind for _, kind, _ in rows} >= {"message_taken", "replied", "tool_ended", "run_ended", "prefix_frozen"}
-    for (number, kind, session), body in product(rows, DAMAGES):
-        home.damage(number, body)
+    for number, kind, session in rows:
         word = f"Entry {number} of the log ({kind}) is damaged and left out."
-        for way in WAYS:
+        one = product(WAYS, DAMAGES[number % len(DAMAGES) :][:1])
+        for way, body in (*product(WAYS[:1], DAMAGES), *one):
+            home.damage(number, body)
             said = typed(home.root, "sessions", *way, session)
             assert said.code == 0
             assert word in said.out, (way, body[:20])
