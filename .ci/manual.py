@@ -56,11 +56,11 @@ def configuration_page() -> str:
     overrides = ", ".join(f"`{name}` for `{key}`" for name, key in OVERRIDES.items())
     parts = [f"# Settings\n\n{MADE}"]
     parts.append(
-        "Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default `~/.hermes`), keys in `.env` beside it "
-        "or in the environment. A key that is not listed here is an error, told with its line and the nearest key; a "
-        "file with a mistake leaves the last good settings in force, and every surface says so. `hermes config set KEY "
-        "VALUE` changes one setting and keeps your comments; `hermes config explain KEY` tells where a value comes "
-        "from.\n"
+        "Settings stand in `config.yaml` in the home (`HERMES_HOME`, by default `~/.hermes`), keys in `.env` beside "
+        "it or in the environment. A key that is not listed here is an error, told with its line and the nearest key; "
+        "a file with a mistake leaves the last good settings in force, and every surface says so; where there are "
+        "none, nothing runs. `hermes config set KEY VALUE` changes one setting and keeps your comments; `hermes "
+        "config explain KEY` tells where a value comes from.\n"
     )
     parts.append(f"The environment may say one thing instead of the file: {overrides}.\n")
     top = [(name, entry) for name, entry in describe(Settings).items() if not isinstance(entry.kind, Section | Table)]

@@ -12,7 +12,7 @@ from hermes_agent.app.wiring import open_runtime
 from hermes_agent.cli.opened import with_store
 from hermes_agent.cli.options import Invocation
 from hermes_agent.cli.surface import Surface
-from hermes_agent.core.errors import DatabaseInUse, HomeError
+from hermes_agent.core.errors import ConfigError, DatabaseInUse, HomeError
 from hermes_agent.host.paths import Home
 from tests.databases import cluster, database_url
 
@@ -65,6 +65,23 @@ def test_every_way_in_refuses_a_second_home(database_url: str, tmp_path: Path):
         home.config_file.write_text(settings.replace("}", ", shared: true}"))
         with_store(surface(home), lambda store: store.sessions.stats())
         asyncio.run(running(home))
+
+
+@pytest.mark.parametrize(
+    "text", ["store: {url: 'postgresql://elsewhere/h'\n", "store: {uri: 'postgresql://elsewhere/h'}"]
+)
+def test_every_way_in_refuses_settings_that_were_never_right(tmp_path: Path, text: str):
+    """They may name another database than the one that the defaults would make."""
+    home = home_in(tmp_path, text)
+
+    for begin in (
+        lambda: asyncio.run(running(home)),
+        lambda: with_store(surface(home), lambda store: store.sessions.stats()),
+    ):
+        with pytest.raises(ConfigError, match=r"config\.yaml:\d: .* `hermes config edit`"):
+            begin()
+
+    assert not home.database.exists()
 
 
 async def running(home: Home) -> None:

@@ -181,7 +181,15 @@ def test_a_reply_that_stays_cut_is_whole_on_standard_output_and_told_as_cut_besi
 
     said = shell.run("-z", "Sing")
     events = [json.loads(line) for line in shell.run("-z", "Sing", "--json").out.splitlines()]
+    told = json.loads(shell.run("-z", "Sing", "--json=result").out)
 
     assert (said.code, said.out) == (6, "part 1, part 3, part 5, part 7, \n")
     assert said.err == f"{STILL_CUT.replace('`/continue`', GO_ON)}\n"
     assert (events[-1]["event"]["outcome"], events[-1]["event"]["reason"]) == ("limit", "length limit")
+    assert (told["reply"], told["problem"], told["exit_code"]) == (said.out[:-1], said.err[:-1], 6)
+
+
+def test_a_reply_whose_last_piece_stands_in_the_words_beside_it_is_told_whole(shell: Shell):
+    shell.script = lambda _: Answer(pieces=(Say("is "),), stop=StopReason.LENGTH)
+
+    assert shell.run("-z", "Sing").out == "is is is is \n"

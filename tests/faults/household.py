@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from time import monotonic
 
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
@@ -18,6 +20,8 @@ from hermes_agent.store.sessions import Session
 from tests.cli.shell import PROGRAM, ROOT
 
 OWNER = Principal(platform="cli", user="me", standing=Standing.OWNER)
+OPEN = "SELECT count(*) FROM inbox WHERE ended IS NULL"
+ENDED = "SELECT source_id, state, reason FROM inbox"
 SETTINGS = """\
 model:
   default: custom/m
@@ -27,8 +31,6 @@ store:
   shared: true
 approvals:
   mode: 'off'
-checkpoints:
-  enabled: false
 memory:
   memory_char_limit: 100000
 {more}
@@ -121,3 +123,12 @@ async def say(store: Store, session: str, text: str, number: int) -> None:
         received=1.0 * number,
     )
     await store.inbox.accept(inbound, session, SERVED)
+
+
+async def answered(store: Store, patience: float) -> dict[str, tuple[str, str]]:
+    """Return when all is said and done; how each message ended."""
+    until = monotonic() + patience
+    while left := (await store.read(lambda tx: tx.rows(OPEN)))[0][0]:
+        assert monotonic() < until, f"{left} messages never ended"
+        await asyncio.sleep(0.1)
+    return {row[0]: (row[1], row[2]) for row in await store.read(lambda tx: tx.rows(ENDED))}

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP are stops, whatever is under way: two seconds, and no process is left.
+"""SIGTERM, SIGHUP and Ctrl-C are stops, whatever is under way: two seconds, and no process is left.
 
 `--full`: a command with a limit of 4 s is left at 200 random moments by each of SIGTERM, SIGHUP and SIGKILL.
 """
@@ -30,7 +30,8 @@ from hermes_agent.testing.model_servers import ModelServer, openai_model, servin
 from hermes_agent.testing.scripted import Step
 from tests.children import started
 from tests.cli.chat.terminal import Terminal
-from tests.faults.test_takeover import say
+from tests.faults.household import open_session, say
+from tests.host.test_lock_file import other_holder
 from tests.ports import free_port
 from tests.sandbox.beats import beating, held
 
@@ -49,13 +50,16 @@ api:
 """
 STUBBORN = "trap '' TERM HUP INT; (trap '' TERM HUP; setsid sleep 61 &); sleep 62; sleep 63"
 ASKED = "m0"
+LOCK = "locks/memories.lock"
 SECONDS, SLACK = 2.0, 0.7  # the machine of the tests is busy
 
 
 def hung(heard: Heard, beat: str, what: str) -> Step:
-    """A model that hangs, or calls a command that does."""
+    """A model that hangs, or calls a command that does, or what needs the lock of the notes."""
     if what == "model":
         return Hang(headers=False)
+    if what == "lock":
+        return Call("memory", {"target": "memory", "action": "add", "content": "Tea."})
     if len(heard.messages) > 1 and heard.last.role == "tool":
         return Say("Done.")
     return Call("terminal", {"command": f"{beat}{STUBBORN if what == 'stubborn' else 'sleep 60; sleep 61'}"})
@@ -68,7 +72,11 @@ def house(folder: Path, what: str, drain: float = 0.0) -> Iterator[tuple[Path, P
     home.mkdir()
     work.mkdir()
     beat = beating(work)
-    with serving_in_thread(openai_model(lambda heard: hung(heard, beat, what), keys=())) as model:
+    with ExitStack() as closing:
+        model = closing.enter_context(serving_in_thread(openai_model(lambda heard: hung(heard, beat, what), keys=())))
+        if what == "lock":
+            holder = closing.enter_context(other_holder(home / LOCK))
+            os.killpg(holder.pid, signal.SIGSTOP)
         (home / "config.yaml").write_text(SETTINGS.format(model=model.url, drain=drain))
         yield home, work, model
 
@@ -78,12 +86,16 @@ def oneshot(home: Path, work: Path, closing: ExitStack) -> subprocess.Popen[byte
 
 
 def chat(home: Path, work: Path, closing: ExitStack) -> subprocess.Popen[bytes]:
+    return chatting(home, work, closing).process
+
+
+def chatting(home: Path, work: Path, closing: ExitStack) -> Terminal:
     (home / ".env").write_text("CUSTOM_API_KEY=k\n")
     (home / ".env").chmod(0o600)
     terminal = closing.enter_context(Terminal(home=home, folder=work))
     terminal.wait_for("new session")
     terminal.send(f"{ASKED}\r")
-    return terminal.process
+    return terminal
 
 
 def server(*words: str) -> Callable[[Path, Path, ExitStack], subprocess.Popen[bytes]]:
@@ -126,7 +138,7 @@ def ask(request: urllib.request.Request) -> None:
 
 async def mail(home: Path, work: Path) -> None:
     store = await open_store(str(home / "hermes.db"))
-    await say(store, 0, work)
+    await say(store, await open_session(store, 0, work), ASKED, 0)
     await store.close()
 
 
@@ -136,6 +148,32 @@ WAYS = {
     "gateway": server("gateway", "run"),
     "worker": server("worker"),
 }
+
+
+CASES = [
+    (way, what, number)
+    for way in WAYS
+    for what in ("model", "command", "stubborn", "lock")
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    if number is not signal.SIGINT or (what == "lock" and way != "chat")  # There Ctrl-C is a key.
+]
+
+
+def begun(what: str, child: subprocess.Popen[bytes], home: Path, work: Path, model: ModelServer) -> bool:
+    match what:
+        case "model":
+            return bool(model.exchanges)
+        case "lock":
+            return waits(child, home)
+        case _:
+            return held(work)
+
+
+def waits(child: subprocess.Popen[bytes], home: Path) -> bool:
+    """Whether a process has opened the lock that another one holds."""
+    with suppress(OSError):  # One was closed just now.
+        return home / LOCK in [file.readlink() for file in Path(f"/proc/{child.pid}/fd").iterdir()]
+    return False
 
 
 def until(claim: Callable[[], bool], seconds: float, wanted: str) -> None:
@@ -157,9 +195,7 @@ def ended_within(child: subprocess.Popen[bytes], seconds: float) -> float:
 
 
 @pytest.mark.timeout(90)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-@pytest.mark.parametrize("what", ["model", "command", "stubborn"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "what", "number"), CASES, ids=lambda each: getattr(each, "name", each))
 def test_whoever_is_asked_to_end_ends_in_two_seconds_and_leaves_no_process(
     tmp_path: Path, way: str, what: str, number: signal.Signals
 ):
@@ -167,7 +203,7 @@ def test_whoever_is_asked_to_end_ends_in_two_seconds_and_leaves_no_process(
         home, work, model = closing.enter_context(house(tmp_path, what))
         child = WAYS[way](home, work, closing)
         try:
-            until(lambda: bool(model.exchanges) if what == "model" else held(work), 30, "it never began")
+            until(lambda: begun(what, child, home, work, model), 30, "it never began")
 
             child.send_signal(number)
             took = ended_within(child, 15)
@@ -181,17 +217,32 @@ def test_whoever_is_asked_to_end_ends_in_two_seconds_and_leaves_no_process(
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_the_api_gives_its_answers_their_time_and_leaves_no_process(tmp_path: Path):
+@pytest.mark.parametrize("what", ["stubborn", "lock"])
+def test_the_api_gives_its_answers_their_time_and_leaves_no_process(tmp_path: Path, what: str):
     with ExitStack() as closing:
-        home, work, _ = closing.enter_context(house(tmp_path, "stubborn"))
+        home, work, model = closing.enter_context(house(tmp_path, what))
         child = api(home, work, closing)
-        until(lambda: held(work), 30, "it never began")
+        until(lambda: begun(what, child, home, work, model), 30, "it never began")
 
         child.send_signal(signal.SIGTERM)
 
         assert DRAIN_SECONDS < ended_within(child, 30) < DRAIN_SECONDS + SECONDS + SLACK
         until(lambda: not held(work), 0.5, "a process was left")
         child.communicate()
+
+
+def test_ctrl_c_in_a_chat_ends_a_wait_for_a_lock(tmp_path: Path):
+    with house(tmp_path, "lock") as (home, work, _), ExitStack() as closing:
+        terminal = chatting(home, work, closing)
+        until(lambda: waits(terminal.process, home), 30, "it never began")
+        began = time.monotonic()
+
+        terminal.send("\x03")
+        until(lambda: not waits(terminal.process, home), 15, "the wait goes on")
+        terminal.send("\x04")
+
+        assert terminal.wait_for_end() == 0
+        assert time.monotonic() - began < SECONDS + SLACK
 
 
 def test_a_program_that_is_to_outlive_its_terminal_does(tmp_path: Path):

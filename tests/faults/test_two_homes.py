@@ -12,7 +12,6 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -28,17 +27,15 @@ from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.memory.whose import Target
 from hermes_agent.providers.demo.script import Call, Heard, Say
 from hermes_agent.skills.settings import SkillSettings
-from hermes_agent.store.database import Store, open_store
+from hermes_agent.store.database import open_store
 from hermes_agent.store.versions import Author, Kind
 from hermes_agent.testing.model_servers import openai_model, serving_in_thread
 from hermes_agent.testing.postgres import PostgresCluster
-from tests.faults.household import Household, open_session, say
+from tests.faults.household import Household, answered, open_session, say
 from tests.skills.shelf import skill_text
 
 SESSIONS, SKILLS = 12, 4
 PATIENCE = 90.0
-OPEN = "SELECT count(*) FROM inbox WHERE ended IS NULL"
-ENDED = "SELECT source_id, state, reason FROM inbox"
 FILE = Target.MEMORY.file
 ORDERS = ("note", "make", "patch", "delete")
 
@@ -91,15 +88,6 @@ class Told:
 
     def _of(self, skill: str) -> int:
         return SESSIONS + self.made.index(skill) % SESSIONS
-
-
-async def answered(store: Store) -> dict[str, tuple[str, str]]:
-    """Return when all is said and done; how each message ended."""
-    until = monotonic() + PATIENCE
-    while left := (await store.read(lambda tx: tx.rows(OPEN)))[0][0]:
-        assert monotonic() < until, f"{left} messages never ended"
-        await asyncio.sleep(0.1)
-    return {row[0]: (row[1], row[2]) for row in await store.read(lambda tx: tx.rows(ENDED))}
 
 
 @dataclass(kw_only=True)
@@ -163,7 +151,7 @@ async def test_nothing_is_lost_and_nobody_is_named_who_did_not_do_it(
                 by_hand.append(edit(chance.choice(list(household.homes.values())), f"hand-{number}"))
                 await asyncio.sleep(chance.uniform(0.5, 2.5))
                 household.kill(chance.choice(list(household.processes)))
-        ends = await answered(store)
+        ends = await answered(store, PATIENCE)
         household.end()
         twice = await once_more(dict(household.homes), url)
         authors = Counter(

@@ -110,6 +110,8 @@ def test_damaged_last_good_settings_are_none(tmp_path: Path, kept: str) -> None:
     result = loaded(tmp_path, "jailed: [")
 
     assert (result.basis, result.value) == ("defaults", Settings())
+    with pytest.raises(ConfigError, match="never right"):
+        result.usable()
 
 
 def test_a_changed_file_is_read_anew_even_at_the_same_size_and_time(tmp_path: Path) -> None:

@@ -177,10 +177,27 @@ except HomeError as error:
 """
 
 
-def tried(path: Path, *before: str) -> str:
+JUMPING = """
+import itertools, time
+years = itertools.cycle((1e9, 3e9, 0.0))
+time.time = lambda: next(years)
+"""
+
+
+def tried(path: Path, *before: str, program: str = TRY) -> str:
     """What a process of its own says of locking that."""
-    words = [*before, sys.executable, "-c", TRY, str(path)]
+    words = [*before, sys.executable, "-c", program, str(path)]
     return subprocess.run(words, env={**os.environ, "PYTHONPATH": "src"}, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_clock_that_jumps_while_somebody_waits_neither_ends_the_wait_nor_makes_it_longer(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with other_holder(path) as process:
+        began = time.monotonic()
+        said = tried(path, program=JUMPING + TRY.replace("(sys.argv[1])", "(sys.argv[1]), 0.7"))
+
+        assert said == f"{path} is locked by process {process.pid} (flock {path.name} sh -c)."
+        assert 0.7 < time.monotonic() - began < 15
 
 
 def test_a_lock_without_rights_is_told(tmp_path: Path) -> None:

@@ -137,10 +137,15 @@ async def test_a_memory_outside_that_misbehaves_stops_nothing(tmp_path: Path, be
             began = asyncio.get_running_loop().time()
             await asked(here)
             assert asyncio.get_running_loop().time() - began < 10
-            sent = here.server.exchanges[-1].request.body.decode()
+            while behaves == "instructions" and not left_out(here):  # What comes late is for the next message.
+                await asked(here)
+            assert left_out(here) == (behaves == "instructions")
 
-    assert "send the keys" not in sent
-    assert ("left out: injection" in sent) == (behaves == "instructions")
+    assert "send the keys" not in here.server.exchanges[-1].request.body.decode()
+
+
+def left_out(here: Place) -> bool:
+    return b"left out: injection" in here.server.exchanges[-1].request.body
 
 
 @pytest.mark.parametrize("query", ["word " * 2_000, "?!* \" ( AND -- '", '"', "§" * 10_000, "NEAR(a, b", "-"])

@@ -132,12 +132,13 @@ def test_a_broken_config_uses_the_last_good_one_and_says_which_line(desk: Desk, 
     assert (desk.home / "config.yaml").read_bytes() == broken
 
 
-def test_a_broken_config_that_was_never_good_says_that_the_defaults_are_used(desk: Desk):
+def test_a_broken_config_that_was_never_good_is_refused_with_the_way_out(desk: Desk):
     (desk.home / "config.yaml").write_text("model: [\n")
     said = desk.ask()
 
-    assert said.code == 3
-    assert "The default settings are used." in said.err
+    assert (said.code, said.out) == (4, "")
+    assert "config.yaml:2: not valid YAML" in said.err
+    assert "Mend it with `hermes config edit`" in said.err
 
 
 def test_a_home_that_is_a_file(desk: Desk):

@@ -1,20 +1,24 @@
 """Notes of one household in several homes over one database: nobody's change is lost or booked to somebody else."""
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from hermes_agent.memory.entries import Operation, entries_of
+from hermes_agent.core.errors import HermesError
+from hermes_agent.memory.entries import Operation, entries_of, merged
 from hermes_agent.memory.notes import By, Notes
 from hermes_agent.memory.settings import MemorySettings
 from hermes_agent.store.database import Store, open_store
 from hermes_agent.store.versions import Author, Change, Kind, VersionState
+from hermes_agent.store.working_copy import AGAIN, Edit, Standing, WorkingCopy
 from tests.memory.house import MEMORY, OWNER, notes_in, save
 
 ROOMY = MemorySettings(memory_char_limit=100_000)
 NAMES = ("a", "b", "c")
+Happens = Callable[[], Awaitable[object]]
 
 
 @pytest.fixture
@@ -229,3 +233,100 @@ async def test_whatever_they_do_every_entry_has_its_author(homes: dict[str, Note
     assert len({text(notes) for notes in homes.values()}) == 1
     assert sorted(entries_of(text(homes["a"]))) == sorted(written)
     assert await homes["a"].writers("MEMORY.md") == written
+
+
+async def nothing() -> None: ...
+
+
+class Busy(WorkingCopy):
+    """Where something happens behind each look, and behind each version that is kept."""
+
+    def __init__(self, notes: Notes, looked: Happens = nothing, kept: Happens = nothing) -> None:
+        super().__init__(notes.store, Kind.MEMORY, notes.home.memories / ".shown.json", merged)
+        self._looked, self._kept = looked, kept
+
+    async def compare(self, item: str, found: bytes | None, edit: Edit, *, private: bool = False) -> Standing:
+        standing = await super().compare(item, found, edit, private=private)
+        await self._looked()
+        return standing
+
+    async def keep(self, change: Change, state: VersionState, follows: int) -> int:
+        number = await super().keep(change, state, follows)
+        await self._kept()
+        return number
+
+
+def once(*moments: Callable[[], Awaitable[object]]) -> Happens:
+    """One of these each time, then nothing more."""
+    left = list(moments)
+
+    async def happens() -> None:
+        if left:
+            await left.pop(0)()
+
+    return happens
+
+
+async def test_a_change_that_another_home_overtakes_is_made_on_top_of_its(homes: dict[str, Notes]):
+    a, b, _ = homes.values()
+    a._files = Busy(a, looked=once(lambda: add(b, "b 1")))
+
+    await add(a, "a 1")
+
+    assert text(a) == "b 1\n§\na 1\n"
+
+
+async def test_an_edit_that_another_home_overtakes_is_kept_on_top_of_its(homes: dict[str, Notes]):
+    a, b, _ = homes.values()
+    await add(a, "a 1")
+    await b.catch_up()
+    save(a, "a 1\n§\nmine")
+    a._files = Busy(a, looked=once(lambda: add(b, "b 1")))
+
+    await a.notice(["MEMORY.md"])
+
+    assert text(a) == "a 1\n§\nb 1\n§\nmine\n"
+    assert (await a.writers("MEMORY.md"))["mine"] is Author.OWNER
+
+
+async def test_what_a_person_saves_while_another_homes_change_comes_in_is_kept(homes: dict[str, Notes]):
+    a, b, _ = homes.values()
+    await add(b, "b 1")
+    a._files = Busy(a, looked=once(lambda: saved(a, "mine")))
+
+    await a.catch_up()
+
+    assert text(a) == "b 1\n§\nmine\n"
+
+
+async def test_a_file_that_is_saved_at_each_look_is_left_to_whoever_saves_it(homes: dict[str, Notes]):
+    a, b, _ = homes.values()
+    await add(b, "b 1")
+    a._files = Busy(a, looked=once(*(partial(saved, a, f"mine {number}") for number in range(AGAIN))))
+
+    with pytest.raises(HermesError, match="saved again and again by another program"):
+        await a.catch_up()
+
+    assert text(a) == f"mine {AGAIN - 1}"
+
+
+async def test_a_change_that_another_home_has_built_upon_counts_though_a_person_saved_the_file_meanwhile(
+    homes: dict[str, Notes],
+):
+    a, b, _ = homes.values()
+    await add(a, "a 1")
+
+    async def meanwhile() -> None:
+        save(a, "a 1\n§\nmine")
+        await add(b, "b 1")
+
+    a._files = Busy(a, kept=once(meanwhile))
+
+    await add(a, "a 2")
+    await a.catch_up()
+
+    assert sorted(entries_of(text(a))) == ["a 1", "a 2", "b 1", "mine"]
+
+
+async def saved(notes: Notes, text: str) -> None:
+    save(notes, text)

@@ -301,6 +301,17 @@ async def test_a_program_that_died_behind_the_replacement_leaves_the_change_done
     assert (await last(store)).state is VersionState.DONE
 
 
+async def test_what_was_taken_out_is_put_back_also_where_its_change_was_noted_as_done(tmp_path: Path, store: Store):
+    notes = notes_in(tmp_path, store)
+    await notes.change(OWNER, MEMORY, add("one"), AGENT)
+    notes.path(".MEMORY.md.swap").write_bytes(b"mine")
+
+    await notes.notice(["MEMORY.md"])
+
+    assert notes.path("MEMORY.md").read_text() == "mine"
+    assert (await last(store)).change.author is Author.OWNER
+
+
 async def test_what_a_person_saved_after_that_is_newer_and_stands(tmp_path: Path, store: Store):
     notes = notes_in(tmp_path, store)
     await notes.change(OWNER, MEMORY, add("one"), AGENT)

@@ -13,7 +13,7 @@ from hermes_agent.core.records import revive
 from hermes_agent.store.bodies import plain, written
 from hermes_agent.store.database import Store
 from tests.databases import OpenAnother
-from tests.store.made import QUEUE, add, append, claimed, entry, session
+from tests.store.made import QUEUE, add, append, claimed, entry, mail, session
 
 REPLIED = Replied(
     turn=1,
@@ -166,3 +166,17 @@ async def test_the_sessions_that_called_a_tool_with_a_word_are_found(store: Stor
     assert await store.history.calling("read_file", "a") == ("s1",)
     assert await store.history.calling("read_file", "other") == ()
     assert await store.history.calling("write_file", "a") == ()
+
+
+async def test_what_holds_a_word_is_found_in_logs_and_open_mail(store: Store):
+    for name, word in (("s1", "cache/input/a"), ("s2", "cache/results/b")):
+        lease = await claimed(store, name, name)
+        said = entry(1, word)
+        await store.write(lambda tx, lease=lease, said=said: store.history.append(tx, lease, [said]))
+    await store.inbox.accept(mail(3, "cache/input/c"), "s1", QUEUE)
+    words = ("cache/input/", "cache/results/")
+
+    assert len(await store.history.holding(words)) == 3
+    assert len(await store.history.holding(words, "s1")) == 2
+    assert "cache/results/b" in (await store.history.holding(words, "s2"))[0]
+    assert await store.history.holding(words, "s3") == []

@@ -22,6 +22,26 @@ async def test_mail_comes_back_as_it_was_sent(store: Store):
     assert waiting[1] == (number, replace(sent, source_id="2"))
 
 
+async def test_a_row_that_cannot_be_read_is_named_and_hides_no_other(store: Store):
+    lease = await claimed(store)
+    number = await store.inbox.accept(mail(2), "s1", QUEUE)
+    await store.write(lambda tx: tx.run("UPDATE inbox SET body = '{' WHERE source_id = '1'"))
+
+    (row, damaged), *others = await store.inbox.waiting(lease)
+
+    assert others == [(number, mail(2))]
+    assert str(damaged).startswith(
+        f"A message could not be read and was set aside (row {row} of the inbox, from test: "
+    )
+    assert await store.inbox.open(lease) == [(mail(2), False)]
+    back = replace(mail("2:gone"), withdraws="2")
+    assert await store.inbox.withdraw(back, QUEUE) == {"s1": replace(back, source_id="2:gone:s1")}
+    assert await store.inbox.withdraw(replace(mail("1:gone"), withdraws="1"), QUEUE) == {}
+    await store.write(lambda tx: store.inbox.drop(tx, lease, [row], 2.0, str(damaged)))
+    found = await store.inbox.at(row)
+    assert (found.state, found.reason) == ("refused", str(damaged))
+
+
 async def test_the_same_message_is_accepted_once(store: Store, open_another: OpenAnother):
     await add(store, session())
     other = await open_another()

@@ -22,8 +22,9 @@ QUOTED = 200
 """Characters of a deleted message that the model is told, so that it knows which one is meant."""
 
 
-async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = None, first: bool = False) -> None:
-    """Put the mail that waits into the conversation, in the order of arrival, each message once.
+async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = None, first: bool = False) -> str:
+    """Put the mail that waits into the conversation, in the order of arrival, each message once. What cannot be read is
+    refused, and told in a notice; given back where nothing else is left to do.
 
     `queue` mail waits until the model has nothing more to say; the `first` look of a run takes it, because what it was
     to wait for is over, whatever came of it. `alone` mail has a run of its own. A message that asks a stopped run to go
@@ -45,6 +46,12 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
             events += filter(None, [await tail.beside(session, heard, senders_of(read), title)])
         # They share the commit of what is done next: the row of the model call that answers them.
         journal.post(*events, changes=[journal.mailbox.take(now)])
+    unreadable, changes = journal.mailbox.set_aside()
+    if session.awaits_reply:
+        journal.post(*(Notice(text=text, level="news") for text in unreadable), changes=changes)
+        return ""
+    journal.post(changes=changes)
+    return "\n".join(unreadable)
 
 
 def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:

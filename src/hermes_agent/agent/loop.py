@@ -116,10 +116,12 @@ async def work(agent: Agent, session: Session, journal: Journal, *, first: bool)
     if not first and session.turn and not session.awaits_reply and not await goes_on(session, journal):
         return done(session)  # A crash came between the reply and the end.
     while True:
-        await take_inbox(session, journal, tail=agent.tail, first=first)
+        unreadable = await take_inbox(session, journal, tail=agent.tail, first=first)
         first = False
         if journal.mailbox.back.lapsed:
             return RunEnded(outcome=Outcome.STOPPED, text="", turns=session.turn, reason=WITHDRAWN)
+        if unreadable:
+            raise HermesError(unreadable)
         if not session.awaits_reply:
             return done(session)
         agent.budget.spend_turn(agent.clock.monotonic())

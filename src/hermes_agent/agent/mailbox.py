@@ -11,7 +11,7 @@ from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.inbound import Inbound
 from hermes_agent.store.database import Store
-from hermes_agent.store.inbox import Ending
+from hermes_agent.store.inbox import Ending, Unreadable
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Transaction
 
@@ -78,6 +78,7 @@ class Mailbox:
         self._left = False
         self._taken: list[int] = list(lease.taken)
         self._dropped: set[int] = set()
+        self._unreadable: list[Unreadable] = []
         self.back = Withdrawals()
         self.released = False
 
@@ -138,7 +139,12 @@ class Mailbox:
         waiting = await self._store.inbox.waiting(self._lease)
         known = self._dropped.union(self._taken)  # which may not be committed yet
         fresh = [(row, each) for row, each in waiting if row not in known]
-        mail = [Mail(id=row, inbound=each) for row, each in fresh if wanted is None or each.source_id in wanted]
+        self._unreadable = [each for _, each in fresh if isinstance(each, Unreadable)]
+        mail = [
+            Mail(id=row, inbound=each)
+            for row, each in fresh
+            if isinstance(each, Inbound) and (wanted is None or each.source_id in wanted)
+        ]
         self._left = len(mail) < len(fresh)
         if mail:
             self._gate.found([letter.inbound.source_id for letter in mail])
@@ -164,6 +170,17 @@ class Mailbox:
         self._dropped.update(ids)
         self.back.gone.update(letter.inbound.withdraws for letter in mail if letter.inbound.withdraws)
         return lambda tx: self._store.inbox.drop(tx, self._lease, ids, at)
+
+    def set_aside(self) -> tuple[list[str], Sequence[Change]]:
+        """What the last look found that cannot be read, as sentences, and what ends it, as part of the next commit."""
+        at, found = self._clock.now(), self._unreadable
+        self._unreadable = []
+        self._dropped.update(each.id for each in found)
+
+        def change(each: Unreadable) -> Change:
+            return lambda tx: self._store.inbox.drop(tx, self._lease, [each.id], at, str(each))
+
+        return [str(each) for each in found], [change(each) for each in found]
 
     def settle(self, ending: Ending, reason: str = "", *, lapsed: bool = False) -> Change:
         """The end of every message that this run took, as part of the run's end; `released` tells afterwards whether

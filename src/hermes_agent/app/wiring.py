@@ -55,12 +55,12 @@ PROCESS = "hermes_agent.providers.cassette.lines:Process"
 async def open_runtime(home: Home, options: Options | None = None) -> AsyncIterator[Runtime]:
     """A system at work on this home; on leaving, what runs is left to the log and everything is closed.
 
-    Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error: its last good
-    version is in force and `Runtime.loaded.notice` says so.
+    Raises `HermesError` for a home or database that cannot be used; a broken config.yaml is no error where it
+    was right before: its last good version is in force and `Runtime.loaded.notice` says so.
     """
     options = options or Options()
     async with AsyncExitStack() as closing:
-        loaded, secrets = load(home.ensure(), Settings), open_secrets(home)
+        loaded, secrets = load(home.ensure(), Settings).usable(), open_secrets(home)
         closing.callback(open_log(home.log_file, lambda text: options.veil(secrets.redact(text))).close)
         clock, http = SystemClock(), Http()
         inserted = await closing.enter_async_context(inserted_tape(options, loaded.value, secrets, clock))

@@ -22,10 +22,11 @@ from hermes_agent.cli.routes import key_name, route_to
 from hermes_agent.cli.surface import Surface
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError, StoreError
+from hermes_agent.core.errors import HermesError, HomeError, NoModel, ProviderError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.core.outbound import Slot
 from hermes_agent.core.plural import plural
+from hermes_agent.host.config import MEND
 from hermes_agent.host.http import Http
 from hermes_agent.host.paths import environment
 from hermes_agent.memory.whose import Person
@@ -93,8 +94,7 @@ def settings(surface: Surface) -> list[Check]:
     """Are config.yaml and .env right?"""
     loaded = surface.loaded
     if loaded.problems:
-        used = "the last good" if loaded.basis == "last good" else "the default"
-        todo = f"Mend it (`hermes config edit`); meanwhile {used} settings are used."
+        todo = f"{loaded.remedy} {MEND}"
         wrong = [Check(name="config", state=State.FAIL, found=str(problem)) for problem in loaded.problems]
         return [*wrong[:-1], replace(wrong[-1], todo=todo), *_env(surface)]
     count = len(loaded.sources)
@@ -248,7 +248,7 @@ async def model(surface: Surface) -> list[Check]:
         return [Check(name="model", state=State.WARN, found="none", todo=str(error))]
     except ProviderError as error:
         return [Check(name="model", state=State.FAIL, found=f"{error.provider}/{error.model}", todo=str(error))]
-    except (StoreError, HomeError) as error:
+    except HermesError as error:
         return [Check(name="model", state=State.WARN, found="not asked", todo=str(error))]
     return [Check(name="model", state=State.OK, found=f"{answered.route} answered in {answered.seconds:.2f} s")]
 

@@ -64,7 +64,7 @@ async def _run(invocation: Invocation) -> int:
                 return Exit.OK
             interrupt.watch(session)
             ended, result = await _follow(runtime, session, after, invocation)
-            code = report(ended, result.reply, silent=invocation.json or invocation.result)
+            code = report(ended, result, silent=invocation.json or invocation.result)
             if invocation.fail_on_refusal and result.refusals and code == Exit.OK:
                 code = Exit.REFUSED
             if invocation.result:
@@ -227,11 +227,11 @@ async def _as_json(runtime: Runtime, session: str, ended: RunEnded, result: Resu
     """The one object of `--json=result`. The cost is in US dollars, null where a price is unknown."""
     view = await runtime.hermes.view(session)
     costs = [row.cost for row in await runtime.store.usage.rows(session) if row.run == view.run]
-    answered = ended.outcome is Outcome.ANSWERED
+    whole, problem = result.parts(ended)
     return result.as_json(
-        ended.text if answered else result.reply,
+        whole or result.reply,
         outcome=ended.outcome,
-        problem="" if answered else ended.text,
+        problem=problem.replace("`/continue`", GO_ON),
         cost=None if None in costs else sum(filter(None, costs)),
         session=session,
         exit_code=code,
@@ -260,18 +260,15 @@ def tell(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def report(ended: RunEnded, reply: str, *, silent: bool) -> int:
+def report(ended: RunEnded, result: Result, *, silent: bool) -> int:
     """Print the reply where it belongs, also the one with which a model ends at a limit; why there is no whole one
     stands beside it, and the exit code says how the run ended."""
-    if ended.outcome is Outcome.ANSWERED:
-        if not silent:
-            say(ended.text)
-        return Exit.OK
-    if not silent:
-        before, found, rest = ended.text.rpartition(reply) if reply else ("", "", ended.text)
-        if found:  # A reply may have come in several pieces, of which this was the last.
-            say(before + found)
-        tell(rest.strip().replace("`/continue`", GO_ON))
-        if ended.outcome is Outcome.LIMIT and "`/continue`" not in ended.text:
+    whole, problem = result.parts(ended)
+    answered = ended.outcome is Outcome.ANSWERED
+    if not silent and (whole or answered):
+        say(whole)
+    if not (silent or answered):
+        tell(problem.replace("`/continue`", GO_ON))
+        if ended.outcome is Outcome.LIMIT and "`/continue`" not in problem:
             tell(f"{GO_ON} goes on.")
     return Exit.of(ended)

@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def opened(surface: Surface) -> AsyncIterator[Store]:
-    """The store that the settings name. Raises `HomeError`, `StoreError`."""
+    """The store that the settings name. Raises `ConfigError`, `HomeError`, `StoreError`."""
     home = surface.home.ensure()
-    store = await open_store_of(home, surface.loaded.value.store)
+    store = await open_store_of(home, surface.loaded.usable().value.store)
     if store.notice:
         remark(store.notice)
     try:

@@ -9,7 +9,7 @@ from dataclasses import asdict, field
 
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import Refused, Unapproved
-from hermes_agent.core.events import Event, Notice, Replied, ToolEnded
+from hermes_agent.core.events import Event, Notice, Outcome, Replied, RunEnded, ToolEnded
 from hermes_agent.core.messages import ToolCall, ToolResult
 
 WRITTEN = re.compile(r"^\+\+\+ (.+)$", re.MULTILINE)
@@ -56,6 +56,14 @@ class Result:
             case _:
                 pass
         return None
+
+    def parts(self, ended: RunEnded) -> tuple[str, str]:
+        """The reply with which a run ended, of which `reply` may be the last of several pieces, and why it is not whole
+        (empty where it is)."""
+        if ended.outcome is Outcome.ANSWERED:
+            return ended.text, ""
+        whole, _, problem = ended.text.rpartition("\n\n")
+        return (whole, problem) if self.reply and whole.endswith(self.reply) else ("", ended.text)
 
     def _refused(self, ended: ToolEnded) -> Refusal | None:
         said = answer_of(ended)

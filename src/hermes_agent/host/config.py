@@ -19,6 +19,9 @@ S = TypeVar("S")
 Basis = Literal["file", "last good", "defaults"]
 OVERRIDES = {"HERMES_MODEL": "model.default"}
 """The settings that the environment may say instead of the file; everything else has one home."""
+USED = "The last good settings are used."
+NEVER = "It was never right, so nothing runs: which database and which limits are meant is not known."
+MEND = "Mend it with `hermes config edit`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +46,18 @@ class Loaded(Generic[S]):
         if not self.problems:
             return ""
         more = f" (and {len(self.problems) - 1} more: `hermes config check`)" if len(self.problems) > 1 else ""
-        used = "The last good settings are used." if self.basis == "last good" else "The default settings are used."
-        return f"{self.problems[0]}{more} {used}"
+        return f"{self.problems[0]}{more} {self.remedy}"
+
+    @property
+    def remedy(self) -> str:
+        """What follows from a mistake in the file."""
+        return USED if self.basis == "last good" else NEVER
+
+    def usable(self) -> Loaded[S]:
+        """The same, for those who act by them. Raises `ConfigError` for a file that was never right."""
+        if self.problems and self.basis == "defaults":
+            raise ConfigError(f"{self.notice} {MEND}")
+        return self
 
     def strict(self) -> Loaded[S]:
         """The same, for those who want no other settings than the written ones. Raises `ConfigError`."""

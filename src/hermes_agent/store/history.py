@@ -21,6 +21,10 @@ LAST = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1"
 SAID = "SELECT coalesce(max(number), 0) FROM entry WHERE session = $1 AND kind = 'message_taken'"
 BODIES = "SELECT id, session, number, kind, body FROM entry WHERE id > $1 ORDER BY id LIMIT $2"
 USING = "SELECT DISTINCT session FROM entry WHERE kind = 'replied' AND body LIKE $1 AND body LIKE $2 ORDER BY session"
+HOLDING = (
+    "SELECT body FROM entry WHERE {of} (body LIKE $1 OR body LIKE $2) "
+    "UNION ALL SELECT body FROM inbox WHERE {mail} ended IS NULL AND (body LIKE $1 OR body LIKE $2)"
+)
 COPY = (
     "INSERT INTO entry (session, number, run, at, kind, body) "
     "SELECT CAST($1 AS TEXT), number, run, at, kind, body FROM entry "
@@ -74,6 +78,14 @@ class History:
         return tuple(
             row[0] for row in await self._engine.read(lambda tx: tx.rows(USING, f'%"name":"{tool}"%', f'%"{word}"%'))
         )
+
+    async def holding(self, words: tuple[str, str], session: str = "") -> list[str]:
+        """The entries, as they are written, and the open mail of a session that hold one of the words; of all sessions
+        where none is named, which reads everything."""
+        sql = HOLDING.format(of="session = $3 AND" if session else "", mail="lane = $3 AND" if session else "")
+        like = [f"%{word}%" for word in words]
+        rows = await self._engine.read(lambda tx: tx.rows(sql, *like, *filter(None, [session])))
+        return [row[0] for row in rows]
 
     async def damaged(self) -> list[str]:
         """The entries of all logs that cannot be read, as `SESSION NUMBER`. Reads everything."""

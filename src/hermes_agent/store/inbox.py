@@ -33,7 +33,9 @@ COUNT = (
 )
 # A session is used with each message: the list, `hermes -c` and pruning go by it.
 USED = "UPDATE session SET updated = $2 WHERE id = $1 AND updated < $2"
-WAITING = "SELECT id, body FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'new' ORDER BY id"
+WAITING = (
+    "SELECT id, body, source, source_id FROM inbox WHERE lane = $1 AND ended IS NULL AND state = 'new' ORDER BY id"
+)
 TAKE = (
     "UPDATE inbox SET state = 'taken', epoch = $2 WHERE lane = $1 AND ended IS NULL "
     "AND (state = 'new' OR epoch = $2) AND id IN ({ids})"
@@ -96,6 +98,22 @@ class Mail:
     session: str
     state: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Mail whose row is damaged, or was written by a later version; as text, the sentence for its sender."""
+
+    id: int
+    source: str
+    source_id: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"A message could not be read and was set aside (row {self.id} of the inbox, from {self.source}: "
+            f"{self.why}). Please send it again."
+        )
 
 
 class Inbox:
@@ -161,11 +179,10 @@ class Inbox:
                 if await tx.row(NEVER, *key[:2], TAKEN_BACK, now) is not None:
                     return {}
                 rows = await tx.rows(WRITTEN, *key)  # It has come meanwhile.
-            found = {lane: revive(Inbound, plain(body)) for _, lane, body in rows}
             mail = {
                 lane: replace(inbound, source_id=f"{inbound.source_id}:{lane}")
-                for lane, written in found.items()
-                if counts(written)
+                for _, lane, body in rows
+                if isinstance(written := _read(body), Inbound) and counts(written)
             }
             for lane, back in mail.items():
                 await self.accept(back, lane, queue, tx=tx, at=at)
@@ -173,10 +190,13 @@ class Inbox:
 
         return await self._engine.write(change)
 
-    async def drop(self, tx: Transaction, lease: Lease, ids: Sequence[int], at: float) -> None:
-        """End mail that was taken back before anybody read it, and what took it back. Raises `LostLease`."""
+    async def drop(
+        self, tx: Transaction, lease: Lease, ids: Sequence[int], at: float, reason: str = TAKEN_BACK
+    ) -> None:
+        """End mail that nobody reads any more: it was taken back, or took that back, or cannot be read. Raises
+        `LostLease`."""
         await fence(tx, lease)
-        ended = await tx.run(DROP.format(ids=marks(len(ids), 4)), lease.lane, TAKEN_BACK, at, *ids)
+        ended = await tx.run(DROP.format(ids=marks(len(ids), 4)), lease.lane, storable(reason), at, *ids)
         await tx.run(UNCOUNT, lease.lane, ended)
 
     async def forget(self, tx: Transaction, lease: Lease, taken_back: Sequence[str], at: float) -> None:
@@ -187,21 +207,19 @@ class Inbox:
         await tx.run(UNCOUNT, lease.lane, ended)
 
     async def open(self, lease: Lease) -> list[tuple[Inbound, bool]]:
-        """The mail of the lane that has no end, in order, and whether it is part of the log."""
+        """The mail of the lane that has no end and can be read, in order, and whether it is part of the log."""
         rows = await self._engine.read(lambda tx: tx.rows(OPEN, lease.lane), brief=True)
-        return [(revive(Inbound, plain(body)), state != "new") for body, state in rows]
+        return [(read, state != "new") for body, state in rows if isinstance(read := _read(body), Inbound)]
 
     async def withdrawn(self, lease: Lease, since: int) -> list[str]:
         """The messages, by their identity, that mail of the lane took back which came after the row `since` and has an
         end."""
         return [row[0] for row in await self._engine.read(lambda tx: tx.rows(DROPPED, lease.lane, since), brief=True)]
 
-    async def waiting(self, lease: Lease) -> list[tuple[int, Inbound]]:
+    async def waiting(self, lease: Lease) -> list[tuple[int, Inbound | Unreadable]]:
         """The mail of the lane that no run has taken yet, in order."""
-        return [
-            (row[0], revive(Inbound, plain(row[1])))
-            for row in await self._engine.read(lambda tx: tx.rows(WAITING, lease.lane), brief=True)
-        ]
+        rows = await self._engine.read(lambda tx: tx.rows(WAITING, lease.lane), brief=True)
+        return [(row, _read(body, row, source, source_id)) for row, body, source, source_id in rows]
 
     async def take(self, tx: Transaction, lease: Lease, ids: Sequence[int]) -> int:
         """Mark mail as part of the log (which it becomes in the same transaction); how many. Raises `LostLease`."""
@@ -271,6 +289,14 @@ class Inbox:
             return False
         row = await tx.row(ENDED_BY_ME.format(ids=marks(len(ids), 3)), lease.lane, lease.epoch, *ids)
         return row is not None and row[0] == len(ids)
+
+
+def _read(body: str, row: int = 0, source: str = "", source_id: str = "") -> Inbound | Unreadable:
+    try:
+        found: Inbound = revive(Inbound, plain(body))
+    except ValueError as error:
+        return Unreadable(id=row, source=source, source_id=source_id, why=str(error))
+    return found
 
 
 def _ring(tx: Transaction, lane: Row | None) -> None:

@@ -3,9 +3,12 @@
 import pytest
 
 from hermes_agent.app.commands import COMMANDS
+from hermes_agent.app.settings import Settings
 from hermes_agent.core.errors import NoModel
 from hermes_agent.core.events import Outcome
-from tests.app.place import counting, place
+from hermes_agent.host.config import load
+from hermes_agent.testing.model_servers import openai_model, serving
+from tests.app.place import another, counting, place, settle_home
 
 
 async def test_model_shows_and_chooses_for_this_session(tmp_path):
@@ -65,7 +68,11 @@ async def test_status_says_where_the_session_stands(tmp_path):
 
 
 async def test_status_shows_a_broken_config(tmp_path):
-    async with place(tmp_path, counting, more="agnet:\n  max_turns: 3\n") as here:
+    home = settle_home(tmp_path / "home", "")
+    home.config_file.write_text("agent:\n  max_turns: 3\n")
+    load(home.ensure(), Settings)
+    home.config_file.write_text("agnet:\n  max_turns: 3\n")
+    async with serving(openai_model(counting, keys=())) as server, another(home, server) as here:
         text = await here.text("/status")
 
         assert "agnet" in text

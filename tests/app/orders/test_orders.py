@@ -62,6 +62,26 @@ async def test_an_order_that_a_crash_left_is_done(tmp_path: Path):
         assert mail.state == "answered"
 
 
+async def test_an_order_that_cannot_be_read_is_told_once_and_the_others_are_done(tmp_path: Path):
+    async with place(tmp_path, []) as here:
+        store = here.runtime.store
+        for number, text in enumerate(("/title One", "/title Two")):
+            await store.inbox.accept(line(here, text, str(number)), f"command {CHAT.key}", COMMANDS)
+        await store.write(lambda tx: tx.run("UPDATE inbox SET body = '{' WHERE source_id = '0'"))
+
+        orders = made(here)
+        orders.take_up()
+        await orders.drain()
+
+        slots = [await store.outbox.find(f"answer:telegram:{number}") for number in (0, 1)]
+        told, done = [slot.content.text for slot in slots if slot]
+        assert told.startswith("A message could not be read and was set aside (row 1 of the inbox, from telegram: ")
+        assert done == "Titled “Two”."
+        mail = await store.inbox.find("telegram", "0")
+        assert mail is not None
+        assert (mail.state, mail.reason) == ("refused", told)
+
+
 async def test_what_is_said_while_orders_of_an_earlier_process_are_done_comes_after_them(tmp_path: Path):
     async with place(tmp_path, []) as here:
         await here.runtime.store.inbox.accept(line(here, "/title Mine"), f"command {CHAT.key}", COMMANDS)

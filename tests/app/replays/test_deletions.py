@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +24,7 @@ async def test_a_run_whose_message_was_deleted_is_played_too(tmp_path: Path):
     async with recorded(tmp_path, [SLOW]) as here:
         said = here.inbound("Talk.")
         after = await here.tell(said)
-        await asyncio.sleep(0.3)
+        await here.until(MessageTaken, after)
         await delete(here, said)
         ended = await here.ended(after)
         assert (ended.outcome, ended.text) == (Outcome.STOPPED, "")
@@ -41,7 +40,7 @@ async def test_a_run_whose_message_was_deleted_is_played_too(tmp_path: Path):
 async def test_a_message_that_was_deleted_while_it_waited_is_played_too(tmp_path: Path):
     async with recorded(tmp_path, lambda heard: SLOW if heard.turn == 0 else Say("Never.")) as here:
         after = await here.tell("Talk.")
-        await asyncio.sleep(0.3)
+        await here.until(MessageTaken, after)
         said = here.inbound("Wait.", busy=Busy.QUEUE)
         await here.tell(said)
         await delete(here, said)
@@ -66,7 +65,7 @@ async def test_a_run_that_was_told_of_a_deletion_is_played_too(tmp_path: Path):
     async with recorded(tmp_path, script) as here:
         first, second = here.inbound("One."), here.inbound("Two.")
         after = await here.tell(first)
-        await asyncio.sleep(0.1)
+        await here.until(MessageTaken, after)
         number = await here.tell(second)
         await here.until(MessageTaken, number)
         await delete(here, first)

@@ -16,7 +16,7 @@ from hermes_agent.app.replays.telling import steps_of, verdict_of
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.events import Asked, Outcome, Replied, RunEnded, ToolEnded
+from hermes_agent.core.events import Asked, Outcome, Replied, RunEnded, TextDelta, ToolEnded
 from hermes_agent.core.inbound import Busy
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
@@ -94,7 +94,7 @@ async def test_a_stop_in_the_middle_of_an_answer_is_played_too(tmp_path: Path):
     slow = Answer(pieces=(Say("word " * 400),), pace=Pace(between=0.01))
     async with recorded(tmp_path, [slow]) as here:
         after = await here.tell("Talk.")
-        await asyncio.sleep(0.3)
+        await here.until(TextDelta, after)
         await here.runtime.hermes.stop(here.record.id)
         assert (await here.ended(after)).outcome is Outcome.STOPPED
         then = await here.log()
@@ -112,7 +112,7 @@ async def test_a_message_that_interrupts_is_played_too(tmp_path: Path):
 
     async with recorded(tmp_path, script) as here:
         after = await here.tell("Talk.")
-        await asyncio.sleep(0.3)
+        await here.until(TextDelta, after)
         await here.tell(here.inbound("Wait.", busy=Busy.INTERRUPT))
         first = await here.until(RunEnded, after)
         assert first.event.outcome is Outcome.STOPPED

@@ -155,6 +155,7 @@ def test_who_only_watches_holds_up_no_end(home: Path):
 
 def test_a_worker_works_until_it_is_told_to_end(home: Path):
     settle(home)
+    assert typed(home, "sessions", "stats").code == 0  # The settings were right once.
     (home / "config.yaml").write_text("nonsense: 1\n")
     with running(home, "worker") as (process, line):
         assert "nonsense" in line

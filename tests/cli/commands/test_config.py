@@ -95,7 +95,7 @@ def test_a_mistake_is_checked_with_its_line_and_exit_code(tmp_path: Path) -> Non
 
     assert said.code == 4
     assert said.out == f"{tmp_path}/config.yaml:2: unknown setting `modle`. Did you mean `model`?\n"
-    assert said.err == "The default settings are used.\n"
+    assert said.err.startswith("It was never right, so nothing runs: ")
     assert "unknown setting" in config(tmp_path, "show").err
 
 

@@ -1,4 +1,5 @@
-"""Damaged rows of the log, each of them in turn: whoever reads a session is told which one it is, and goes on."""
+"""Damaged rows of the log, each of them in turn, and of the inbox: whoever reads a session is told which one it is, and
+goes on."""
 
 import json
 import shutil
@@ -10,12 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.events import Notice, Outcome
+from hermes_agent.core.inbound import Inbound
 from hermes_agent.providers.demo.script import Answer, Call, Heard, Say
+from hermes_agent.store.bodies import written
+from hermes_agent.store.database import Store
 from hermes_agent.testing.model_servers import ModelServer, openai_model, serving_in_thread
+from tests.app.place import place
 from tests.children import Said, said_by, started
 from tests.cli.shell import typed
 
 WAYS = (("show",), ("show", "--json"), ("export",), ("export", "-f", "jsonl"), ("export", "-f", "html"))
+SET_ASIDE = "A message could not be read and was set aside (row 1 of the inbox, from cli"
+ANSWERED = [("answered", "")] * 2
 DAMAGES = ("{", "", "null", "[]", '{"kind": 7}', "[" * 100_000, "\x00\xff", '{"message": {"role": 9}}')
 
 
@@ -69,10 +77,11 @@ def home(made: Home, tmp_path: Path) -> Home:
 def test_every_row_in_turn_is_named_and_passed_over_by_who_reads(home: Home, tmp_path: Path):
     rows = home.rows()
     assert {kind for _, kind, _ in rows} >= {"message_taken", "replied", "tool_ended", "run_ended", "prefix_frozen"}
-    for (number, kind, session), body in product(rows, DAMAGES):
-        home.damage(number, body)
+    for number, kind, session in rows:
         word = f"Entry {number} of the log ({kind}) is damaged and left out."
-        for way in WAYS:
+        one = product(WAYS, DAMAGES[number % len(DAMAGES) :][:1])
+        for way, body in (*product(WAYS[:1], DAMAGES), *one):
+            home.damage(number, body)
             said = typed(home.root, "sessions", *way, session)
             assert said.code == 0
             assert word in said.out, (way, body[:20])
@@ -122,3 +131,44 @@ def test_an_event_of_a_later_version_is_a_sentence(home: Home):
         assert said.code != 0
         assert "is an event `dreamt`, which this version of Hermes does not know" in said.err
         assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("body", [*DAMAGES, "of a later version"])
+async def test_a_message_that_cannot_be_read_is_told_once_and_keeps_nothing_else_from_being_answered(
+    tmp_path: Path, body: str
+):
+    async with place(tmp_path, script) as here:
+        store, said = here.runtime.store, [here.inbound(text) for text in ("one", "two", "three")]
+        for each in said:
+            await store.inbox.accept(each, here.record.id, "cli")
+        await damage(store, said[0], body)
+        ended = await here.say("four")
+        notices = [entry.event for entry in await here.log() if isinstance(entry.event, Notice)]
+        states = [await store.inbox.find(each.source, each.source_id) for each in said]
+
+    assert (ended.outcome, ended.text) == (Outcome.ANSWERED, "Reply to two\n\nthree\n\nfour.")
+    assert [(each.text.partition(":")[0], each.level) for each in notices] == [(SET_ASIDE, "news")]
+    assert [(each.state, each.reason) for each in states if each] == [("refused", notices[0].text), *ANSWERED]
+
+
+async def test_a_message_that_cannot_be_read_and_is_alone_fails_its_run_once(tmp_path: Path):
+    async with place(tmp_path, script) as here:
+        store, lost = here.runtime.store, here.inbound("one")
+        await store.inbox.accept(lost, here.record.id, "cli")
+        await damage(store, lost, "{")
+        after = await store.history.last_number(here.record.id)
+        await here.runtime.hermes.resume(here.record.id)
+        ended = await here.ended(after)
+        notices = [entry for entry in await here.log() if isinstance(entry.event, Notice)]
+        later = await here.say("two")
+
+    assert (ended.outcome, ended.text.partition(":")[0]) == (Outcome.FAILED, SET_ASIDE)
+    assert notices == []
+    assert later.text == "Reply to two."
+
+
+async def damage(store: Store, message: Inbound, body: str) -> None:
+    if body == "of a later version":
+        body = written(message).replace('"kind":"text"', '"kind":"hologram"')
+    row = "UPDATE inbox SET body = $1 WHERE source_id = $2"
+    await store.write(lambda tx: tx.run(row, body, message.source_id))

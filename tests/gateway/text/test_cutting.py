@@ -4,7 +4,7 @@ import re
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hermes_agent.gateway.channel import Unit
@@ -158,6 +158,7 @@ def test_the_marks_that_end_a_block_stay_together(longest: int):
 
 
 @given(st.text(alphabet=st.sampled_from("ab `\n[](*x👍é~"), max_size=300), st.integers(20, 60))
+@example(" [[[[[[[[`[[[[[[[[👍`", 20)  # Before the code that is not cut there is a space alone.
 def test_every_piece_fits_and_every_letter_stays(text: str, longest: int):
     size = size_in(Unit.UTF16)
 

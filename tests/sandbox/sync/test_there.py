@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -82,6 +83,28 @@ async def test_more_than_a_project_is_refused_wherever_a_link_leads(folder: str)
 
     with pytest.raises(PlaceFailed, match=f"there is {folder}, which is too much to copy to"):
         await there(Path("/srv/projects/link"), Says(said)).scan()
+
+
+@pytest.mark.parametrize("folder", ["/", "/usr", "~"])
+@pytest.mark.parametrize("programs", [("sh",), ("busybox", "sh")])
+async def test_a_link_to_more_than_a_project_is_refused_and_nothing_is_listed(
+    tmp_path: Path, programs: tuple[str, ...], folder: str
+) -> None:
+    real, said = os.environ["HOME"] if folder == "~" else folder, list[bytes]()
+    (tmp_path / "link").symlink_to(real)
+
+    def heard(_: str, out: bytes) -> bytes:
+        said.append(out)
+        return out
+
+    shell = LocalShell(programs=programs, after=heard)
+    if shutil.which(programs[0]) is None:
+        pytest.skip(f"no {programs[0]} here")
+
+    with pytest.raises(PlaceFailed, match=f"there is {real}, which is too much to copy to"):
+        await there(tmp_path / "link", shell).scan()
+
+    assert said[0].split(b"\0")[3:] == [b"", b"0"]
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a//b", ".", "a/../b", ".git/hooks/x", "id_rsa"])

@@ -9,7 +9,7 @@ from hermes_agent.store.database import Store
 from hermes_agent.store.leases import Lease
 from hermes_agent.testing.clock import FakeClock
 from tests.databases import OpenAnother
-from tests.store.made import QUEUE, QUEUES, SOON, add, claimed, die, mail, reaped, registered, session
+from tests.store.made import QUEUE, QUEUES, SOON, add, answer, append, claimed, die, mail, reaped, registered, session
 
 
 async def test_what_was_there_at_two_deaths_is_put_aside_and_at_the_third_it_waits(
@@ -181,3 +181,17 @@ async def test_a_run_that_does_something_again_is_to_blame_like_any_other(store:
     again = await peer.lanes.claim(QUEUES)
     assert again is not None
     assert (again.crashes, again.deadly, again.waits) == (3, True, False)
+
+
+@pytest.mark.parametrize("now", [1_900_000_000.0, 0.0])
+async def test_a_clock_that_jumps_while_others_wait_frees_nobodys_claim(open_another: OpenAnother, now: float):
+    clock = FakeClock(now=1_800_000_000.0)
+    holder, waiter = await open_another(clock=clock), await open_another(clock=clock)
+    lease = await claimed(holder)
+
+    clock.set_now(now)
+    await waiter.workers.reap()
+
+    assert await waiter.lanes.claim(QUEUES) is None
+    await append(holder, lease, 1)
+    assert await answer(holder, lease)

@@ -18,7 +18,7 @@ from hermes_agent.core.messages import Text
 from hermes_agent.core.outbound import Content, Letter
 from hermes_agent.host.late import late
 from hermes_agent.host.tasks import spawn
-from hermes_agent.store.inbox import Ending
+from hermes_agent.store.inbox import Ending, Unreadable
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.sessions import Session
 from hermes_agent.store.transaction import Transaction
@@ -91,7 +91,7 @@ class Orders:
 
     async def do_at_once(self, inbound: Inbound) -> None:
         """Do an order before anything that waits, once, and say what came of it."""
-        if await self._store.outbox.find(_letter(inbound, "").key) is None:
+        if await self._store.outbox.find(_letter(inbound, inbound.conversation, "").key) is None:
             await self.answer(inbound, await self._do(inbound))
 
     async def stop(self, inbound: Inbound) -> None:
@@ -102,7 +102,7 @@ class Orders:
 
     async def answer(self, inbound: Inbound, text: str) -> None:
         """Say something in the chat that a message came from, once."""
-        await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, text)))
+        await self._store.write(lambda tx: self._store.outbox.put(tx, _letter(inbound, inbound.conversation, text)))
         self._answered()
 
     def take_up(self) -> None:
@@ -149,14 +149,18 @@ class Orders:
         try:
             while not released and (waiting := await self._store.inbox.waiting(lease)):
                 row, inbound = waiting[0]
+                if isinstance(inbound, Unreadable):
+                    letter = _letter(inbound, Conversation.parse(lease.lane.removeprefix(LANE)), str(inbound), row)
+                    released = await self._end(lease, row, letter, str(inbound))
+                    continue
                 if inbound.withdraws:  # What an order said to the agent meanwhile is mail of another lane.
                     back = replace(inbound, source_id=inbound.source_id.removesuffix(f":{lease.lane}"))
                     await self._runtime.hermes.withdraw(back, moderated=True)
-                gone = {each.withdraws for _, each in waiting} - {""}
+                gone = {each.withdraws for _, each in waiting if isinstance(each, Inbound)} - {""}
                 text = ""
                 if not {inbound.withdraws, inbound.identity} & gone:
                     text = self._not_done(lease) or await self._do(inbound)
-                released = await self._end(lease, row, inbound, text)
+                released = await self._end(lease, row, _letter(inbound, inbound.conversation, text, row))
         except StoreError as error:
             await give_back(self._store, lease, error)
             raise
@@ -167,13 +171,15 @@ class Orders:
         """Why an order of that lane is not tried again."""
         return lease.poison or (DEADLY.format(crashes=lease.crashes) if lease.deadly else "")
 
-    async def _end(self, lease: Lease, row: int, inbound: Inbound, text: str) -> bool:
-        """Commit that it is done, with what is said about it; whether that was all of the lane."""
+    async def _end(self, lease: Lease, row: int, letter: Letter, refused: str = "") -> bool:
+        """Commit that it is done, or `refused` for a reason, with what is said about it; whether that was all of the
+        lane."""
+        ending = Ending.REFUSED if refused else Ending.ANSWERED
 
         async def change(tx: Transaction) -> bool:
-            if text:
-                await self._store.outbox.put(tx, _letter(inbound, text, row))
-            return await self._store.inbox.finish(tx, lease, [row], Ending.ANSWERED)
+            if letter.content.text:
+                await self._store.outbox.put(tx, letter)
+            return await self._store.inbox.finish(tx, lease, [row], ending, reason=refused)
 
         released = await self._store.write(change)
         self._answered()
@@ -230,10 +236,10 @@ def lane_of(conversation: Conversation) -> str:
     return f"{LANE}{conversation.key}"
 
 
-def _letter(inbound: Inbound, text: str, row: int = 0) -> Letter:
+def _letter(order: Inbound | Unreadable, to: Conversation, text: str, row: int = 0) -> Letter:
     return Letter(
-        key=f"answer:{inbound.source}:{inbound.source_id}",
-        to=inbound.conversation,
+        key=f"answer:{order.source}:{order.source_id}",
+        to=to,
         content=Content(text=text),
         inbox=row,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from hermes_agent.app.intake.session_files import without_files
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import UnknownSession
@@ -63,10 +64,11 @@ class Visit:
         return await self.session(session)
 
     async def delete(self, session: str) -> None:
-        """Remove a session with its log; a run of it is stopped first. Raises `UnknownSession`."""
+        """Remove a session with its log and files; a run of it is stopped first. Raises `UnknownSession`."""
         await self.session(session)
         await self.runtime.hermes.stop(session, "The session is deleted.")
-        await self.runtime.store.sessions.delete(session)
+        async with without_files(self.runtime.store, self.runtime.home, session):
+            await self.runtime.store.sessions.delete(session)
 
     async def branch(self, session: str, title: str = "", upto: int | None = None) -> SessionRecord:
         """A copy of a session up to one of its events. Raises `UnknownSession`."""

@@ -126,7 +126,7 @@ def check(surface: Surface) -> int:
     for text in (*map(str, loaded.problems), *surface.secrets.warnings):
         say(text)
     if loaded.problems:
-        remark(f"{'The last good' if loaded.basis == 'last good' else 'The default'} settings are used.")
+        remark(loaded.remedy)
         return Exit.CONFIG
     wrong = channels(surface)
     for key, text in wrong.items():

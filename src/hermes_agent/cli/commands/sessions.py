@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hermes_agent.app.intake.session_files import without_files
 from hermes_agent.app.serving.settings import SERVED
 from hermes_agent.cli.exits import Exit
 from hermes_agent.cli.moments import Since, moment
@@ -208,7 +209,12 @@ def prune(surface: Surface, before: float, yes: bool) -> None:
         return
     if not yes:
         click.confirm(f"Delete {plural(count, 'session')} unused since {moment(before)}?", abort=True, err=True)
-    removed = with_store(surface, lambda store: store.sessions.prune(before))
+
+    async def remove(store: Store) -> Sequence[str]:
+        async with without_files(store, surface.home):
+            return await store.sessions.prune(before)
+
+    removed = with_store(surface, remove)
     say(f"{plural(len(removed), 'session')} deleted.")
 
 
@@ -217,11 +223,16 @@ def prune(surface: Surface, before: float, yes: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @pass_surface
 def delete(surface: Surface, session: str, yes: bool) -> None:
-    """Delete a session's log. What it cost stays in `hermes cost`."""
+    """Delete a session's log and files. What it cost stays in `hermes cost`."""
     found = with_store(surface, lambda store: store.sessions.find(session))
     if not yes:
         click.confirm(f"Delete {found.id} ({found.title or 'untitled'})?", abort=True, err=True)
-    with_store(surface, lambda store: store.sessions.delete(found.id))
+
+    async def remove(store: Store) -> None:
+        async with without_files(store, surface.home, found.id):
+            await store.sessions.delete(found.id)
+
+    with_store(surface, remove)
     say(f"{found.id} is deleted.")
 
 

@@ -45,7 +45,7 @@ def cut(text: str, longest: int, size: Size = len) -> list[str]:
             pieces.append(rest)
             break
         head, rest = _split(rest, longest, size)
-        pieces.append(head)
+        pieces += [head] if head else []
     return pieces
 
 

@@ -12,11 +12,15 @@ from hermes_agent.sandbox.sync.here import MARKER, Found, Rules, is_too_much
 
 # What each needs: find, stat, xargs and tar, of GNU or busybox (1.34 and later).
 WHICH = f"$(head -c 64 {MARKER} 2>/dev/null):$(stat -c '%i %z' {MARKER} 2>/dev/null)"
+# What is refused anyway is not listed: that may be the whole machine.
 SCAN = f"""mkdir -p -- "$1" 2>/dev/null
 cd -P -- "$1" 2>/dev/null || exit 0
 shift
-printf '%s\\0' "$(pwd -P)" "$(cd && pwd -P)" "{WHICH}"
-find . "$@" -exec stat -c '%f %s %Y %y %z %i %n//' {{}} + 2>/dev/null
+real=$(pwd -P) home=$(cd && pwd -P)
+printf '%s\\0' "$real" "$home" "{WHICH}"
+case $home/ in "${{real%/}}"/*) ;; *) case $real in
+/*/*) find . "$@" -exec stat -c '%f %s %Y %y %z %i %n//' {{}} + 2>/dev/null
+esac esac
 printf '\\0%s' "$?\""""
 MARK = f'cd -P -- "$1" && set -C && printf %s "$2" 2>/dev/null >{MARKER}; :'
 # What reads or changes files does so in the very folder that was looked at.
