@@ -22,7 +22,8 @@ hermes_agent.core.dataclass.ENFORCED = True
 SECRET = re.compile(r"^(HERMES|AWS|GOOGLE)_|_API_KEY$|_TOKEN$|_SECRET$")
 
 # A busy machine may be slow: how long one example takes is no finding.
-hypothesis.settings.register_profile("hermes", deadline=None, print_blob=True)
+for profile, examples in {"hermes": 30, "full": 150}.items():
+    hypothesis.settings.register_profile(profile, deadline=None, print_blob=True, max_examples=examples)
 hypothesis.settings.load_profile("hermes")
 
 
@@ -36,6 +37,7 @@ def pytest_xdist_setupnodes() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="every example, and each crash loop for minutes, not seconds")
     parser.addoption("--pool", type=int, metavar="N", help="the default pool of every event loop has N threads")
     parser.addoption(
         "--lock-seconds", type=float, metavar="S", help="whoever gets a lock file waits S s before the work"
@@ -43,7 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Scarcity, here and in the children that `tests.children` and `tests.cli.shell` start."""
+    """How much is tried; scarcity, here and in the children that `tests.children` and `tests.cli.shell` start."""
+    if config.getoption("--full"):
+        hypothesis.settings.load_profile("full")
     given = {"TESTED_POOL": config.getoption("--pool"), "TESTED_LOCK_SECONDS": config.getoption("--lock-seconds")}
     scarce = {name: str(value) for name, value in given.items() if value is not None}
     if scarce:
@@ -90,6 +94,12 @@ def _scrubbed_environment() -> Iterator[None]:
         patch.setenv("HOME", home)
         patch.setenv("TZ", "UTC")
         yield
+
+
+@pytest.fixture
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether everything is tried that may go wrong, for minutes, or some of it."""
+    return bool(request.config.getoption("--full"))
 
 
 @pytest.fixture

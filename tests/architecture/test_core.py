@@ -8,7 +8,7 @@ from tests.architecture.source import PACKAGE, Source, source, sources
 
 
 def imported(module: Source) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)

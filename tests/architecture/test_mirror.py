@@ -25,7 +25,7 @@ ELSEWHERE: dict[str, str] = {
 
 def has_logic(module: Source) -> bool:
     """Whether any function does something: not a declaration of a Protocol, an abstract method, or an overload."""
-    functions = (node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    functions = (node for node in module.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return any(not isinstance(line, ast.Expr | ast.Pass) or is_call(line) for node in functions for line in node.body)
 
 

@@ -19,7 +19,7 @@ def empty_names(modules: Iterable[Source]) -> list[str]:
     for module in modules:
         parts = [*module.path.parent.parts, module.path.stem]
         found += [f"{module.path}: {part} says nothing" for part in parts if EMPTY_MODULE.search(part)]
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             named = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
             if named and EMPTY_NAME.search(node.name) and not node.name.startswith("test_"):
                 found.append(f"{module.path}:{node.lineno}: {node.name} says nothing")
@@ -29,7 +29,7 @@ def empty_names(modules: Iterable[Source]) -> list[str]:
 def untitled(modules: Iterable[Source]) -> list[str]:
     found = []
     for module in modules:
-        first = (ast.get_docstring(module.tree) or "").split("\n\n")[0]
+        first = (ast.get_docstring(module.nodes[0]) or "").split("\n\n")[0]
         if module.text.strip() and not first.endswith((".", ":")):
             found.append(f"{module.path}: does not open with a sentence that says what is in it")
     return found

@@ -39,7 +39,7 @@ def forbidden_in_tests(modules: Iterable[Source]) -> list[str]:
         found += [
             f"{module.path}: {name}: {instead}" for used, (name, instead) in uses if f"{used}.".startswith(f"{name}.")
         ]
-        patches = (node for node in ast.walk(module.tree) if is_patch(node))
+        patches = (node for node in module.nodes if is_patch(node))
         found += [
             f"{module.path}:{node.lineno}: replaces a part of the program: pass a fake instead" for node in patches
         ]
@@ -119,7 +119,7 @@ LATE = re.compile(r"[a-z_][a-z0-9_]*(?:\.[A-Za-z0-9_]+)+(?::\w+)?")
 
 def private_of_others(module: Source) -> list[str]:
     """The private modules and names of other packages that a file takes, also by a name that is loaded late."""
-    written = {node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
+    written = {node.value for node in module.nodes if isinstance(node, ast.Constant)}
     late = {text for text in written if isinstance(text, str) and LATE.fullmatch(text)}
     return sorted(
         name

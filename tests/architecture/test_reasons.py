@@ -66,7 +66,7 @@ def catches_everything(handler: ast.ExceptHandler) -> bool:
 def catches(module: Source) -> Iterator[tuple[int, str]]:
     """Each place that catches everything: its line, and the boundary that a comment at its `try` or `except` names."""
     said = comments(module, BOUNDARY)
-    for block in ast.walk(module.tree):
+    for block in module.nodes:
         if isinstance(block, ast.Try):
             for line in (handler.lineno for handler in block.handlers if catches_everything(handler)):
                 near = (block.lineno - 1, block.lineno, line - 1, line, line + 1)

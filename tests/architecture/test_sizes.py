@@ -33,7 +33,7 @@ def too_large(modules: Iterable[Source]) -> list[str]:
 
 
 def lines_of_classes(module: Source) -> dict[str, int]:
-    classes = (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+    classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
     return {node.name: (node.end_lineno or 0) - node.lineno + 1 for node in classes}
 
 

@@ -24,7 +24,7 @@ from hermes_agent.testing.doubles.platform import TITLE, Trouble
 from tests.contracts.channels import MAKERS, Ear, Stage
 
 KEY = "s1:r1:0"
-LONG, LIMIT = 100_000, 10.0
+LONG, LIMIT = 40_000, 3.0
 HOSTILE = ["*", "`", "|", "![a](", "$\\", "<a ", "&", "> ", "```\n", "|\n|-\n", "\u0301", "@a"]
 """Characters of a text, and the seconds of work for it, which grow as the text does; and what it is made of."""
 

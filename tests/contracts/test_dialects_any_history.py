@@ -88,7 +88,7 @@ def read(spoken: Spoken, messages: list[Message], prefix: Prefix, effort: str) -
 
 @EVERY
 @given(st.data(), st.sampled_from(["none", "medium", "max"]))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_history_is_a_request_that_the_service_takes(spoken: Spoken, data: st.DataObject, effort: str):
     messages = data.draw(histories(spoken))
     before = copy.deepcopy(messages)
@@ -103,7 +103,7 @@ NAMED = st.text(min_size=1, max_size=80)
 
 @EVERY
 @given(st.lists(NAMED, min_size=1, max_size=4, unique=True))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_any_names_of_tools_are_a_request_that_the_service_takes(spoken: Spoken, names: list[str]):
     tools = tuple(ToolSchema(name=name, description="", parameters=READ.parameters) for name in names)
     heard = read(spoken, [], Prefix(system="", tools=tools, hash="1"), "medium")

@@ -131,8 +131,9 @@ class Side:
 
 
 @asynccontextmanager
-async def sides() -> AsyncIterator[list[Side]]:
-    """The four platforms, of each kind at least one: keys, reading back, neither."""
+async def sides(people: int = 20) -> AsyncIterator[list[Side]]:
+    """The four platforms, of each kind at least one: keys, reading back, neither; by mail there are so many people, in
+    the others three times as many."""
     async with AsyncExitStack() as open_:
         telegram = TelegramDouble()
         telegram.server = await open_.enter_async_context(serve(telegram.handle))
@@ -145,7 +146,7 @@ async def sides() -> AsyncIterator[list[Side]]:
                 double=telegram,
                 exact=False,
                 share=8,
-                people=60,
+                people=3 * people,
                 options={"api_url": telegram.url},
                 chat=lambda person: str(person + 1),
             ),
@@ -154,7 +155,7 @@ async def sides() -> AsyncIterator[list[Side]]:
                 double=discord,
                 exact=True,
                 share=8,
-                people=60,
+                people=3 * people,
                 options={"api": f"{discord.url}/api/v10"},
                 chat=lambda person: str(person + 1),
             ),
@@ -163,7 +164,7 @@ async def sides() -> AsyncIterator[list[Side]]:
                 double=slack,
                 exact=True,
                 share=8,
-                people=60,
+                people=3 * people,
                 options={"api": f"{slack.url}/api"},
                 chat=lambda person: f"D{person + 1}",
             ),
@@ -172,7 +173,7 @@ async def sides() -> AsyncIterator[list[Side]]:
                 double=mail,
                 exact=False,
                 share=1,
-                people=20,
+                people=people,
                 options=mail.options,
                 chat=lambda person: f"p{person + 1}@people.test",
             ),
@@ -332,9 +333,9 @@ def judged(side: Side) -> Verdict:
 
 
 @asynccontextmanager
-async def home_of(folder: Path, database: str = "") -> AsyncIterator[tuple[list[Side], ModelServer]]:
+async def home_of(folder: Path, database: str = "", people: int = 20) -> AsyncIterator[tuple[list[Side], ModelServer]]:
     """A home whose gateway finds the four platforms and the model."""
     folder.mkdir()  # noqa: ASYNC240  nothing runs yet
-    async with sides() as storms, serving(openai_model(repeat, keys=())) as model:
+    async with sides(people) as storms, serving(openai_model(repeat, keys=())) as model:
         (folder / "config.yaml").write_text(configuration(model.url, storms, database))
         yield storms, model

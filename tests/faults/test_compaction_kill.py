@@ -36,7 +36,7 @@ class Model:
 
 
 def words(number: int) -> str:
-    return f"Berth {number} belongs to captain Ostrander{number}. " + "Nothing else is new at the harbour. " * 60
+    return f"Berth {number} belongs to captain Ostrander{number}. " + "Nothing else is new at the harbour. " * 200
 
 
 @pytest.mark.timeout(120)

@@ -46,11 +46,8 @@ async def told(store: Store, session: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-async def test_a_command_begins_once_or_is_told_as_unknown(
-    tmp_path: Path, cluster: PostgresCluster, request: pytest.FixtureRequest
-):
-    full = request.config.getoption("--full", default=False)
-    messages, kills = (500, 30) if full else (60, 8)
+async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, cluster: PostgresCluster, full: bool):
+    messages, kills = (500, 30) if full else (24, 4)
     chance, url = random.Random(13), cluster.fresh_url()
     work = tmp_path / "work"
     work.mkdir()

@@ -16,45 +16,52 @@ import pytest
 ENVIRONMENT = Path(environment.__file__)
 
 
-@pytest.fixture
-def wheels(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that stands for the package index and holds one package, `tiny`."""
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tiny.py", "SIZE = 1\n")
-        wheel.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        wheel.writestr("tiny-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr("tiny-1.0.dist-info/RECORD", "")
+    folder = tmp_path_factory.mktemp("wheels")
+    for version in ("1.0", "2.0"):
+        with zipfile.ZipFile(folder / f"tiny-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("tiny.py", "SIZE = 1\n")
+            info, tag = f"tiny-{version}.dist-info", "Root-Is-Purelib: true\nTag: py3-none-any\n"
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n")
+            wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\n{tag}")
+            wheel.writestr(f"{info}/RECORD", "")
     return folder
 
 
-def make(tmp_path: Path, digest: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Make an environment with pip from a lock that names `tiny` with this hash, or with none."""
-    root = tmp_path / "checkout"
-    root.mkdir()
-    hashes = f" \\\n    --hash=sha256:{digest}" if digest else ""
-    (root / "requirements.lock").write_text(f"tiny==1.0{hashes}\n")
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Path:
+    """One whose environment pip made, from a lock that names `tiny`."""
+    root = tmp_path_factory.mktemp("checkout")
+    digest = hashlib.sha256((wheels / "tiny-1.0-py3-none-any.whl").read_bytes()).hexdigest()
+    result = make(root, lock_of(root, digest), PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
+    assert (result.returncode, "1 packages" in result.stderr) == (0, True), result.stderr
+    return root
+
+
+def lock_of(root: Path, digest: str, version: str = "1.0") -> Path:
+    """A lock that names `tiny` with this hash, or with none."""
+    file = root / "requirements.lock"
+    file.write_text(f"tiny=={version}" + (f" \\\n    --hash=sha256:{digest}\n" if digest else "\n"))
+    return file
+
+
+def make(root: Path, lock: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-I", str(ENVIRONMENT), str(root), str(root / ".venv"), str(root / "requirements.lock")],
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **more},
+        [sys.executable, "-I", str(ENVIRONMENT), str(root), str(root / ".venv"), str(lock)],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(root), **more},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
 
 
-def digest_of(wheel: Path) -> str:
-    return hashlib.sha256(wheel.read_bytes()).hexdigest()
-
-
 @pytest.mark.slow
-def test_pip_installs_what_the_lock_names(tmp_path: Path, wheels: Path):
-    digest = digest_of(wheels / "tiny-1.0-py3-none-any.whl")
-    result = make(tmp_path, digest, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
-    assert (result.returncode, "1 packages" in result.stderr) == (0, True), result.stderr
-    python = tmp_path / "checkout/.venv/bin/python"
+@pytest.mark.timeout(120)
+def test_pip_installs_what_the_lock_names(checkout: Path):
+    python = checkout / ".venv/bin/python"
     assert (
         subprocess.run([python, "-I", "-c", "import tiny; print(tiny.SIZE)"], capture_output=True, check=True).stdout
         == b"1\n"
@@ -62,25 +69,37 @@ def test_pip_installs_what_the_lock_names(tmp_path: Path, wheels: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_a_package_that_is_not_the_one_in_the_lock_is_refused(tmp_path: Path, wheels: Path):
-    result = make(tmp_path, "0" * 64, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
+    result = make(tmp_path, lock_of(tmp_path, "0" * 64), PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
     assert result.returncode == 1
     assert "is not the one that the lock file names" in result.stderr
-    assert not (tmp_path / "checkout/.venv/made-from").exists()
+    assert not (tmp_path / ".venv/made-from").exists()
 
 
 @pytest.mark.slow
-def test_a_lock_without_hashes_is_refused(tmp_path: Path, wheels: Path):
-    result = make(tmp_path, "", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(wheels))
-    assert result.returncode == 1
-    assert "Hashes are required" in result.stderr
-
-
-@pytest.mark.slow
-def test_without_a_network_it_says_so(tmp_path: Path):
-    result = make(tmp_path, "0" * 64, PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0")
-    assert result.returncode == 1
-    assert "The package index cannot be reached." in result.stderr
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("digest", "variables", "sentence"),
+    [
+        ("", {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "{wheels}"}, "Hashes are required"),
+        ("0" * 64, {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0"}, "index cannot be reached"),
+    ],
+    ids=["a lock without hashes", "no network"],
+)
+def test_what_pip_refuses_is_a_sentence(
+    checkout: Path,
+    wheels: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    digest: str,
+    variables: dict[str, str],
+    sentence: str,
+):
+    for name, value in {"PATH": "/usr/bin:/bin", **variables}.items():
+        monkeypatch.setenv(name, value.format(wheels=wheels))
+    with (tmp_path / "held").open("w") as held, pytest.raises(environment.CannotMake, match=sentence):
+        environment.install(checkout / ".venv", lock_of(tmp_path, digest, "2.0"), held.fileno())
 
 
 @pytest.fixture

@@ -157,7 +157,7 @@ def requests(server: ModelServer) -> list[tuple[bytes, bytes, list[bytes]]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=settings.default.max_examples // 6, suppress_health_check=[HealthCheck.too_slow])
 @given(deeds=st.lists(st.sampled_from(DEEDS), min_size=3, max_size=12), seed=st.integers(0, 1000))
 def test_the_prefix_of_an_open_session_never_changes(deeds: list[str], seed: int):
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ def size_in(unit: Unit) -> Size:
     """How long a text is in the unit of a platform."""
     match unit:
         case Unit.UTF16:
-            return lambda text: len(text) + sum(sign > "\uffff" for sign in text)
+            return lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2
         case Unit.BYTES:
             return lambda text: len(text.encode("utf-8", "surrogatepass"))
         case Unit.CHARACTERS:
