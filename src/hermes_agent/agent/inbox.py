@@ -33,7 +33,7 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
     found = await journal.mailbox.read()
     waits = session.awaits_reply and not first
     mail = without_withdrawn(journal, found, waits=waits)
-    now = due(mail, waits=waits, took=journal.mailbox.took)
+    now = due(mail, waits=waits, took=journal.mailbox.last_taken > 0)
     if len(now) < len(mail):
         journal.mailbox.leave()
     if now:

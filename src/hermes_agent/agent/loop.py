@@ -64,7 +64,7 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
             if ended is not None and not session.running:  # Its end is being written already.
                 await journal.settled()
                 return ended
-            if not (ended or journal.mailbox.took or switch.makes_way or switch.withdrawn):
+            if not (ended or journal.mailbox.last_taken or switch.makes_way or switch.withdrawn):
                 await take_inbox(session, journal, first=True)  # The stop came first; it was about this mail.
             return await end(session, journal, ended or switch.verdict(session.turn), agent.closing)
 

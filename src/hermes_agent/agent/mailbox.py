@@ -93,11 +93,6 @@ class Mailbox:
             self.back.announce(withdrawn)
 
     @property
-    def took(self) -> bool:
-        """Whether this run took any mail."""
-        return bool(self._taken)
-
-    @property
     def last_taken(self) -> int:
         """The row of the last message that this run took; 0 where it took none."""
         return self._taken[-1] if self._taken else 0
