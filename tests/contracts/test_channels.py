@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -363,11 +364,7 @@ async def test_what_was_sent_is_found(stage: Stage, chat: Conversation) -> None:
 
 @pytest.mark.parametrize("trouble", [Trouble.BUSY, Trouble.BROKEN, Trouble.GONE])
 async def test_signs_raise_nothing_but_what_nobody_minds(stage: Stage, chat: Conversation, trouble: Trouble) -> None:
-    signs: list[Callable[[], Awaitable[None]]] = [
-        lambda: stage.channel.typing(chat),
-        lambda: stage.channel.react(chat, "1:1", "👀"),
-    ]
-    for sign in signs:
+    for sign in (partial(stage.channel.typing, chat), partial(stage.channel.react, chat, "1:1", "👀")):
         stage.double.chats.order(trouble)
         with suppress(ChannelError):
             await sign()
@@ -384,9 +381,7 @@ async def test_no_text_takes_long_to_be_shown(stage: Stage, chat: Conversation) 
     line, size = made(stage.kind, stage.channel, SystemClock()), size_in(stage.kind.abilities.unit)
     for number, unit in enumerate(HOSTILE):
         began = time.process_time()
-
-        text = f"a {unit * LONG}"[:LONG]
-        parts = line.parts(Content(text=text), slot=1, to=chat)
+        parts = line.parts(Content(text=(text := f"a {unit * LONG}"[:LONG])), slot=1, to=chat)
         line.draft(text, "reads")
         await stage.channel.send(chat, parts[0], f"s1:r1:{number}")
 

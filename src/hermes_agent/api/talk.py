@@ -92,17 +92,17 @@ class Talk:
                 return begun
         wish = replace(wish, model=self.model_of(wish))
         if wish.session:
-            return await self._go_on(wish, await self._visit(wish).session(wish.session))
+            return await self._go_on(wish, await Visit(runtime=self._runtime, who=wish.who).session(wish.session))
         if wish.previous:
             return await self._alone_in(await self._after(wish), wish)
-        place = self._place(wish)
+        place = _place(wish)
         wish = replace(wish, history=await self._as_logged(wish))
         if wish.name:
             async with self._naming:  # Several may ask for one that is not there yet.
-                record = await self._current(place) or await self._opened(wish, place)
+                record = await self._runtime.store.sessions.current(place.key) or await self._opened(wish, place)
             return await self._go_on(wish, record)
         if wish.history:
-            current = await self._current(place)
+            current = await self._runtime.store.sessions.current(place.key)
             matches = current is not None and await self._matches(current, wish)
             return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
@@ -248,12 +248,9 @@ class Talk:
                 code="waiting_for_answer",
                 headers=FINAL,
             )
-        submitted = await hermes.submit(self._inbound(wish, self._place(wish)), record.id)
+        submitted = await hermes.submit(self._inbound(wish, _place(wish)), record.id)
         begun = await self._begun(wish, record.id, submitted.inbox, view.number)
         return replace(begun, model=wish.model or record.model)
-
-    async def _current(self, place: Conversation) -> SessionRecord | None:
-        return await self._runtime.store.sessions.current(place.key)
 
     async def _opened(self, wish: Wish, place: Conversation) -> SessionRecord:
         """A new session that begins with what the client says was said before; with a name the one of that name."""
@@ -272,7 +269,7 @@ class Talk:
         except Problem as error:
             words, param = str(error), "previous_response_id"
             raise Problem(404, words, code="previous_response_not_found", param=param) from error
-        visit = self._visit(wish)
+        visit = Visit(runtime=self._runtime, who=wish.who)
         record, story, last = await visit.session(previous.session), Story(ref=previous), 0
         end: int | None = None
         for entry in await visit.entries(previous.session):
@@ -288,7 +285,7 @@ class Talk:
         """Whether a session holds just the history that a client tells, and rests; it is then this request's alone."""
         if record.principal != wish.who.key or self._runtime.hermes.runs(record.id):
             return False
-        entries = await self._visit(wish).entries(record.id)
+        entries = await Visit(runtime=self._runtime, who=wish.who).entries(record.id)
         is_over = bool(entries) and isinstance(entries[-1].event, RunEnded)
         return is_over and tells(entries, wish.history, wish.who) and self._claims(record.id, entries[-1].number)
 
@@ -323,16 +320,14 @@ class Talk:
             digest=wish.digest,
         )
 
-    def _place(self, wish: Wish) -> Conversation:
-        user = wish.who.user
-        if wish.name:
-            return Conversation(platform=PLATFORM, chat_kind="name", chat=user, thread=wish.name)
-        first = next((text_of(said.content) for said in wish.history if said.role == "user"), wish.words)
-        mark = mark_of(wish.instructions + wish.system, first)
-        return Conversation(platform=PLATFORM, chat_kind="chat", chat=user, thread=mark)
 
-    def _visit(self, wish: Wish) -> Visit:
-        return Visit(runtime=self._runtime, who=wish.who)
+def _place(wish: Wish) -> Conversation:
+    user = wish.who.user
+    if wish.name:
+        return Conversation(platform=PLATFORM, chat_kind="name", chat=user, thread=wish.name)
+    first = next((text_of(said.content) for said in wish.history if said.role == "user"), wish.words)
+    mark = mark_of(wish.instructions + wish.system, first)
+    return Conversation(platform=PLATFORM, chat_kind="chat", chat=user, thread=mark)
 
 
 def _source(wish: Wish) -> str:
