@@ -143,6 +143,10 @@ async def ended(store: Store, messages: int) -> None:
         await asyncio.sleep(0.1)
 
 
+def lines(file: Path) -> int:
+    return file.read_text().count("\n") if file.exists() else 0
+
+
 async def told(store: Store, session: str) -> list[str]:
     entries = await store.history.entries(session)
     return [
@@ -156,7 +160,7 @@ async def told(store: Store, session: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, cluster: PostgresCluster, full: bool):
-    messages, kills = (500, 30) if full else (24, 4)
+    messages, kills = (500, 30) if full else (40, 8)
     chance, url = random.Random(13), cluster.fresh_url()
     work = tmp_path / "work"
     work.mkdir()
@@ -167,8 +171,11 @@ async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, clust
         sessions = {}
         for number in range(messages):
             sessions[f"m{number}"] = await say(store, number, work)
-            if number % (messages // kills) == 0:
-                await asyncio.sleep(chance.uniform(0.5, 2.0))
+            if number % (messages // kills) == messages // kills - 1:
+                before = lines(work / "counted")
+                while lines(work / "counted") == before:
+                    await asyncio.sleep(0.05)
+                await asyncio.sleep(chance.uniform(0.0, 0.5))  # What has begun is not over yet.
                 homes.kill(chance.choice(("north", "south")))
         await ended(store, messages)
         said = {number: await told(store, session) for number, session in sessions.items()}
