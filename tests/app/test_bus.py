@@ -205,6 +205,21 @@ async def test_a_failure_reaches_a_reader_without_room():
             await take(events, 1)
 
 
+async def test_a_failure_waits_for_who_comes_after_it_unless_something_happened_since():
+    log = Log()
+    log.bus.fail("s", DiskFull("There is no room left."))
+    async with aclosing(log.bus.watch("s")) as events:
+        with pytest.raises(DiskFull):
+            await take(events, 1)
+    log.bus.fail("s", DiskFull("There is no room left."))
+    log.add()
+
+    async with aclosing(log.bus.watch("s")) as events:
+        assert await take(events, 1) == ["1"]
+        log.add()
+        assert await take(events, 1) == ["2"]
+
+
 async def test_who_leaves_is_forgotten():
     log = Log()
     log.add()

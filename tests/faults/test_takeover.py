@@ -34,6 +34,10 @@ def counting(heard: Heard) -> Call | Say:
     return Call("terminal", {"command": command}, id=number)
 
 
+def lines(file: Path) -> int:
+    return file.read_text().count("\n") if file.exists() else 0
+
+
 async def told(store: Store, session: str) -> list[str]:
     entries = await store.history.entries(session)
     return [
@@ -47,7 +51,7 @@ async def told(store: Store, session: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, cluster: PostgresCluster, full: bool):
-    messages, kills = (500, 30) if full else (24, 4)
+    messages, kills = (500, 30) if full else (40, 8)
     chance, url = random.Random(13), cluster.fresh_url()
     work = tmp_path / "work"
     work.mkdir()
@@ -60,8 +64,11 @@ async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, clust
         for number in range(messages):
             sessions[f"m{number}"] = await open_session(store, number, work)
             await say(store, sessions[f"m{number}"], f"m{number}", number)
-            if number % (messages // kills) == 0:
-                await asyncio.sleep(chance.uniform(0.5, 2.0))
+            if number % (messages // kills) == messages // kills - 1:
+                before = lines(work / "counted")
+                while lines(work / "counted") == before:
+                    await asyncio.sleep(0.05)
+                await asyncio.sleep(chance.uniform(0.0, 0.5))  # What has begun is not over yet.
                 household.kill(chance.choice(list(household.processes)))
         await answered(store, PATIENCE)
         said = {number: await told(store, session) for number, session in sessions.items()}

@@ -100,6 +100,7 @@ class Bus:
         self, read_log: ReadLog, is_here: Callable[[str], bool], *, room: int = READER_ROOM, glance: float = GLANCE
     ) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
+        self._failed: dict[str, HermesError] = {}
         self._read_log = read_log
         self._is_here = is_here
         self._listeners: list[Callable[[Seen], None]] = []
@@ -112,15 +113,19 @@ class Bus:
 
     def publish(self, seen: Seen) -> None:
         """Show an event to the session's readers; never waits."""
+        self._failed.pop(seen.session, None)
         for listener in self._listeners:
             notify(listener, seen)
         for reader in self._readers.get(seen.session, ()):
             reader.offer(seen)
 
     def fail(self, session: str, failure: HermesError) -> None:
-        """End the events of the session's readers with an error: the log cannot be written any more."""
-        for reader in self._readers.get(session, ()):
+        """End the events of the session's readers with an error: the log cannot be written any more. Where none is there
+        yet, the next one is told, unless something happens before: who asked may come after the answer."""
+        for reader in (readers := self._readers.get(session, ())):
             reader.fail(failure)
+        if not readers:
+            self._failed[session] = failure
 
     async def watch(
         self, session: str, after: int = 0, over: Over = never, *, live: bool = True
@@ -130,6 +135,8 @@ class Bus:
         once there is silence and no run here."""
         reader = Reader(self._room, live=live)
         self._readers[session].add(reader)
+        if failure := self._failed.pop(session, None):
+            reader.fail(failure)
         number = after
         try:
             for seen in await self._missed(session, number):

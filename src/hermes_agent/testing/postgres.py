@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess  # noqa: TID251  the server is a test's own, not a command of the agent
 import tempfile
 from contextlib import suppress
@@ -104,9 +105,12 @@ class PostgresCluster:
         )
 
     def remove(self) -> None:
-        """Stop the server and take everything away."""
-        with suppress(subprocess.CalledProcessError):
-            self.stop()
+        """Stop the server, by force where it does not within ten seconds, and take everything away."""
+        pid = self._data / "postmaster.pid"
+        with suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            self._run("pg_ctl", "-w", "-t", "10", "-D", str(self._data), "-m", "immediate", "stop", seconds=15)
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int(pid.read_text().split()[0]), signal.SIGKILL)  # Gone where the server has ended.
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def fresh_url(self) -> str:
@@ -129,7 +133,7 @@ class PostgresCluster:
         """Run SQL with psql; what it printed."""
         return self._run("psql", "-X", "-q", "-A", "-t", "-h", str(self._folder), "-U", USER, "-d", DATABASE, "-c", sql)
 
-    def _run(self, program: str, *arguments: str) -> str:
+    def _run(self, program: str, *arguments: str, seconds: float = 60) -> str:
         environment = {"PATH": os.defpath, "LC_ALL": "C", "HOME": str(self._folder)}
         where = self._programs / program
         command = [str(where if where.exists() else program), *arguments]
@@ -144,7 +148,7 @@ class PostgresCluster:
                     stderr=subprocess.STDOUT,
                     env=environment,
                     cwd=self._folder,
-                    timeout=60,
+                    timeout=seconds,
                     user=self._user and self._user.pw_uid,
                     group=self._user and self._user.pw_gid,
                     extra_groups=self._user and [],
