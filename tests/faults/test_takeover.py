@@ -34,8 +34,15 @@ def counting(heard: Heard) -> Call | Say:
     return Call("terminal", {"command": command}, id=number)
 
 
-def lines(file: Path) -> int:
-    return file.read_text().count("\n") if file.exists() else 0
+async def one_more(file: Path) -> None:
+    """Return when a command that is begun from now on has counted."""
+
+    def lines() -> int:
+        return file.read_text().count("\n") if file.exists() else 0
+
+    before = lines()
+    while lines() == before:
+        await asyncio.sleep(0.05)
 
 
 async def told(store: Store, session: str) -> list[str]:
@@ -65,9 +72,7 @@ async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, clust
             sessions[f"m{number}"] = await open_session(store, number, work)
             await say(store, sessions[f"m{number}"], f"m{number}", number)
             if number % (messages // kills) == messages // kills - 1:
-                before = lines(work / "counted")
-                while lines(work / "counted") == before:
-                    await asyncio.sleep(0.05)
+                await one_more(work / "counted")
                 await asyncio.sleep(chance.uniform(0.0, 0.5))  # What has begun is not over yet.
                 household.kill(chance.choice(list(household.processes)))
         await answered(store, PATIENCE)
