@@ -139,6 +139,10 @@ async def test_the_intent_of_a_write_is_in_the_log_before_it_happens(tmp_path):
         (ZeroDivisionError("by zero"), "The tool failed: ZeroDivisionError: by zero"),
         (PermissionError(13, "Permission denied", "/root/x"), "/root/x cannot be used: permission denied."),
         (PermissionError(), "Something cannot be used: permission denied."),
+        (
+            OSError(40, "Too many levels of symbolic links", "/x"),
+            "/x cannot be used: too many levels of symbolic links.",
+        ),
     ],
 )
 async def test_a_failed_tool_is_an_answer_not_a_crash(tmp_path, error, words):

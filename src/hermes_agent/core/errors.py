@@ -279,8 +279,9 @@ class OutcomeUnknown(ToolError):
 
 def unexpected(error: Exception) -> ToolError:
     """What the model reads of an error that its tool did not foresee."""
-    if isinstance(error, PermissionError):
-        return ToolError(f"{error.filename or 'Something'} cannot be used: permission denied.")
+    if isinstance(error, OSError) and (error.strerror or isinstance(error, PermissionError)):
+        words = (error.strerror or "Permission denied").lower()
+        return ToolError(f"{error.filename or 'Something'} cannot be used: {words}.")
     return ToolError(f"The tool failed: {type(error).__name__}: {error}")
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from hermes_agent.agent.act import failure
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import BadArguments, HermesError, Protected, Refused, StoreError, ToolError
+from hermes_agent.core.errors import BadArguments, HermesError, Protected, Refused, StoreError, ToolError, unexpected
 from hermes_agent.core.messages import Message, Role, ToolCall, ToolResult
 from hermes_agent.core.tool import Answer, Tool
 from hermes_agent.learning.drafts import Draft, Gate, Passed, Returned, Waits, draft_of
@@ -81,7 +81,7 @@ class Dispatch:
             answer = failure(error)
         except Exception as error:
             log.exception("review %s: %s failed", self.claim.job.id, call.name)
-            answer = failure(ToolError(f"The tool failed: {type(error).__name__}: {error}"))
+            answer = failure(unexpected(error))
         result = ToolResult(call_id=call.id, name=call.name, parts=answer.parts, is_error=answer.is_error)
         return Message(role=Role.TOOL, parts=(result,))
 
