@@ -1,10 +1,12 @@
-"""Runs as a person meets them: calls side by side, stops, sessions at rest, kills."""
+"""Runs as a person meets them: calls side by side, sessions that wait for another program, sessions at rest."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import json
+import os
+import signal
 import statistics
 import tempfile
 import time
@@ -24,11 +26,15 @@ from hermes_agent.core.messages import Text
 from hermes_agent.core.tool import Tool
 from hermes_agent.host.paths import Home
 from hermes_agent.tools.schema import from_function
+from tests.host.test_lock_file import other_holder
 
 KEY = "a-key-of-the-bench"
 PLACE = Conversation(platform="bench")
 SESSIONS = 1000
 IDLE_SECONDS = 10.0
+WAITING, CHATS, CYCLES = 12, 12, 5
+WAIT_SECONDS = 2.5
+"""Until those who wait have said so."""
 
 
 def measure() -> list[Figure]:
@@ -44,7 +50,7 @@ async def _measure(folder: Path) -> list[Figure]:
         Figure(name="8 x `sleep 0.2`, read_only, in one turn", value=await _calls(folder, sleeps), unit="s", limit=0.3),
         Figure(name="8 reads of 100 ms in one turn", value=await _calls(folder, waits) * 1000, unit="ms", limit=150),
     ]
-    return [*figures, *await _at_rest(folder)]
+    return [*figures, await _beside_waiting(folder), *await _at_rest(folder)]
 
 
 @asynccontextmanager
@@ -93,6 +99,36 @@ async def _calls(folder: Path, calls: list[tuple[str, str]]) -> float:
         samples.append(max(seen.at for seen in events if isinstance(seen.event, ToolEnded)) - began)
         assert not any(seen.event.is_error for seen in events if isinstance(seen.event, ToolEnded))
     return statistics.median(samples)
+
+
+async def _beside_waiting(folder: Path) -> Figure:
+    """Chats without tools, by turns alone and beside sessions that wait for a lock whose holder is stopped."""
+    note = [("memory", json.dumps({"action": "add", "target": "memory", "content": "A note."}))]
+    plain: list[list[tuple[str, str]]] = [[]] * CHATS
+    with answering([*plain, *[note] * WAITING, *plain, *[[]] * WAITING] * CYCLES) as server:
+        async with system(folder, server.url) as runtime:
+            pairs = [await _by_turns(runtime, folder) for _ in range(CYCLES)]
+    alone, beside = (statistics.median(taken for part in parts for taken in part) for parts in zip(*pairs, strict=True))
+    name = f"a chat beside {WAITING} that wait for a stopped program's lock adds"
+    return Figure(name=name, value=(beside - alone) * 1000, unit="ms", limit=10)
+
+
+async def _by_turns(runtime: Runtime, folder: Path) -> tuple[list[float], list[float]]:
+    alone = [await _chat(runtime, folder) for _ in range(CHATS)]
+    with other_holder(folder / "home" / "locks" / "memories.lock") as holder:
+        os.killpg(holder.pid, signal.SIGSTOP)
+        waiting = [asyncio.ensure_future(ask(runtime, folder)) for _ in range(WAITING)]
+        await asyncio.sleep(WAIT_SECONDS)
+        beside = [await _chat(runtime, folder) for _ in range(CHATS)]
+        assert not any(each.done() for each in waiting)
+    await asyncio.wait(waiting)
+    return alone, beside
+
+
+async def _chat(runtime: Runtime, folder: Path) -> float:
+    began = time.perf_counter()
+    await ask(runtime, folder)
+    return time.perf_counter() - began
 
 
 async def _at_rest(folder: Path) -> list[Figure]:
