@@ -143,8 +143,15 @@ async def ended(store: Store, messages: int) -> None:
         await asyncio.sleep(0.1)
 
 
-def lines(file: Path) -> int:
-    return file.read_text().count("\n") if file.exists() else 0
+def size_of(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+async def grown(file: Path) -> None:
+    """Return when a command has begun."""
+    before = size_of(file)
+    while size_of(file) == before:
+        await asyncio.sleep(0.05)
 
 
 async def told(store: Store, session: str) -> list[str]:
@@ -172,9 +179,7 @@ async def test_a_command_begins_once_or_is_told_as_unknown(tmp_path: Path, clust
         for number in range(messages):
             sessions[f"m{number}"] = await say(store, number, work)
             if number % (messages // kills) == messages // kills - 1:
-                before = lines(work / "counted")
-                while lines(work / "counted") == before:
-                    await asyncio.sleep(0.05)
+                await grown(work / "counted")
                 await asyncio.sleep(chance.uniform(0.0, 0.5))  # What has begun is not over yet.
                 homes.kill(chance.choice(("north", "south")))
         await ended(store, messages)

@@ -120,8 +120,8 @@ class Bus:
             reader.offer(seen)
 
     def fail(self, session: str, failure: HermesError) -> None:
-        """End the events of the session's readers with an error: the log cannot be written any more. Where none is there
-        yet, the next one is told, unless something happens before: who asked may come after the answer."""
+        """End the events of the session's readers with an error: the log cannot be written any more. Where none is
+        there yet, the next one is told, unless something happens before: who asked may come after the answer."""
         for reader in (readers := self._readers.get(session, ())):
             reader.fail(failure)
         if not readers:
