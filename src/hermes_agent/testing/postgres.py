@@ -106,11 +106,12 @@ class PostgresCluster:
 
     def remove(self) -> None:
         """Stop the server, by force where it does not within ten seconds, and take everything away."""
-        pid = self._data / "postmaster.pid"
         with suppress(subprocess.CalledProcessError, subprocess.TimeoutExpired):
             self._run("pg_ctl", "-w", "-t", "10", "-D", str(self._data), "-m", "immediate", "stop", seconds=15)
         with suppress(FileNotFoundError, ProcessLookupError):
-            os.kill(int(pid.read_text().split()[0]), signal.SIGKILL)  # Gone where the server has ended.
+            pid = int((self._data / "postmaster.pid").read_text().split()[0])  # There where it has not ended.
+            if Path(f"/proc/{pid}/cwd").resolve() == self._data.resolve():
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def fresh_url(self) -> str:

@@ -77,7 +77,11 @@ class Synapse:
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(30)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
     def start(self) -> None:
         self.process = started(self.folder, self.port)
