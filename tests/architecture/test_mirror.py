@@ -12,6 +12,8 @@ import pytest
 
 from tests.architecture.source import PACKAGE, ROOT, Source, names_used, source, sources
 
+pytestmark = pytest.mark.timeout(120)  # The first of a process parses everything.
+
 # Files, or whole folders, whose tests stand elsewhere, and where.
 ELSEWHERE: dict[str, str] = {
     "providers/dialects": "tests/contracts/test_dialects.py",  # one suite over the table

@@ -8,6 +8,8 @@ import pytest
 
 from tests.architecture.source import Source, source, sources
 
+pytestmark = pytest.mark.timeout(120)  # The first of a process parses everything.
+
 EMPTY_MODULE = re.compile(
     r"^_?(utils?|helpers?|common|manager|misc|stuff|tools?_utils?)$|_(utils?|helpers?|impl|inner|v\d+)$"
 )

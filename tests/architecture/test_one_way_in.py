@@ -10,6 +10,8 @@ import pytest
 from tests.architecture.one_way_in import EXEMPTIONS, NEVER_IN_TESTS, Exemption, may
 from tests.architecture.source import ROOT, Source, names_used, source, sources
 
+pytestmark = pytest.mark.timeout(120)  # The first of a process parses everything.
+
 LINT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]
 BANNED = frozenset(LINT["flake8-tidy-imports"]["banned-api"])
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.architecture.source import Source, source, sources
 
+pytestmark = pytest.mark.timeout(120)  # The first of a process parses everything.
+
 # Where everything is caught, once, and turned into a sentence for the person or the model.
 # Each is marked `# Boundary: one tool call` (or the like) and stands in the files that are named here.
 BOUNDARIES: dict[str, set[str]] = {

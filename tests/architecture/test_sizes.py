@@ -5,7 +5,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+import pytest
+
 from tests.architecture.source import Source, source, sources
+
+pytestmark = pytest.mark.timeout(120)  # The first of a process parses everything.
 
 LINES_OF_A_FILE = 400
 LINES_OF_A_CLASS = 250

@@ -257,7 +257,9 @@ async def test_in_propose_mode_everything_waits(tmp_path):
     assert card.name == "tea"
 
 
-async def test_fifty_conversations_of_the_owner_alone_quarantine_nothing(tmp_path):
+async def test_conversations_of_the_owner_alone_quarantine_nothing(tmp_path, full):
+    count = 50 if full else 12
+
     def talk(heard: Heard):
         number = sum(message.role is Role.USER for message in heard.messages)
         return looks(3)[min(heard.turn % 4, 3)] if number else Say("?")
@@ -272,17 +274,17 @@ async def test_fifty_conversations_of_the_owner_alone_quarantine_nothing(tmp_pat
         else Say("Kept.")
     )
     async with learning_place(tmp_path, script) as here:
-        for number in range(50):
+        for number in range(count):
             await here.type("/new")
             await here.say(f"Task {number}: look around slowly")
             await reviewed(here)
         jobs = await here.runtime.store.learning.list(JobKind.REVIEW, limit=100)
         waiting = await here.runtime.store.proposals.waiting()
 
-    assert len(jobs) == 50
+    assert len(jobs) == count
     assert {job.state for job in jobs} == {JobState.DONE}
     assert waiting == []
-    assert sum(job.account.kept for job in jobs) == 100
+    assert sum(job.account.kept for job in jobs) == 2 * count
 
 
 async def test_an_interrupted_review_begins_anew_and_does_nothing_twice(tmp_path):

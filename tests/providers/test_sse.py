@@ -62,5 +62,5 @@ def test_an_event_of_many_lines_is_bounded_as_a_line_is():
     with pytest.raises(MalformedReply, match="16 MB"):
         decoded(*[piece] * 17)
     with pytest.raises(MalformedReply, match="16 MB"):
-        decoded(*[b"data\n" * 100_000] * 200)
+        decoded(*[piece] * 15, *[b"data\n" * 100_000] * 11)
     assert len(decoded(*[piece * 10 + b"\n"] * 3)) == 3
