@@ -15,7 +15,7 @@ from hermes_agent.api.keys import PLATFORM
 from hermes_agent.api.past import events_of, mark_of, pins_of, tells
 from hermes_agent.api.problems import FINAL, Problem, busy, missing
 from hermes_agent.api.story import Ref, Story, ref_of
-from hermes_agent.app.front import NothingMore, Submitted
+from hermes_agent.app.front import NothingMore
 from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.visits.visit import SessionRecord, Visit
@@ -86,16 +86,17 @@ class Talk:
         """Take a message in; durable when this returns. Raises `Problem`, `UnknownSession`."""
         if self.waiting >= self._runtime.settings.api.max_waiting:
             raise busy("Too many requests wait for a run here (`api.max_waiting`). Try again in a moment.")
-        wish = replace(wish, digest=digest_of(wish) if wish.once else "", model=self.model_of(wish))
-        if wish.once and (begun := await self._repeated(wish)) is not None:
-            return begun
+        if wish.once:
+            wish = replace(wish, digest=digest_of(wish))
+            if (begun := await self._repeated(wish)) is not None:
+                return begun
+        wish = replace(wish, model=self.model_of(wish))
         if wish.session:
             return await self._go_on(wish, await Visit(runtime=self._runtime, who=wish.who).session(wish.session))
         if wish.previous:
             return await self._alone_in(await self._after(wish), wish)
         place = _place(wish)
         wish = replace(wish, history=await self._as_logged(wish))
-        current = self._runtime.store.sessions.current
         if wish.name:
             async with self._naming:  # Several may ask for one that is not there yet.
                 record = await self._runtime.store.sessions.current(place.key) or await self._opened(wish, place)
@@ -106,7 +107,7 @@ class Talk:
             return await self._alone_in(current if matches and current else await self._opened(wish, place), wish)
         inbound = self._inbound(wish, place)
         submitted = await self._runtime.hermes.begin(inbound, workspace=wish.workspace or self._workspace)
-        return await self._begun(wish, submitted, 0)
+        return await self._begun(wish, submitted.session, submitted.inbox, 0)
 
     async def _repeated(self, wish: Wish) -> Begun | None:
         """What was begun by the same request before. Raises `Problem` where it was another one."""
@@ -297,12 +298,12 @@ class Talk:
             del self._matched[next(iter(self._matched))]
         return True
 
-    async def _begun(self, wish: Wish, submitted: Submitted, after: int) -> Begun:
-        if submitted.inbox is None:  # The same request came twice at once, and the other was first.
+    async def _begun(self, wish: Wish, session: str, row: int | None, after: int) -> Begun:
+        if row is None:  # The same request came twice at once, and the other was first.
             begun = await self._repeated(wish)
             assert begun is not None  # Its identity was taken.
             return begun
-        return Begun(ref=Ref(session=submitted.session, row=submitted.inbox), after=after, model=wish.model)
+        return Begun(ref=Ref(session=session, row=row), after=after, model=wish.model)
 
     def _inbound(self, wish: Wish, place: Conversation) -> Inbound:
         ids = self._runtime.ids
@@ -321,16 +322,6 @@ class Talk:
 
 
 def _place(wish: Wish) -> Conversation:
-    user = wish.who.user
-    if wish.name:
-        return Conversation(platform=PLATFORM, chat_kind="name", chat=user, thread=wish.name)
-    first = next((text_of(said.content) for said in wish.history if said.role == "user"), wish.words)
-    mark = mark_of(wish.instructions + wish.system, first)
-    return Conversation(platform=PLATFORM, chat_kind="chat", chat=user, thread=mark)
-
-
-def place_of(wish: Wish) -> Conversation:
-    """The conversation that a request belongs to: that of its name, or all that begin like it."""
     user = wish.who.user
     if wish.name:
         return Conversation(platform=PLATFORM, chat_kind="name", chat=user, thread=wish.name)
