@@ -1,7 +1,9 @@
 """The session's side of the inbox."""
 
 import asyncio
+from dataclasses import replace
 
+from hermes_agent.agent.mailbox import Mailbox
 from hermes_agent.core.events import MessageTaken, Outcome
 from hermes_agent.core.inbound import Busy
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
@@ -15,6 +17,24 @@ async def test_mail_that_was_answered_is_answered(tmp_path):
         await house.say("Hi", message_id="1")
 
         assert (await house.store.inbox.find("test", "1")).state == "answered"
+
+
+async def test_the_model_is_that_of_the_message_which_the_run_answers(tmp_path):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        inbox, queue = house.store.inbox, "other"
+        rows = [
+            await inbox.accept(replace(house.inbound(name), **more), house.session, queue)
+            for name, more in (("x", {"answers": "q"}), ("one", {"model": "v/one"}), ("two", {"model": "v/two"}))
+        ]
+
+        async def model(*taken: int) -> str:
+            lease = await house.store.lanes.claim([queue])
+            await house.store.write(lambda tx: inbox.take(tx, lease, taken))
+            found = await Mailbox(house.store, lease, house.clock).model()
+            await house.store.lanes.release(lease)
+            return found
+
+        assert [await model(), await model(rows[2]), await model(*rows)] == ["v/one", "v/two", "v/one"]
 
 
 async def test_mail_of_a_stopped_run_is_refused_with_the_reason(tmp_path):

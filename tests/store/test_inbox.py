@@ -58,6 +58,8 @@ async def test_mail_is_found_by_its_row(store: Store):
     found = await store.inbox.at(number)
     assert (found.id, found.session, found.state) == (number, "s1", "new")
     assert await store.inbox.at(number + 1) is None
+    other = await store.inbox.accept(replace(mail(2), digest="d"), "s1", QUEUE)
+    assert [await store.inbox.digest(row) for row in (number, other)] == ["", "d"]
 
 
 async def test_accepting_can_be_part_of_a_larger_commit(store: Store):

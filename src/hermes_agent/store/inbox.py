@@ -276,9 +276,9 @@ class Inbox:
         return await self._mail(AT, row)
 
     async def digest(self, row: int) -> str:
-        """What tells the request of that row from another one of its identity; empty where it has none."""
-        found = await self._engine.read(lambda tx: tx.row(BODY, row), brief=True)
-        return revive(Inbound, plain(found[0])).digest if found is not None and found[0] else ""
+        """What tells the message of that row, which is there, from another one of its identity; empty: nothing."""
+        found = await self._engine.read(lambda tx: tx.rows(BODY, row), brief=True)
+        return str(revive(Inbound, plain(found[0][0])).digest)
 
     async def _mail(self, sql: str, *key: str | int) -> Mail | None:
         row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,29 @@ async def test_a_message_that_interrupts_is_played_too(tmp_path: Path):
     await replayed(tmp_path)
 
     assert lines(tmp_path, "stop")[0]["reason"] == NEW_MESSAGE
+    assert differences(tmp_path) == []
+
+
+async def test_messages_that_took_turns_are_played_in_turns(tmp_path: Path):
+    def script(heard: Heard) -> Answer:
+        said = [message.text for message in heard.messages if message.role is Role.USER]
+        call = () if heard.messages[-1].role is Role.TOOL else (Call("todo", {}),)
+        return Answer(pieces=call or (Say(f"About {said[-1]} by {heard.model}."),), pace=Pace(first=0.05))
+
+    async with recorded(tmp_path, script) as here:
+        after = await here.tell(here.inbound("one", busy=Busy.ALONE))
+        pins = (Pinned(pin=INSTRUCTIONS, text="Be brief."),)
+        await here.tell(replace(here.inbound("two", busy=Busy.ALONE), pins=pins, model="custom/other"))
+        await here.tell(here.inbound("three", busy=Busy.ALONE))
+        ends = []
+        for _ in range(3):
+            ends.append(await here.until(RunEnded, ends[-1].number if ends else after))
+        then = await here.log()
+
+    again = await replayed(tmp_path)
+
+    assert [end.event.text for end in ends] == ["About one by m.", "About two by other.", "About three by m."]
+    assert list(again.entries) == then
     assert differences(tmp_path) == []
 
 
