@@ -17,8 +17,9 @@ from hermes_agent.app.replays.telling import steps_of, verdict_of
 from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import CassetteError
-from hermes_agent.core.events import Asked, Outcome, Replied, RunEnded, TextDelta, ToolEnded
-from hermes_agent.core.inbound import Busy
+from hermes_agent.core.events import Asked, Outcome, Pinned, Replied, RunEnded, TextDelta, ToolEnded
+from hermes_agent.core.inbound import INSTRUCTIONS, Busy
+from hermes_agent.core.messages import Role
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.cassette.playing import Player, Replay
 from hermes_agent.providers.cassette.reading import read_cassette
