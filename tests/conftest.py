@@ -79,6 +79,10 @@ def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
             raise NetworkRefused(f"{event} of {host}: a test may only talk to loopback")
 
 
+# What every check covers it covers in the tests' own processes, not in those that they start.
+if "COVERAGE_RCFILE" in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
 sys.addaudithook(refuse_network)
 wall.listen()
 
