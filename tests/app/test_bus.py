@@ -220,6 +220,16 @@ async def test_a_failure_waits_for_who_comes_after_it_unless_something_happened_
         assert await take(events, 1) == ["2"]
 
 
+async def test_who_asks_for_something_new_is_not_told_how_what_was_before_ended():
+    log = Log()
+    log.bus.fail("s", DiskFull("There is no room left."))
+    log.bus.begin("s")
+
+    async with aclosing(log.bus.watch("s")) as events:
+        log.add()
+        assert await take(events, 1) == ["1"]
+
+
 async def test_who_leaves_is_forgotten():
     log = Log()
     log.add()

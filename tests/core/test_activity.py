@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from hermes_agent.core.activity import Activity, activity
+from hermes_agent.core.activity import Activity, activity, while_there
 
 
 async def test_a_task_tells_whoever_its_starter_told() -> None:
@@ -24,3 +24,20 @@ def test_where_nobody_listens_the_log_is_told(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level(logging.WARNING):
         Activity().notify("waiting")
     assert caplog.messages == ["waiting"]
+
+
+def test_an_object_that_is_gone_is_told_nothing() -> None:
+    class Reader:
+        def __init__(self) -> None:
+            self.said: list[str] = []
+
+        def notify(self, text: str) -> None:
+            self.said.append(text)
+
+    reader = Reader()
+    said, tell = reader.said, while_there(reader.notify)
+    tell("waiting")
+    del reader
+    tell("nobody")
+
+    assert said == ["waiting"]

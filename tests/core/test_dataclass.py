@@ -164,3 +164,15 @@ def test_arguments_that_do_not_fit_are_told_with_the_name_of_the_class():
         Basket()  # type: ignore[call-arg]  # that is the claim
     with pytest.raises(TypeError, match=r"Nothing.__init__\(\) got an unexpected keyword argument 'x'"):
         Nothing(x=1)  # type: ignore[call-arg]  # that is the claim
+
+
+def test_where_nobody_tests_a_frozen_value_costs_no_check(monkeypatch: pytest.MonkeyPatch):
+    """The program trusts its types here: starting takes 25 ms less."""
+    monkeypatch.setattr("hermes_agent.core.dataclass.ENFORCED", False)
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Free:
+        x: int
+
+    assert "__setattr__" not in vars(Free)
+    assert hash(Free(x=1)) == hash(Free(x=1))

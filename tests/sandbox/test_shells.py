@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import signal
@@ -106,7 +107,21 @@ def kept_commands(sh: Shell) -> None:
     assert re.fullmatch(rb"ok [\w.-]+ [\w-]{36} \S+\n", before)
     assert sh.keep("where") == before
     assert sh.keep("prune", "60", "0") == b"ok 3\n"
+    assert ends_at_the_look(sh).startswith(b"ended 3 ")
     assert sh.keep("where") != before
+
+
+def ends_at_the_look(sh: Shell) -> bytes:
+    """What the keeper says of a command that ends between its looks at the record and at the process."""
+    record = sh.folder / "exec/g/d"
+    record.mkdir()
+    (record / "leader").write_text("1\n")
+    os.mkfifo(record / "pid")
+    asked = [*sh.argv, "-c", keeper(), "keeper", "poll", str(sh.folder / "exec"), "g/d", "g"]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE) as poll:
+        with (record / "pid").open("w"):  # as soon as the keeper reads it
+            (record / "exit").write_text("3 1.00 2.00 0\n")
+        return poll.communicate(timeout=20)[0]
 
 
 def jails(sh: Shell) -> None:

@@ -127,6 +127,10 @@ class Bus:
         if not readers:
             self._failed[session] = failure
 
+    def begin(self, session: str) -> None:
+        """Somebody asks for something new there: whoever waits for it is not told how what was before ended."""
+        self._failed.pop(session, None)
+
     async def watch(
         self, session: str, after: int = 0, over: Over = never, *, live: bool = True
     ) -> AsyncGenerator[Seen, None]:

@@ -176,6 +176,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         if self.receive is not None and not inbound.withdraws:
             inbound = await self.receive(inbound, session=session)
         at = self._deck.arrival()
+        self._floor.bus.begin(session)
         row = await self.store.inbox.accept(inbound, session, self._floor.queue, at=at)
         self._deck.arrived(session, inbound, at)
         if inbound.busy is Busy.INTERRUPT:
@@ -198,6 +199,7 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         if self._floor.runs(session):
             return True
         await self.store.workers.reap()
+        self._floor.bus.begin(session)
         if not await self.store.lanes.insist(session):
             return False
         self._floor.want(session)

@@ -163,15 +163,15 @@ start() { # ID SHELL KEEPS FOLDER WORKDIR MODE LIMIT, meta and script as input: 
 }
 
 end() { # SHELL: ended CODE SECONDS LEFT, the kept directory, the beginning of the output; running; unseen LEFT
-    if { read -r code began ended left <"$f/exit"; } 2>/dev/null; then
+    if [ ! -s "$f/exit" ] && lives "$f/pid"; then
+        echo running
+    elif { read -r code began ended left <"$f/exit"; } 2>/dev/null; then # it was written before the supervisor ended
         [ "$left" = 0 ] || { family 0; left=${found:+1}; }
         first=''
         [ -n "$1" ] && { IFS= read -r first <"$root/$1/.kept"; } 2>/dev/null
         echo "ended $code $began $ended ${left:-0}"
         say "${first#\# }"
         [ ! -s "$f/out" ] || head -c $((SMALL + 1)) "$f/out"
-    elif lives "$f/pid"; then
-        echo running
     else
         family 0
         [ -z "$found" ] || : >"$f/listed"

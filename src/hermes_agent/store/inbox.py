@@ -276,9 +276,10 @@ class Inbox:
         return await self._mail(AT, row)
 
     async def digest(self, row: int) -> str:
-        """What tells the message of that row, which is there, from another one of its identity; empty: nothing."""
+        """What tells the message of that row from another one of its identity; empty where nothing does, or where it
+        went with its session."""
         found = await self._engine.read(lambda tx: tx.rows(BODY, row), brief=True)
-        return str(revive(Inbound, plain(found[0][0])).digest)
+        return "".join(revive(Inbound, plain(body)).digest for (body,) in found if body)
 
     async def _mail(self, sql: str, *key: str | int) -> Mail | None:
         row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)

@@ -114,6 +114,16 @@ async def test_a_wrong_password_is_one(platform):
     await box.close()
 
 
+@pytest.mark.parametrize("trouble", ["UNAVAILABLE", "INUSE"])
+async def test_a_server_in_trouble_says_nothing_of_the_password(platform, trouble):
+    platform.folder.trouble = trouble
+    box = mailbox(platform)
+
+    with pytest.raises(NotNow, match="for now"):
+        await box.open()
+    await box.close()
+
+
 @pytest.mark.parametrize("security", ["tls", "starttls"])
 async def test_a_server_that_does_not_encrypt_gets_no_password(platform, security):
     box = mailbox(platform, security=security)

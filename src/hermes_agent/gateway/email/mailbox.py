@@ -29,6 +29,8 @@ IDLE_SECONDS = 240.0
 """How long one IDLE lasts: routers forget a silent connection sooner than after the 29 minutes of RFC 2177."""
 LOOK_SECONDS = 60.0
 """How long until the next look where the server has no IDLE."""
+LATER = re.compile(r"\[(UNAVAILABLE|INUSE|LIMIT|SERVERBUG)\b", re.IGNORECASE)
+"""Says of a login that was refused that the server is in trouble, and nothing of the password (RFC 5530, 3)."""
 SIZE = re.compile(rb"RFC822\.SIZE (\d+)")
 
 
@@ -143,6 +145,8 @@ class Mailbox:
         try:
             box.login(login.user, login.password, initial_folder=None)
         except late("imap_tools:MailboxLoginError") as error:
+            if LATER.search(str(error)):
+                raise NotNow(f"The mail server {self._address.host} lets nobody in for now: {error}") from error
             raise TokenRefused(
                 f"The mailbox {login.user} at {self._address.host} refuses the password (`EMAIL_PASSWORD`)."
             ) from error

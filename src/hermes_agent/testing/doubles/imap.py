@@ -30,12 +30,13 @@ class Kept:
 @dataclass(slots=True)
 class Folder:
     """The one folder, and who waits for more in it. `without_idle`: the server does not know IDLE; `cut`: how many of
-    the next commands end the connection instead."""
+    the next commands end the connection instead; `trouble`: a response code (RFC 5530) that answers every login."""
 
     password: str = "secret"
     mails: list[Kept] = field(default_factory=list)
     without_idle: bool = False
     cut: int = 0
+    trouble: str = ""
     waiting: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def put(self, content: bytes) -> None:
@@ -85,8 +86,8 @@ class Session:
             "LOGOUT": lambda _: [b"* BYE"],
         }.get(verb)
         if verb == "LOGIN":
-            good = words[2] == self._folder.password
-            await self._say(f"{tag} OK in" if good else f"{tag} NO [AUTHENTICATIONFAILED] no")
+            wrong = self._folder.trouble or ("AUTHENTICATIONFAILED" if words[2] != self._folder.password else "")
+            await self._say(f"{tag} NO [{wrong}] no" if wrong else f"{tag} OK in")
         elif verb == "IDLE":
             await self._idle(tag)
         elif lines is None:
