@@ -27,7 +27,7 @@ async def test_a_kill_leaves_nothing_half_installed(tmp_path: Path):
     chance, seen = random.Random(SEED), set()
 
     for _ in range(KILLS):
-        killed(tmp_path, chance.uniform(0.05, 1.2))
+        killed(tmp_path, chance.randrange(3), chance.uniform(0.0, 0.5))
         async with hub_at(tmp_path) as place:
             seen.add(await state_of(place))
             async with place.hub.alone():
@@ -47,8 +47,8 @@ async def test_a_kill_leaves_nothing_half_installed(tmp_path: Path):
         assert "Serve b" in await place.text("tea")
 
 
-def killed(root: Path, seconds: float) -> None:
-    """Let the program work for so long, then kill it."""
+def killed(root: Path, steps: int, seconds: float) -> None:
+    """Let the program take so many steps and work for so long, then kill it."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.faults.programs.hub_user", str(root)],
         cwd=SOURCE.parent,
@@ -56,7 +56,8 @@ def killed(root: Path, seconds: float) -> None:
         stdout=subprocess.PIPE,
     )
     assert child.stdout is not None
-    assert child.stdout.readline() == b"ready\n"
+    for _ in range(1 + steps):
+        assert child.stdout.readline() == b"ready\n"
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(seconds)
     child.kill()

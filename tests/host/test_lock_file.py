@@ -35,6 +35,7 @@ def other_holder(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()  # until the last of the two is gone
 
 
 def note(path: Path, pid: int, started: int) -> None:

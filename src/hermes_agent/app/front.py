@@ -96,8 +96,8 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
         a `job` or for none."""
         if not new and (current := await self.store.sessions.current(conversation.key)):
             return current
-        record = self._record(conversation, principal, workspace=workspace, model=model, job=job)
         try:
+            record = self._record(conversation, principal, workspace=workspace, model=model, job=job)
             await self._create(record, only=not new)
         except _Overtaken:
             return await self.open_session(conversation, principal, workspace=workspace, model=model, job=job)
@@ -200,10 +200,9 @@ class Hermes:  # noqa: PLR0904  every surface asks for all of it here
             return True
         await self.store.workers.reap()
         self._floor.bus.begin(session)
-        if not await self.store.lanes.insist(session):
-            return False
-        self._floor.want(session)
-        return True
+        if is_open := await self.store.lanes.insist(session):
+            self._floor.want(session)
+        return is_open
 
     async def stop(self, session: str, reason: str = "stopped") -> bool:
         """End the session's run at once, in whichever process it is. False where none is under way."""

@@ -188,11 +188,11 @@ class Writer:
                 await self.notice(name)
 
     async def notice(self, name: str, workspace: str = "") -> None:
-        """Bring the ledger in step with the files of a skill: the home's own, or else those that were installed."""
-        every = await self.library.same_name(name, workspace)
-        cards = [each for each in every if each.layer in (Layer.USER, Layer.HUB)]
-        author = Author.HUB if cards and cards[0].layer is Layer.HUB else Author.OWNER
-        await self._in_step(name, cards[0].path if cards else self.home / name, author)
+        """Bring the ledger in step with the home's own files of a skill, and with installed ones that are in force."""
+        cards = {card.layer: card.path for card in reversed(await self.library.same_name(name, workspace))}
+        await self._in_step(name, cards.get(Layer.USER, self.home / name))
+        if Layer.HUB in cards and Layer.USER not in cards:
+            await self._in_step(name, cards[Layer.HUB], Author.HUB)
 
     @again
     async def undo(self, version: Version, by: By) -> Written:

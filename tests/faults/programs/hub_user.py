@@ -16,8 +16,8 @@ async def work(root: Path) -> None:
     """The skill `tea` at the tags a and b in turn, changed in between."""
     async with hub_at(root) as place:
         version = "a"
-        print("ready", flush=True)
         while True:
+            print("ready", flush=True)
             version = await turn(place, version)
 
 
@@ -26,6 +26,7 @@ async def turn(place: Place, version: str) -> str:
     async with hub.alone():
         if "tea" not in hub.lock.get().skills:
             await hub.install(await place.hold("tea", ref=version), OWNER)
+    print("ready", flush=True)
     if await hub.copy("tea") is None:
         await hub.writer.patch("tea", "Boil", "Simmer", AGENT)
     version = TAG[version]

@@ -110,9 +110,10 @@ async def opened(home: Home, at: At) -> AsyncIterator[Gateway]:
 async def test_an_approval_waits_over_a_restart_under_its_buttons(tmp_path: Path, name: str):
     async with PLATFORMS[name]() as at, serving(openai_model([RISKY, Say("Done.")], keys=())) as model:
         home = settled(tmp_path, at, model)
-        async with opened(home, at):
+        async with opened(home, at) as gateway:
             await at.platform.say("Do it", chat=at.chat)
             await eventually(lambda: bool(at.buttons()))
+            await gateway.delivery.idle()
         assert not (tmp_path / "workspace/done").exists()
         ((message, labels),) = at.buttons().items()
 
@@ -130,9 +131,10 @@ async def test_a_question_for_a_fact_is_answered_by_a_button_after_a_restart(tmp
     ask = Call("clarify", {"question": "Which one?", "choices": ["green", "blue"]})
     async with PLATFORMS[name]() as at, serving(openai_model([ask, Say("Done.")], keys=())) as model:
         home = settled(tmp_path, at, model)
-        async with opened(home, at):
+        async with opened(home, at) as gateway:
             await at.platform.say("Paint it", chat=at.chat)
             await eventually(lambda: bool(at.buttons()))
+            await gateway.delivery.idle()
         ((message, labels),) = at.buttons().items()
 
         async with opened(home, at):
