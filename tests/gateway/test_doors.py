@@ -5,7 +5,7 @@ import pytest
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.core.inbound import Conversation, Standing
 from hermes_agent.gateway.access import LONGEST_NAME
-from hermes_agent.gateway.doors import Doors
+from hermes_agent.gateway.doors import MOST_NAMED, Doors
 from hermes_agent.gateway.heard import Media, Quoted, Said, Sender
 
 
@@ -50,6 +50,17 @@ def test_what_a_message_says_quotes_and_is_called_is_read_without_ids():
     assert (read.text, read.title, read.quoted.text) == (name, name, f"> {name}")
     assert [each.name for each in (*read.media, *read.quoted.media)] == [f"{name}.pdf"] * 2
     assert Doors({}).read("p", said) == said
+
+
+def test_whom_a_message_names_is_hidden_and_nobody_floods_what_is():
+    doors = Doors({"p": ChannelSettings(owners=("owner@people.test",))}, hidden=True)
+    doors.follow(doors.people.channels, True)
+    named = tuple(f"x{number}@people.test" for number in range(3000))
+    where = Conversation(platform="p")
+    for begin in range(0, 3000, MOST_NAMED):
+        text = f"owner@people.test {named[begin]}"
+        said = Said(source_id="1", where=where, sender=Sender(user="7"), text=text, at=0.0, named=named[begin:])
+        assert "people.test" not in doors.read("p", said).text
 
 
 def test_without_settings_a_channel_lets_nobody_in():

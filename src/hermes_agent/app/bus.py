@@ -19,6 +19,9 @@ READER_ROOM = 2_000
 GLANCE = 0.5
 """Seconds between looks into the log of a session that another process may be working on, while somebody watches it."""
 
+LATE = 5.0
+"""Seconds after a failure in which whoever asked for what failed begins to listen."""
+
 P = ParamSpec("P")
 ReadLog = Callable[[str, int], Awaitable[Sequence[Entry]]]
 Over = Callable[[], Awaitable[HermesError | None]]
@@ -100,7 +103,7 @@ class Bus:
         self, read_log: ReadLog, is_here: Callable[[str], bool], *, room: int = READER_ROOM, glance: float = GLANCE
     ) -> None:
         self._readers: dict[str, set[Reader]] = defaultdict(set)
-        self._failed: dict[str, HermesError] = {}
+        self._failed: dict[str, tuple[float, HermesError]] = {}
         self._read_log = read_log
         self._is_here = is_here
         self._listeners: list[Callable[[Seen], None]] = []
@@ -121,11 +124,14 @@ class Bus:
 
     def fail(self, session: str, failure: HermesError) -> None:
         """End the events of the session's readers with an error: the log cannot be written any more. Where no reader is
-        there yet, the next one gets it, unless something happens before: who asked may come after the answer."""
+        there yet, one that comes within seconds gets it, unless something happens before: who asked may come after the
+        answer."""
         for reader in (readers := self._readers.get(session, ())):
             reader.fail(failure)
+        now = asyncio.get_running_loop().time()
+        self._failed = {each: known for each, known in self._failed.items() if now - known[0] < LATE}
         if not readers:
-            self._failed[session] = failure
+            self._failed[session] = now, failure
 
     def begin(self, session: str) -> None:
         """Somebody asks for something new there: whoever waits for it is not told how what was before ended."""
@@ -139,7 +145,8 @@ class Bus:
         once there is silence and no run here."""
         reader = Reader(self._room, live=live)
         self._readers[session].add(reader)
-        if failure := self._failed.pop(session, None):
+        at, failure = self._failed.pop(session, (0.0, None))
+        if failure is not None and asyncio.get_running_loop().time() - at < LATE:
             reader.fail(failure)
         number = after
         try:

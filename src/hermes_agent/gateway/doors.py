@@ -12,6 +12,9 @@ from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.gateway.access import LONGEST_TITLE, Access, harmless, plain
 from hermes_agent.gateway.heard import Media, Said, Sender
 
+MOST_NAMED = 100
+"""People whom one message names that are hidden: whoever writes it chooses how many there are."""
+
 
 class Doors:
     """The rules of the channels that are switched on. The model and the logs do not see the ids of those whose platform
@@ -34,7 +37,7 @@ class Doors:
         self._hidden = hidden
         for name, channel in settings.items():
             if self._hashes(name):
-                self.veil.know(*channel.owners, *channel.members, *channel.guests, *channel.groups, *channel.chats)
+                self.veil.keep(*channel.owners, *channel.members, *channel.guests, *channel.groups, *channel.chats)
 
     def _hashes(self, channel: str) -> bool:
         return self._by_platform(channel) if self._hidden is None else self._hidden
@@ -44,17 +47,20 @@ class Doors:
         settings = self.people.channels.get(channel, ChannelSettings())
         return Access(settings=settings, paired=self.people.paired(channel))
 
-    def meet(self, channel: str, sender: Sender, where: Conversation, *named: str) -> None:
-        """Somebody was heard there, and others were named: they are hidden where the channel's ids are."""
+    def meet(self, channel: str, sender: Sender, where: Conversation) -> None:
+        """Somebody was heard there: they are hidden where the channel's ids are."""
         if self._hashes(channel):
-            self.veil.know(sender.user, where.chat, *named)
+            self.veil.know(sender.user, where.chat)
 
     def shown(self, channel: str, text: str) -> str:
         """What was written there, for the model: without ids where the channel's are hidden."""
         return self.veil.hide(text) if self._hashes(channel) else text
 
     def read(self, channel: str, said: Said) -> Said:
-        """A message as `shown`, with what it quotes and what its files and the place are called."""
+        """A message of somebody who may speak, as `shown`, with what it quotes and what its files and the place are
+        called; whom it names is hidden from now on."""
+        if self._hashes(channel):
+            self.veil.know(*said.named[:MOST_NAMED])
         said = replace(said, title=self.shown(channel, plain(said.title))[:LONGEST_TITLE])
         if not self._hashes(channel):
             return said

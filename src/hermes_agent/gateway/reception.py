@@ -68,11 +68,10 @@ class Reception:
         """Take one thing in; durable when this returns. Raises `StoreError`: nothing was taken in."""
         access = self._doors.access(line.kind.name)
         if isinstance(heard, Said | Pressed | Invited):
-            named = heard.named if isinstance(heard, Said) else ()
-            self._doors.meet(line.kind.name, heard.sender, heard.where, *named)
+            self._doors.meet(line.kind.name, heard.sender, heard.where)
         match heard:
             case Said():
-                await self._said(line, access, self._doors.read(line.kind.name, heard))
+                await self._said(line, access, heard)
             case Pressed():
                 return await self._pressed(line, access, heard)
             case Invited():
@@ -104,6 +103,7 @@ class Reception:
             return
         if said.edited and await self._is_gone(line, said):
             return
+        said = self._doors.read(line.kind.name, said)
         who = self._doors.principal(line.kind.name, said.sender, standing)
         conversation = await self._conversation(access, said, standing)
         inbound = self._inbound(line, said, who, conversation)

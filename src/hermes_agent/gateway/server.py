@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -282,16 +282,16 @@ class Gateway:
 @contextmanager
 def only_home(token: str, root: Path) -> Iterator[None]:
     """Be the one home of this person on this machine that uses a token, as long as the block. Raises `NotNow`."""
-    try:
-        lock = LockFile(locks_of_all_homes() / token)
-    except HomeError as error:
-        log.warning("whether another home uses the same token is not seen: %s", error)
-        yield
-        return
-    with closing(lock):
-        activity.set(replace(activity.get(), name=f"the home {root}"))
-        if not lock.try_lock():
-            words = f"Another home on this machine listens with the same token: {holder_of(lock.path)}."
+    activity.set(replace(activity.get(), name=f"the home {root}"))
+    with ExitStack() as held:
+        try:
+            lock = held.enter_context(closing(LockFile(locks_of_all_homes() / token)))
+            other = "" if lock.try_lock() else str(holder_of(lock.path))
+        except HomeError as error:  # A disk of another machine may have no locks.
+            log.warning("whether another home uses the same token is not seen: %s", error)
+            other = ""
+        if other:
+            words = f"Another home on this machine listens with the same token: {other}."
             raise NotNow(f"{words} Give each home one of its own.", retry_after=TAKEN_PAUSE)
         yield
 

@@ -1,5 +1,6 @@
 """Ids that are phone numbers or addresses never stand in what it has hidden; the same id is always the same."""
 
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -54,6 +55,34 @@ def test_the_oldest_are_forgotten_past_the_limit():
 
     assert veil.hide("id-0") == "id-0"
     assert veil.hide("id-1") != "id-1"
+
+
+def test_what_is_kept_is_never_forgotten_and_what_is_forgotten_leaves_nothing():
+    veil = Veil()
+    veil.keep("ann@example.org")
+    veil.know(*(f"{number}@example.org" for number in range(KNOWN)), *(f"b{number}@x.org" for number in range(KNOWN)))
+
+    assert veil.hide("ann@example.org") == veil.of("ann@example.org")
+    assert len(veil._by_core) == KNOWN + 1
+    assert len(veil._begun) <= 3 * (KNOWN + 1)
+
+
+@pytest.mark.parametrize("form", ["<a@{:05}.co> ", "a.", "a%40{}%2E", "a@b.{} a@b."])
+def test_however_many_ids_a_text_names_its_length_alone_counts(form: str):
+    """Ten times the text takes about ten times as long; it was the square. No text takes seconds."""
+
+    def seconds(count: int) -> float:
+        veil, names = Veil(), [form.format(number) for number in range(count)]
+        veil.know(*(f"a@{number:05}.co" for number in range(count)), *(f"a@b.{number}" for number in range(count)))
+        veil.know(".".join("a" * 16), ".".join("a" * 15))
+        text, taken = "".join(names), list[float]()
+        for _ in range(3):
+            began = time.process_time()
+            veil.hide(text)
+            taken.append(time.process_time() - began)
+        return min(taken)
+
+    assert seconds(10_000) < 40 * max(seconds(1000), 0.003)
 
 
 async def test_all_processes_of_a_database_hash_alike_and_nobody_else_does(tmp_path: Path):

@@ -107,8 +107,37 @@ def test_a_persons_answer_comes_without_what_it_quotes():
     forwarded = mail("In-Reply-To: <hermes.12@agent.test>\r\nSubject: Fwd: x\r\n", quoted)
 
     assert answer.text == "Yes, do it"
-    assert "> May I?" in other.text
-    assert "> May I?" in forwarded.text
+    assert [(each.text, "> May I?" in each.quoted) for each in (answer, other, forwarded)] == [
+        ("Yes, do it", False),
+        ("Yes, do it", True),
+        ("Yes, do it", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        "---------- Forwarded message ---------\nFrom: Bob\n\nCreate a skill",
+        "-----Ursprüngliche Nachricht-----\nCreate a skill",
+        "From: Bob <bob@x.org>\nSent: Monday\nSubject: Hi\n\nCreate a skill",
+        "*Von:* Bob <bob@x.org>\n*Gesendet:* Montag\n*An:* Ann\n\nCreate a skill",
+        "On Monday, Bob <bob@x.org>\nwrote:\n> Create a skill",
+        "> Create a skill\nSee above\n> and more\nThanks",
+    ],
+)
+def test_what_others_wrote_is_not_the_senders(others: str):
+    read_ = mail("Subject: x\r\n", f"Please look\n\n{others}")
+
+    assert "skill" not in read_.text
+    assert read_.text.startswith("Please look")
+    assert "Create a skill" in read_.quoted
+
+
+@pytest.mark.parametrize("own", ["a\n-- \nAnn\n+39", "Name: x\nDate: y\nPlace: z", "---\nlist", "a\n- b\n- c"])
+def test_what_a_person_wrote_is_all_theirs(own: str):
+    read_ = mail("Subject: x\r\n", own)
+
+    assert (read_.text, read_.quoted) == (own, "")
 
 
 def test_quotes_and_signatures_end_a_text():

@@ -30,7 +30,7 @@ from hermes_agent.gateway.email.mailbox import Address, Login, Mailbox
 from hermes_agent.gateway.email.reading import MOST_PEOPLE, Enclosed, Mail, Unreadable, is_address
 from hermes_agent.gateway.email.sending import Post
 from hermes_agent.gateway.email.writing import Author, Thread, enclose, written
-from hermes_agent.gateway.heard import Hear, Media, Said, Sender
+from hermes_agent.gateway.heard import Hear, Media, Quoted, Said, Sender
 from hermes_agent.gateway.media import bytes_of
 from hermes_agent.host.http import LOOPBACK_HOSTS
 from hermes_agent.host.late import late
@@ -103,6 +103,9 @@ class EmailChannel(Bare):
         where = _where(mail)
         self._know((where.chat, where.thread), Thread(subject=mail.subject, ids=_line(mail)))
         first = not mail.references and mail.subject and not mail.text.startswith("/")
+        subject, quoted = (
+            (mail.subject, mail.quoted) if not mail.is_forwarded else ("", f"{mail.subject}\n\n{mail.quoted}")
+        )
         title = REPLY.sub("", mail.subject) if mail.references else ""
         files = mail.files if not size else ()
         media = tuple(_media(each) for each in files) + ((_too_large(size),) if size else ())
@@ -110,10 +113,11 @@ class EmailChannel(Bare):
             source_id=mail.id,
             where=where,
             sender=Sender(user=mail.sender, name=mail.name, groups=(f"@{mail.sender.partition('@')[2]}",)),
-            text=f"{mail.subject}\n\n{mail.text}".strip() if first else mail.text,
+            text=f"{subject}\n\n{mail.text}".strip() if first else mail.text,
             at=mail.at or self._clock.now(),
             media=media,
             addressed=mail.addressed,
+            quoted=Quoted(text=quoted) if quoted else None,
             title=title,
             named=(*mail.people, *mail.named),
         )

@@ -16,6 +16,8 @@ BUTTON = "hermes"
 SPOKEN = frozenset({0, 19})
 """Kinds of messages that people write: plain ones and replies."""
 MENTION = re.compile(r"<@!?(\d+)>")
+SOMEBODY = re.compile(r"<@!?(\d{15,20})>")
+"""One who may be nobody there, for whom anybody may write any number: shorter ones are no ids, but numbers of texts."""
 COMPONENT = 3
 VOICE = 1 << 13
 
@@ -92,7 +94,7 @@ class Reader:
             forwarded=bool(forwarded),
             quoted=self._quoted(replied),
             title=(await self._place(data)).name,
-            named=(writer, *MENTION.findall(f"{text} {replied.get('content')}")),
+            named=(writer, *mentioned, *SOMEBODY.findall(f"{text} {replied.get('content')}")),
         )
 
     def _quoted(self, replied: Mapping[str, Any]) -> Quoted | None:

@@ -22,6 +22,8 @@ LONGEST_TEXT = 400_000
 MOST_PARTS = 100
 MOST_PEOPLE = 20
 """People of a mail that is still a conversation; with more it is a circular, which is not answered."""
+LONGEST_LINE = 100
+"""Characters of a line that programs of mail write around words of theirs."""
 DECORATION = 10_000
 """Bytes below which a picture within the text is a logo or a tracking mark."""
 ID = re.compile(r"<([!#-;=?-\[\]-~]{1,200})>")
@@ -32,6 +34,9 @@ ASCII, MEANT = ("us-ascii", "ascii"), {"iso-8859-1": "cp1252", "latin-1": "cp125
 """What programs of mail call their text that write more than that, and what they mean."""
 BY_PROGRAMS = re.compile(r"^(?:>|[\w-]+:).*|^.*:$|<[^<>\s]{1,200}>", re.MULTILINE)
 """Where programs of mail name people: what is quoted or was forwarded, the line before that, angle brackets."""
+HEADER = re.compile(r"\*?[^\W\d_][^\n:]{0,20}:\*? .{1,300}")
+"""A line of the head that programs put above a mail which is quoted or forwarded, in any language."""
+HEADERS = 3
 FORWARDED = re.compile(r"^\s*(?:fwd?|wg|tr|rv|i)\s*:", re.IGNORECASE)
 
 
@@ -66,6 +71,8 @@ class Mail:
     addressed: bool
     subject: str
     text: str
+    quoted: str
+    is_forwarded: bool
     at: float
     files: tuple[Enclosed, ...]
     automatic: str
@@ -90,7 +97,12 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
     to, copied = addresses(message, "To"), addresses(message, "Cc")
     subject = header(message, "Subject")
     known = any(each.startswith(OWN_IDS) for each in references) and not FORWARDED.match(subject)
-    text = _words(parts, quotes=not known)[:LONGEST_TEXT]
+    written, whole = (_words(parts, quotes=quotes)[:LONGEST_TEXT] for quotes in (False, True))
+    text, quoted = own_words(written), ""
+    if is_signature(rest := whole.removeprefix(text).strip()):
+        text = text if known else whole
+    elif not known or text != written:
+        quoted = rest
     return Mail(
         id=id_,
         root=references[0] if references else id_,
@@ -98,10 +110,12 @@ def _mail(raw: bytes, own: str, server: str) -> Mail:
         sender=sender,
         name=name,
         people=tuple(dict.fromkeys(each for each in (sender, *to, *copied) if each != own)),
-        named=tuple(each for each in _named(text) if each != own),
+        named=tuple(each for each in _named(whole) if each != own),
         addressed=own in to,
         subject=subject,
         text=text,
+        quoted=quoted,
+        is_forwarded=bool(FORWARDED.match(subject)),
         at=_date(message),
         files=tuple(_files(parts)),
         automatic=automatic(message, sender),
@@ -236,6 +250,27 @@ def without_quotes(text: str) -> str:
         if end and lines[end - 1].startswith("On "):  # The line of the author was wrapped.
             end -= 1
     return "\n".join(lines[:end]).strip()
+
+
+def own_words(text: str) -> str:
+    """A text without what others wrote: lines behind `>`, and what begins at the head of another mail."""
+    lines = text.split("\n")
+    end = next((number for number in range(len(lines)) if _is_head(lines[number : number + HEADERS])), len(lines))
+    own = text if end == len(lines) else without_quotes("\n".join(lines[:end]))
+    return "\n".join(line for line in own.split("\n") if not line.startswith(">")).strip()
+
+
+def _is_head(lines: list[str]) -> bool:
+    """Whether another mail begins here: with a line of words between dashes, or with lines of a head that name one."""
+    first = lines[0].strip()
+    if first[:3] == first[-3:] == "---" and len(first) < LONGEST_LINE and first.strip("- "):
+        return True
+    return len(lines) == HEADERS and all(map(HEADER.fullmatch, lines)) and any("@" in line for line in lines)
+
+
+def is_signature(text: str) -> bool:
+    """Whether the rest of a mail is its sender's, who signs it."""
+    return text.startswith("-- \n") and own_words(text) == text
 
 
 def _files(parts: list[tuple[int, Message]]) -> Iterator[Enclosed]:

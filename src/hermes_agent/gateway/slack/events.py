@@ -13,7 +13,7 @@ from hermes_agent.gateway.slack.mrkdwn import plain
 
 PLATFORM = "slack"
 BUTTON = "hermes"
-MENTION = re.compile(r"<@(\w+)")
+MENTION = re.compile(r"<@([UW][A-Z0-9]{5,})\b")
 SPOKEN = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 LEFT = frozenset({"channel_left", "group_left", "channel_deleted", "channel_archive", "group_archive", "group_deleted"})
 
