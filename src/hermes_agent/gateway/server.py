@@ -286,7 +286,7 @@ def only_home(token: str, root: Path) -> Iterator[None]:
     with ExitStack() as held:
         try:
             lock = held.enter_context(closing(LockFile(locks_of_all_homes() / token)))
-            other = "" if lock.try_lock() else str(holder_of(lock.path))
+            other = "" if lock.try_lock() else str(holder_of(lock.path) or "one that is ending")
         except HomeError as error:  # A disk of another machine may have no locks.
             log.warning("whether another home uses the same token is not seen: %s", error)
             other = ""

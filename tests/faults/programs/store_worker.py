@@ -29,7 +29,7 @@ PATIENT = 10_000  # Deaths are what these tests are made of: nothing is refused 
 
 
 def timings(ttl: float) -> Timings:
-    return Timings(ttl=ttl, sweep=0.5, grace=2.0, crashes=PATIENT)
+    return Timings(ttl=ttl, sweep=0.5, grace=2.0, crashes=PATIENT, crash_pause=1.0)
 
 
 @dataclass
