@@ -8,8 +8,8 @@ import pytest
 from hermes_agent.agent.inbox import (
     NOT_ANY_MORE,
     QUOTED,
+    SYSTEM_PINS,
     WHO,
-    due,
     events_of,
     pins_of,
     senders_of,
@@ -20,11 +20,20 @@ from hermes_agent.agent.inbox import (
 )
 from hermes_agent.agent.journal import Journal
 from hermes_agent.agent.loop import TOO_LATE
-from hermes_agent.agent.mailbox import Mail
+from hermes_agent.agent.mailbox import Mail, due
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import ELSEWHERE
-from hermes_agent.core.events import Answered, MessageTaken, Outcome, Pinned, Unpinned
-from hermes_agent.core.inbound import CHANGED, INSTRUCTIONS, Busy, Conversation, Inbound, Principal, Standing
+from hermes_agent.core.events import Answered, MessageTaken, Outcome, Pinned, RunEnded, RunStarted, Unpinned
+from hermes_agent.core.inbound import (
+    CHANGED,
+    INSTRUCTIONS,
+    SYSTEM_PIN,
+    Busy,
+    Conversation,
+    Inbound,
+    Principal,
+    Standing,
+)
 from hermes_agent.core.messages import Image, Origin, Text, said
 from hermes_agent.host.tasks import spawn
 from hermes_agent.providers.demo.script import Say
@@ -158,6 +167,25 @@ def test_the_new_text_of_a_message_is_read_with_it_and_not_alone():
     assert [each.id for each in due(mail, waits=False, took=False)] == [1, 3]
 
 
+def test_what_interrupts_is_read_before_what_is_to_be_alone():
+    mail = [busy_letter(1, Busy.ALONE), busy_letter(2, Busy.INTERRUPT), busy_letter(3, Busy.ALONE)]
+
+    assert [each.id for each in due(mail, waits=False, took=False)] == [2]
+
+
+async def test_a_run_that_was_killed_before_it_took_its_mail_takes_it_when_it_goes_on(tmp_path):
+    """Not only where the one before was stopped, so that a message without a reply stands in the log."""
+    async with House(tmp_path, ScriptedModel([Say("Here.")])).open() as house:
+        async with house.hermes.holding(house.session) as journal:
+            journal.session.run = "earlier"
+            stopped = RunEnded(outcome=Outcome.STOPPED, text="Stopped.", turns=0)
+            await journal.commit(RunStarted(), MessageTaken(message=said("One"), inbox=1), stopped, RunStarted())
+        await house.tell("Two", busy=Busy.ALONE)
+        await house.ended((await house.numbers("run_ended"))[0])
+
+        assert await house.transcript() == ["user: One", "user: Two", "assistant: Here."]
+
+
 async def test_messages_that_are_to_be_alone_are_answered_one_by_one_also_where_answers_fail(tmp_path):
     model = ScriptedModel(
         lambda heard: Status(401, "no") if "two" in heard.messages[-1].text else Say(heard.messages[-1].text)
@@ -187,6 +215,16 @@ def test_instructions_are_for_the_run_of_their_message_and_other_pins_hold():
     assert pins_of(held, [plain], begins=True) == [Unpinned(pin=INSTRUCTIONS)]
     assert pins_of(held, [plain], begins=False) == []  # It is still the run of that request.
     assert pins_of(held, [again, letter(3, "a", answers="q")], begins=True) == []
+
+
+def test_of_what_programs_said_to_go_by_the_newest_hold():
+    rules = [Pinned(pin=f"{SYSTEM_PIN}{number}", text="Rule.") for number in range(SYSTEM_PINS + 1)]
+    asked = replace(letter(1, "Hi"), inbound=replace(letter(1, "Hi").inbound, pins=(rules[-1],)))
+    held = Session(id="s", pins={pin.pin: pin for pin in (Pinned(pin="mine", text="Mine."), *rules[:-1])})
+
+    assert pins_of(held, [asked], begins=True) == [rules[-1], Unpinned(pin=rules[0].pin)]
+    first = replace(asked, inbound=replace(asked.inbound, pins=(rules[0],)))
+    assert pins_of(held, [first], begins=True) == []
 
 
 async def test_an_answer_that_nobody_waits_for_asks_no_model(tmp_path):

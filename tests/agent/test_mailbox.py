@@ -3,6 +3,8 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from hermes_agent.agent.mailbox import Mailbox
 from hermes_agent.core.events import MessageTaken, Outcome
 from hermes_agent.core.inbound import Busy
@@ -35,6 +37,25 @@ async def test_the_model_is_that_of_the_message_which_the_run_answers(tmp_path):
             return found
 
         assert [await model(), await model(rows[2]), await model(*rows)] == ["v/one", "v/two", "v/one"]
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        ({"model": "v/one", "source_id": "1"}, {"withdraws": "1"}, {"model": "v/two"}),
+        ({"withdraws": "0"}, {"model": "v/two"}),
+        ({"model": "v/one", "busy": Busy.ALONE}, {"model": "v/two", "busy": Busy.INTERRUPT}),
+    ],
+    ids=["it was taken back", "another was taken back", "it waits behind what interrupts"],
+)
+async def test_the_model_is_not_that_of_a_message_which_the_run_does_not_answer(tmp_path, mail):
+    async with House(tmp_path, ScriptedModel([])).open() as house:
+        for more in mail:
+            await house.store.inbox.accept(replace(house.inbound("Hi"), **more), house.session, "other")
+        lease = await house.store.lanes.claim(["other"])
+
+        assert await Mailbox(house.store, lease, house.clock).model() == "v/two"
+        await house.store.lanes.release(lease)
 
 
 async def test_mail_of_a_stopped_run_is_refused_with_the_reason(tmp_path):

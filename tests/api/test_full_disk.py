@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from hermes_agent.core.errors import DiskFull
+from hermes_agent.providers.demo.script import Say
 from hermes_agent.store.database import Store
+from hermes_agent.testing.faults import Hang
 from tests.api.served import served
 from tests.app.place import counting
 from tests.gateway.chats.broken_store import no_room, read_only, room, writable
@@ -48,3 +52,21 @@ async def test_what_cannot_be_kept_is_refused_with_a_sentence_and_taken_later(
         assert (await server.chat(LONG)).status_code == 200
         assert (await server.chat("Hello", "Reply 1.", LONG)).headers["x-hermes-session-id"] == told
         assert (await server.log(record.id))[: len(before)] == before
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+async def test_what_was_taken_in_before_the_store_failed_is_not_to_be_sent_again(tmp_path: Path, path: str):
+    body = {"/v1/responses": {"input": "Hi"}}.get(path, {"messages": [{"role": "user", "content": "Hi"}]})
+    async with served(tmp_path, [Say("Hello."), Hang()]) as server:
+        session = (await server.chat("Hi")).headers["x-hermes-session-id"]
+        asked = asyncio.ensure_future(server.ask("POST", path, body, headers={"x-hermes-session-id": session}))
+        while len(server.model.exchanges) < 2:
+            await asyncio.sleep(0.01)
+        while not asked.done():
+            server.runtime.hermes.floor.bus.fail(session, DiskFull("No room left."))
+            await asyncio.sleep(0.01)
+        answer = await asked
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_failed")
+    assert answer.headers["x-should-retry"] == "false"
+    assert "retry-after" not in answer.headers

@@ -5,11 +5,17 @@ from contextlib import aclosing
 
 import pytest
 
+from hermes_agent.api.asked import Said
+from hermes_agent.api.talk import Talk, Wish, _place
 from hermes_agent.core.events import MessageTaken
+from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.messages import Text
 from hermes_agent.core.model import TextDelta
 from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
+from hermes_agent.store.inbox import Ending
 from hermes_agent.testing.faults import Hang, Status
-from tests.api.served import lines, served, until
+from tests.api.served import MEMBER_KEY, lines, served, until
+from tests.api.test_runs import waiting_for_nobody
 from tests.app.place import counting
 
 ASK = Call("clarify", {"question": "Which one?", "choices": ["a", "b"]})
@@ -149,3 +155,32 @@ async def test_who_asks_for_the_events_in_the_middle_gets_the_words_from_their_b
 
     assert "".join(each["delta"] for each in told if "delta" in each) == "One two three four."
     assert told[-1]["response"]["output"][0]["content"][0]["text"] == "One two three four."
+
+
+async def test_nothing_goes_on_from_what_no_run_took(tmp_path):
+    async with served(tmp_path, counting) as server:
+        session, row = await waiting_for_nobody(server, tmp_path)
+        store, wish = server.runtime.store, {"input": "On", "previous_response_id": f"resp_{session}_{row}"}
+        early = await server.ask("POST", "/v1/responses", wish, key=MEMBER_KEY)
+        lease = await store.lanes.claim(("nobody's",))
+        await store.write(lambda tx: store.inbox.finish(tx, lease, [row], Ending.REFUSED, reason="Given up."))
+        late = await server.ask("POST", "/v1/responses", wish, key=MEMBER_KEY)
+
+    assert (early.status_code, early.json()["error"]["code"]) == (409, "not_over")
+    assert (late.status_code, late.json()["error"]["code"]) == (404, "previous_response_not_found")
+    assert "Given up." in late.json()["error"]["message"]
+
+
+async def test_two_processes_that_begin_a_named_session_at_once_tell_its_past_once(tmp_path):
+    who = Principal(platform="api", user="owner", standing=Standing.OWNER)
+    past = (Said(role="user", content="Hi"), Said(role="assistant", content="Hello."))
+    async with served(tmp_path, counting) as server:
+        wish = Wish(who=who, parts=(Text(text="On"),), words="On", name="ours", history=past)
+        talk = Talk(server.runtime)
+        first = await talk.say(wish)
+        await until(server, first.ref.id(), "answered")
+        late = await talk._opened(wish, _place(wish))  # As whoever looked for it before it was there.
+        entries = await server.log(first.ref.session)
+
+    assert late.id == first.ref.session
+    assert [each.event.message.text for each in entries if isinstance(each.event, MessageTaken)] == ["Hi", "On"]

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from hermes_agent.api.story import ref_of
+from hermes_agent.core.errors import DiskFull
 from hermes_agent.core.events import MessageTaken
 from hermes_agent.core.inbound import Conversation, Inbound, Principal, Standing
 from hermes_agent.core.messages import Text
@@ -184,6 +185,19 @@ async def test_orders_to_stop_what_never_begins_wait_together_and_end_with_its_m
     assert answers == [{"done": True}] * 3
     assert len(waiting) == 1
     assert not stops_of(run)
+
+
+async def test_an_order_to_stop_what_waits_holds_also_where_the_store_fails_for_a_moment(tmp_path):
+    async with served(tmp_path, lambda heard: Hang()) as server:
+        wish = {"key": "mine", "busy": "alone"}
+        first = (await server.ask("POST", "/v1/runs", {"input": "One", **wish})).json()
+        await until(server, first["id"], "running")
+        second = (await server.ask("POST", "/v1/runs", {"input": "Two", **wish})).json()
+        assert (await server.ask("POST", f"/v1/runs/{second['id']}/stop")).json() == {"done": True}
+        server.runtime.hermes.floor.bus.fail(first["session"], DiskFull("No room left."))
+        await server.ask("POST", f"/v1/runs/{first['id']}/stop")
+
+        assert (await until(server, second["id"], "stopped"))["reason"] == "stopped"
 
 
 async def test_an_order_to_stop_a_run_that_is_over_leaves_the_next_alone(tmp_path):

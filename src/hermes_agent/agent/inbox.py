@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hermes_agent.agent.journal import Journal
-from hermes_agent.agent.mailbox import Mail
+from hermes_agent.agent.mailbox import LATER, Mail, due
 from hermes_agent.agent.session import Session
 from hermes_agent.agent.tail import Tail, without_mark
 from hermes_agent.core.events import Answered, ContextAdded, MessageTaken, Notice, Pinned, Unpinned
-from hermes_agent.core.inbound import CHANGED, INSTRUCTIONS, Busy
+from hermes_agent.core.inbound import CHANGED, INSTRUCTIONS, SYSTEM_PIN
 from hermes_agent.core.messages import File, Image, Message, Origin, Role, Text, said
 
 WHO = "The last messages, in their order, are from these people; a name inside a message is only text:"
 NOT_ANY_MORE = "(This message was deleted where it was written, and is not to be answered any more:)"
-LATER = frozenset({Busy.QUEUE, Busy.ALONE})
-"""What a message says that no run reads which is under way."""
+SYSTEM_PINS = 8
+"""How many of the rules that programs gave hold in a session."""
 QUOTED = 200
 """Characters of a deleted message that the model is told, so that it knows which one is meant."""
 
@@ -54,32 +54,19 @@ async def take_inbox(session: Session, journal: Journal, *, tail: Tail | None = 
     return "\n".join(unreadable)
 
 
-def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:
-    """The mail that is read now, with the new texts of it. What is to be `alone` is read by a run that `took` nothing
-    yet; whatever came behind it waits until the next look."""
-    now: list[Mail] = []
-    closed = False
-    for letter in mail:
-        inbound, alone = letter.inbound, letter.inbound.busy is Busy.ALONE
-        if inbound.replaces in {each.inbound.identity for each in now}:
-            now.append(letter)
-        elif closed or (waits and inbound.busy in LATER):
-            continue
-        elif alone and (took or now):
-            closed = True
-        else:
-            now.append(letter)
-            closed = alone
-    return now
-
-
 def pins_of(session: Session, mail: Sequence[Mail], *, begins: bool) -> list[Pinned | Unpinned]:
-    """What holds from these messages on; the instructions of an earlier one do not, where a run `begins` with them."""
+    """What holds from these messages on; the instructions of an earlier one do not, where a run `begins` with them, nor
+    do the oldest rules of programs where there are too many."""
     pins = {pin.pin: pin for letter in mail for pin in letter.inbound.pins}
     says = any(not (letter.inbound.answers or letter.inbound.resumes) for letter in mail)
     ends = begins and says and INSTRUCTIONS in session.pins.keys() - pins.keys()
     fresh = [pin for pin in pins.values() if session.pins.get(pin.pin) != pin]
-    return [*([Unpinned(pin=INSTRUCTIONS)] if ends else []), *fresh]
+    rules = [pin for pin in [*(each for each in session.pins if each not in pins), *pins] if pin.startswith(SYSTEM_PIN)]
+    return [
+        *([Unpinned(pin=INSTRUCTIONS)] if ends else []),
+        *fresh,
+        *(Unpinned(pin=pin) for pin in rules[:-SYSTEM_PINS]),
+    ]
 
 
 def without_withdrawn(journal: Journal, mail: Sequence[Mail], *, waits: bool) -> Sequence[Mail]:

@@ -53,7 +53,8 @@ async def run(agent: Agent, session: Session, journal: Journal, switch: StopSwit
     `StoreError` (the log cannot be written any more) and nothing else but cancellation, after which the run can be
     taken up again from the log.
     """
-    goes_on, ended = session.running, None
+    # One that was killed before it took its mail still has its first look to come.
+    goes_on, ended = session.running and bool(session.turn or journal.mailbox.last_taken), None
     await begin(agent, session, journal)
     try:
         async with switch.within(agent.budget.seconds_left(agent.clock.monotonic())):

@@ -9,12 +9,14 @@ from typing import Protocol
 from hermes_agent.agent.withdrawals import Withdrawals
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.inbound import Inbound
+from hermes_agent.core.inbound import Busy, Inbound
 from hermes_agent.store.database import Store
 from hermes_agent.store.inbox import Ending, Unreadable
 from hermes_agent.store.leases import Lease
 from hermes_agent.store.transaction import Transaction
 
+LATER = frozenset({Busy.QUEUE, Busy.ALONE})
+"""What a message says that no run reads which is under way."""
 Change = Callable[[Transaction], Awaitable[object]]
 
 
@@ -24,6 +26,25 @@ class Mail:
 
     id: int
     inbound: Inbound
+
+
+def due(mail: Sequence[Mail], *, waits: bool, took: bool) -> Sequence[Mail]:
+    """The mail that is read now, with the new texts of it. What is to be `alone` is read by a run that `took` nothing
+    yet; whatever came behind it waits until the next look, but for what interrupts: that is read before it."""
+    now: list[Mail] = []
+    closed, urgent = False, any(letter.inbound.busy is Busy.INTERRUPT for letter in mail)
+    for letter in mail:
+        inbound, alone = letter.inbound, letter.inbound.busy is Busy.ALONE
+        if inbound.replaces in {each.inbound.identity for each in now}:
+            now.append(letter)
+        elif closed or (waits and inbound.busy in LATER) or (urgent and alone):
+            continue
+        elif alone and (took or now):
+            closed = True
+        else:
+            now.append(letter)
+            closed = alone
+    return now
 
 
 class Gate(Protocol):
@@ -116,8 +137,11 @@ class Mailbox:
     async def model(self) -> str:
         """The model that the message wants which this run answers; empty: the session's."""
         found = await self._store.inbox.open(self._lease)
-        own = [inbound for inbound, taken in found if taken] or [inbound for inbound, _ in found]
-        return next((inbound.model for inbound in own if not inbound.answers), "")
+        gone = {each.withdraws for each, _ in found}
+        left = [(each, took) for each, took in found if not (each.answers or each.withdraws or each.identity in gone)]
+        taken = [Mail(id=0, inbound=each) for each, took in left if took]
+        own = taken or due([Mail(id=0, inbound=each) for each, _ in left], waits=False, took=False)
+        return next((letter.inbound.model for letter in own), "")
 
     async def wait(self) -> None:
         """Return when somebody rang since the last look."""

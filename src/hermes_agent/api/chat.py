@@ -16,7 +16,7 @@ from hermes_agent.api.endpoint import Answer, Call, Endpoint, Nothing, Streamed,
 from hermes_agent.api.events import DONE, event, with_pauses
 from hermes_agent.api.house import House
 from hermes_agent.api.live import shown, words_of
-from hermes_agent.api.problems import Problem, bad, failed, problem_of
+from hermes_agent.api.problems import FINAL, Problem, bad, failed, problem_of
 from hermes_agent.api.story import CHAT, Story
 from hermes_agent.api.talk import SELF, Begun, Wish
 from hermes_agent.core.errors import HermesError
@@ -117,7 +117,9 @@ async def finish(house: House, begun: Begun, story: Story, call: Call[Any, Any])
         if not resting.done():
             raise Problem(499, "The client left.", code="gone")
         if (failure := resting.result()) is not None:
-            raise failure
+            problem = problem_of(failure)
+            problem.headers = FINAL  # The message is taken in: sent again, it would be worked on twice.
+            raise problem from failure
     finally:
         resting.cancel()
         leaving.cancel()

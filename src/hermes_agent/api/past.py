@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from hermes_agent.api.asked import Said, origin_of, parts_of, text_of
 from hermes_agent.core.events import Durable, Entry, MessageTaken, Pinned, Replied, RunEnded, Undone
-from hermes_agent.core.inbound import INSTRUCTIONS, Principal
+from hermes_agent.core.inbound import INSTRUCTIONS, SYSTEM_PIN, Principal
 from hermes_agent.core.messages import Message, Role, Text
 from hermes_agent.core.model import StopReason, Usage
 
@@ -26,7 +26,7 @@ def pins_of(instructions: str, system: str) -> tuple[Pinned, ...]:
     """What a request wants held, word for word, whatever is compacted: its own instructions, and what its session is to
     go by from then on."""
     named = hashlib.sha256(system.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    pins = (Pinned(pin=INSTRUCTIONS, text=instructions), Pinned(pin=named, text=system))
+    pins = (Pinned(pin=INSTRUCTIONS, text=instructions), Pinned(pin=f"{SYSTEM_PIN}{named}", text=system))
     return tuple(pin for pin in pins if pin.text)
 
 

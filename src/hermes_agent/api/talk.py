@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hermes_agent.api.asked import Part, Said, parts_of, said_as, text_of
@@ -18,7 +19,7 @@ from hermes_agent.api.story import Ref, Story, ref_of
 from hermes_agent.app.front import NothingMore
 from hermes_agent.app.intake.intake import is_small
 from hermes_agent.app.runtime import Runtime
-from hermes_agent.app.visits.visit import SessionRecord, Visit
+from hermes_agent.app.visits.visit import SessionRecord, Visit, retried
 from hermes_agent.core.dataclass import dataclass
 from hermes_agent.core.errors import HermesError, NoModel, UnknownSession
 from hermes_agent.core.events import RunEnded, Seen
@@ -206,7 +207,8 @@ class Talk:
         if story.run:
             return await self._runtime.hermes.stop_run(ref.session, story.run, ref.row)
         if (stopping := self._stopping.get(ref)) is None:
-            stopping = self._stopping[ref] = spawn(self._stop_begun(ref), name=f"stop of {ref.id()}")
+            work = retried(partial(self._stop_begun, ref), self._runtime.clock)
+            stopping = self._stopping[ref] = spawn(work, name=f"stop of {ref.id()}")
             stopping.add_done_callback(lambda _: self._stopping.pop(ref, None))
         await asyncio.wait((stopping,), timeout=BEGIN_SECONDS)
         return True
@@ -242,12 +244,8 @@ class Talk:
         hermes = self._runtime.hermes
         view = await hermes.view(record.id)
         if view.running and view.asked - view.answers.keys():
-            raise Problem(
-                409,
-                f"The session {record.id} waits for an answer to what its run asked; give that first.",
-                code="waiting_for_answer",
-                headers=FINAL,
-            )
+            words = f"The session {record.id} waits for an answer to what its run asked; give that first."
+            raise Problem(409, words, code="waiting_for_answer", headers=FINAL)
         submitted = await hermes.submit(self._inbound(wish, _place(wish)), record.id)
         begun = await self._begun(wish, record.id, submitted.inbox, view.number)
         return replace(begun, model=wish.model or record.model)
@@ -258,21 +256,24 @@ class Talk:
         record = await hermes.open_session(place, wish.who, workspace=workspace, new=not wish.name)
         if wish.history:
             async with hermes.holding(record.id) as journal:
-                await journal.commit(*events_of(wish.history, wish.who))
+                if not journal.session.number:  # Another process may have begun it meanwhile.
+                    await journal.commit(*events_of(wish.history, wish.who))
         return record
 
     async def _after(self, wish: Wish) -> SessionRecord:
         """The session of an earlier answer where that is its last and nobody else goes on there now, else a copy that
         ends with it."""
         try:
-            previous = (await self.look(wish.who, wish.previous, "response")).ref
+            found = await self.look(wish.who, wish.previous, "response")
+            if found.is_over and not found.run:
+                raise missing(f"No run took the message of that response: {found.text}")
         except Problem as error:
             words, param = str(error), "previous_response_id"
             raise Problem(404, words, code="previous_response_not_found", param=param) from error
         visit = Visit(runtime=self._runtime, who=wish.who)
-        record, story, last = await visit.session(previous.session), Story(ref=previous), 0
+        record, story, last = await visit.session(found.ref.session), Story(ref=found.ref), 0
         end: int | None = None
-        for entry in await visit.entries(previous.session):
+        for entry in await visit.entries(found.ref.session):
             story.take(entry)
             last = entry.number
             if end is None and story.is_over:

@@ -17,6 +17,8 @@ TAKEN_BACK = "Deleted where it was written."
 """Why a message is refused that its sender took back."""
 INSTRUCTIONS = "instructions"
 """The pin that holds what belongs to one request of a program: the next one takes it off."""
+SYSTEM_PIN = "system-"
+"""Begins the pins that hold what a program wants a session to go by."""
 PRIVATE = frozenset({"", "dm", "folder", "chat", "name"})
 """Kinds of chats that one person alone reads; `chat` and `name` are those of programs, by their key."""
 

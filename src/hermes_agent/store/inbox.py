@@ -276,10 +276,10 @@ class Inbox:
         return await self._mail(AT, row)
 
     async def digest(self, row: int) -> str:
-        """What tells the message of that row from another one of its identity; empty where nothing does, or where it
-        went with its session."""
+        """What tells the message of that row from another one of its identity; empty where nothing does: it
+        went with its session, or cannot be read."""
         found = await self._engine.read(lambda tx: tx.rows(BODY, row), brief=True)
-        return "".join(revive(Inbound, plain(body)).digest for (body,) in found if body)
+        return "".join(read.digest for (body,) in found if isinstance(read := _read(body), Inbound))
 
     async def _mail(self, sql: str, *key: str | int) -> Mail | None:
         row = await self._engine.read(lambda tx: tx.row(sql, *key), brief=True)

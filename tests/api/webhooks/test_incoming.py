@@ -18,11 +18,11 @@ from hermes_agent.app.service.homes import place_named
 from hermes_agent.app.service.settings import ChannelSettings
 from hermes_agent.app.serving.settings import SERVED, WebhookRoute, WebhookSettings
 from hermes_agent.app.wiring import Options
-from hermes_agent.core.errors import ConfigError
+from hermes_agent.core.errors import ConfigError, DiskFull
 from hermes_agent.core.events import Asked, MessageTaken, RunEnded, ToolEnded
 from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin
-from hermes_agent.providers.demo.script import Call, Say
+from hermes_agent.providers.demo.script import Answer, Call, Pace, Say
 from hermes_agent.testing.faults import Hang
 from tests.app.place import counting, place
 from tests.gateway.chats.broken_store import no_room, read_only, room, writable
@@ -267,6 +267,15 @@ async def test_the_reply_goes_where_the_route_says(tmp_path):
     async with hooks(tmp_path) as there:
         await there.post("told", {}, scheme="generic")
         assert await slots(there.here.runtime.store) == [("telegram:dm:7", "Reply 1.")]
+
+
+async def test_a_store_that_fails_for_a_moment_costs_nobody_the_reply(tmp_path):
+    slow = Answer(pieces=(Say("Done."),), pace=Pace(first=0.3))
+    async with hooks(tmp_path, [slow]) as there:
+        session = (await there.post("told", {}, scheme="generic")).json()["run"].removeprefix("run_").rpartition("_")[0]
+        there.here.runtime.hermes.floor.bus.fail(session, DiskFull("No room left."))
+
+        assert await slots(there.here.runtime.store) == [("telegram:dm:7", "Done.")]
 
 
 async def test_a_reply_that_another_process_left_is_delivered_once(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hermes_agent.app.visits.visit import Visit
-from hermes_agent.core.errors import UnknownSession
+from hermes_agent.app.visits.visit import MOST_FAILURES, Visit, retried
+from hermes_agent.core.errors import DiskFull, UnknownSession
 from hermes_agent.core.inbound import Principal, Standing
 from tests.app.place import counting, place
 
@@ -33,3 +33,19 @@ async def test_mail_is_found_by_its_row(tmp_path):
 
         assert (await visit.mail(submitted.inbox)).session == here.record.id
         assert await visit.mail(999) is None
+
+
+async def test_what_the_store_never_takes_is_given_up():
+    tries = []
+
+    async def work():
+        tries.append(1)
+        raise DiskFull("No room left.")
+
+    class Clock:
+        async def sleep(self, seconds: float) -> None:
+            """No time passes."""
+
+    with pytest.raises(DiskFull):
+        await retried(work, Clock())
+    assert len(tries) == MOST_FAILURES

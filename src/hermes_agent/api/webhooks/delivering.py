@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from functools import partial
 
 from hermes_agent.app.runtime import Runtime
 from hermes_agent.app.service.homes import place_named
-from hermes_agent.app.visits.visit import deliver_once
+from hermes_agent.app.visits.visit import deliver_once, retried
 from hermes_agent.core.errors import UnknownSession
 from hermes_agent.core.events import RunEnded
 from hermes_agent.core.inbound import Conversation
@@ -29,7 +30,8 @@ class Deliveries:
 
     def begin(self, session: str, target: str) -> None:
         """Deliver the session's reply once it is there."""
-        spawn(self._deliver(session, target), name=f"delivery of {session}")
+        work = partial(self._deliver, session, target)
+        spawn(retried(work, self._runtime.clock), name=f"delivery of {session}")
 
     async def take_up(self, principal: str) -> None:
         """Deliver what a process before this one left."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from hermes_agent.app.intake.session_files import without_files
 from hermes_agent.app.runtime import Runtime
+from hermes_agent.core.clock import Clock
 from hermes_agent.core.dataclass import dataclass
-from hermes_agent.core.errors import UnknownSession
+from hermes_agent.core.errors import StoreError, UnknownSession
 from hermes_agent.core.events import Entry
 from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.outbound import Letter
@@ -18,8 +19,10 @@ from hermes_agent.store.inbox import Mail
 from hermes_agent.store.search import Hit, Scope
 from hermes_agent.store.sessions import Session as SessionRecord
 
-__all__ = ["Card", "Entry", "Hit", "Mail", "SessionRecord", "Visit", "deliver_once"]
+__all__ = ["Card", "Entry", "Hit", "Mail", "SessionRecord", "Visit", "deliver_once", "retried"]
 
+STORE_PAUSE, MOST_FAILURES = 1.0, 600
+"""Seconds until something is tried again for which the store failed, and how often it may in all."""
 SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 
 
@@ -92,3 +95,17 @@ async def deliver_once(runtime: Runtime, letter: Letter) -> bool:
         return False
     await runtime.store.write(lambda tx: runtime.store.outbox.put(tx, letter))
     return True
+
+
+async def retried(work: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    """Do what nobody waits for any more, from its beginning where the store fails meanwhile. Raises `StoreError` where
+    that does not pass."""
+    failures = 0
+    while True:
+        try:
+            return await work()
+        except StoreError:
+            failures += 1
+            if failures == MOST_FAILURES:
+                raise
+        await clock.sleep(STORE_PAUSE)
