@@ -111,11 +111,11 @@ async def test_what_was_copied_from_outside_is_never_a_persons(tmp_path: Path, l
     ("words", "whose"),
     [
         ("Which skills does https://jobs.example/1 ask for?", Owner.FOREGROUND),
-        ("这个网页需要什么技能？", Owner.FOREGROUND),
+        ("这个网页需要什么技能\uff1f", Owner.FOREGROUND),
         ("Tell me the skills that https://jobs.example/1?a=b wants.", Owner.FOREGROUND),
         ("Look at https://tea.example/1. Then keep it as a skill!", Owner.USER),
         ("Do you know page.md? Mach daraus einen Skill", Owner.USER),
-        ("これを読んで。スキルとして保存して。いいですか？", Owner.USER),
+        ("これを読んで。スキルとして保存して。いいですか\uff1f", Owner.USER),
     ],
 )
 async def test_beside_what_is_from_outside_a_question_or_a_link_asks_for_nothing(

@@ -64,6 +64,22 @@ async def test_a_new_skill_is_a_file_and_a_version(here: Shelf, writer: Writer):
     assert await writer.owner(await here.library.find("tea")) is Owner.FOREGROUND
 
 
+@pytest.mark.parametrize(("text", "whose"), [("Mine.", Owner.USER), ("Boil.", Owner.BACKGROUND)])
+async def test_what_a_person_writes_anew_is_theirs_and_what_they_put_back_is_whose_it_was(
+    here: Shelf, writer: Writer, text: str, whose: Owner
+):
+    await writer.create("tea", skill_text("tea", body="Boil."), REVIEW)
+    await writer.archive("tea", OWNER)
+    (here.folder("home") / ".archive/tea").rename(here.root / "elsewhere")
+    put(here.folder("home"), "tea", body=text)
+    await writer.mend(["tea"])
+    assert await writer.versions.owner("tea") is whose
+
+    put(here.folder("home"), "tea", body="More.")
+    await writer.mend(["tea"])
+    assert await writer.versions.owner("tea") is whose
+
+
 async def test_a_category_is_a_folder(here: Shelf, writer: Writer):
     await writer.create("tea", skill_text("tea"), AGENT, "kitchen")
 

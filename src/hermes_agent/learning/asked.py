@@ -20,7 +20,7 @@ SKILL = re.compile(
 )
 # The name that stands before what is said in a group, and a mention: names of people may have two words.
 NAMES = re.compile(r"^\s*\[[^\]]*\] |(?<!\w)@\S+(?: \w+)?")
-SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。\uff01\uff1f])|\n")
+SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。\uff01\uff1f؟])|\n")
 UNSURE = re.compile(r"[?\uff1f؟]|://|www\.")
 """In a sentence that may speak of the skills which a text from outside is about."""
 WORD = re.compile(r"[\w-]+")
