@@ -10,7 +10,7 @@ from hermes_agent.app.wiring import Options
 from hermes_agent.core.clock import SystemClock
 from hermes_agent.core.errors import ConfigError, HermesError
 from hermes_agent.core.events import ContextAdded, MessageTaken, PrefixFrozen
-from hermes_agent.core.inbound import Principal, Standing
+from hermes_agent.core.inbound import Conversation, Principal, Standing
 from hermes_agent.core.messages import Origin
 from hermes_agent.host.paths import Home
 from hermes_agent.providers.demo.script import Call, Say
@@ -56,6 +56,22 @@ async def test_a_skill_is_a_command_on_every_surface(tmp_path):
 
     assert [part.origin for part in taken.message.parts] == [Origin.SKILL, Origin.OWNER]
     assert "Boil. green" in taken.message.text
+
+
+async def test_the_words_behind_a_skill_are_of_whoever_said_them(tmp_path):
+    put(tmp_path / "home/skills", "make-tea")
+    group, alone = (Conversation(platform="telegram", chat_kind=kind, chat="5") for kind in ("group", "dm"))
+    ann = Principal(platform="telegram", user="7", standing=Standing.MEMBER, name="Ann")
+    async with place(tmp_path, [Say("Done.")]) as here:
+        said = []
+        for where in (group, alone):
+            record = await here.runtime.hermes.open_session(where, ann, workspace=str(tmp_path))
+            inbound = replace(here.inbound("/make-tea green"), principal=ann, conversation=where)
+            done = await perform(Desk(runtime=here.runtime, record=record, inbound=inbound))
+            said.append(done.submit.parts[-1])
+
+    assert [part.origin for part in said] == [Origin.MEMBER] * 2
+    assert [part.text.strip() for part in said] == ["[Ann] green", "green"]
 
 
 async def test_a_guest_uses_no_skill(tmp_path):

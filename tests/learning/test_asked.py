@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hermes_agent.core.errors import Protected
-from hermes_agent.core.inbound import Principal, Standing
-from hermes_agent.core.messages import Origin, Text
-from hermes_agent.learning import asked  # noqa: F401 - what is tested here
+from hermes_agent.core.events import Entry, MessageTaken, Outcome, RunEnded
+from hermes_agent.core.inbound import Conversation, Principal, Standing
+from hermes_agent.core.messages import Origin, Text, said
+from hermes_agent.learning.asked import turn_of
 from hermes_agent.learning.curator.wards import Whose, survey
 from hermes_agent.providers.demo.script import Call, Say
 from hermes_agent.skills.changes import By
@@ -106,11 +107,56 @@ async def test_what_was_copied_from_outside_is_never_a_persons(tmp_path: Path, l
         assert await owner(here) is Owner.FOREGROUND
 
 
+@pytest.mark.parametrize(
+    ("words", "whose"),
+    [
+        ("Which skills does https://jobs.example/1 ask for?", Owner.FOREGROUND),
+        ("这个网页需要什么技能\uff1f", Owner.FOREGROUND),
+        ("Tell me the skills that https://jobs.example/1?a=b wants.", Owner.FOREGROUND),
+        ("Look at https://tea.example/1. Then keep it as a skill!", Owner.USER),
+        ("Do you know page.md? Mach daraus einen Skill", Owner.USER),
+        ("これを読んで。スキルとして保存して。いいですか\uff1f", Owner.USER),
+    ],
+)
+async def test_beside_what_is_from_outside_a_question_or_a_link_asks_for_nothing(
+    tmp_path: Path, words: str, whose: Owner
+):
+    async with learning_place(tmp_path, Script([READ, MADE, Say("Done.")])) as here:
+        (tmp_path / "work/page.md").write_text("The kettle is in the kitchen, on the left.")
+        await here.say(words)
+        assert await owner(here) is whose
+
+
+@pytest.mark.parametrize(
+    ("words", "whose"),
+    [
+        ("[Skill Fan] Make tea", Owner.FOREGROUND),
+        ("[Ann] @Skill Fan, make tea", Owner.FOREGROUND),
+        ("[Ann] Make tea as @no skill does", Owner.FOREGROUND),
+        ("[Skill Fan] Make a skill of it, @Bob", Owner.USER),
+    ],
+)
+async def test_nobodys_name_in_a_group_asks_for_one(tmp_path: Path, words: str, whose: Owner):
+    group = Conversation(platform="telegram", chat_kind="group", chat="-5")
+    async with learning_place(tmp_path, Script([MADE, Say("Done.")])) as here:
+        here.record = await here.runtime.hermes.open_session(group, here.runtime.owner, workspace=str(tmp_path))
+        await here.say(words)
+        assert await owner(here) is whose
+
+
+def test_what_was_asked_of_a_run_that_was_stopped_is_over_and_of_one_that_failed_is_not(tmp_path: Path):
+    asks, over = (MessageTaken(message=said(words)) for words in ("Create a skill for this", "Make tea"))
+    for outcome, is_asked in ((Outcome.STOPPED, False), (Outcome.FAILED, True), (Outcome.LIMIT, True)):
+        events = (asks, RunEnded(outcome=outcome, text="", turns=0), over)
+        turn = turn_of([Entry(number=number, run="", at=0, event=event) for number, event in enumerate(events, 1)])
+        assert (asks in [entry.event for entry in turn]) is is_asked
+
+
 async def test_a_guest_asks_for_nothing_that_stays(tmp_path: Path):
     async with learning_place(tmp_path, Script([MADE, Say("Done.")])) as here:
         guest = Principal(platform="cli", user="x", standing=Standing.GUEST)
-        said = Text(text="Create a skill for this", origin=Origin.GUEST)
-        await here.say(replace(here.inbound(""), principal=guest, parts=(said,)))
+        asks = Text(text="Create a skill for this", origin=Origin.GUEST)
+        await here.say(replace(here.inbound(""), principal=guest, parts=(asks,)))
         assert await owner(here) is Owner.FOREGROUND
 
 

@@ -66,6 +66,21 @@ async def test_of_many_the_families_and_the_pinned_are_named(tmp_path: Path):
     assert before == after
 
 
+async def test_of_what_is_for_elsewhere_no_family_is_told(tmp_path: Path):
+    for number in range(30):
+        put(tmp_path / f"home/family{number % 2}", f"skill-{number}")
+    for family in ("family0", "secret"):
+        put(tmp_path / "home" / family, f"a-{family}", more="metadata: {hermes: {chat_kinds: [group]}}\n")
+    async with shelf(tmp_path) as here:
+        text = await index_text(here.library, "", Occasion())
+        listed = await bench(here)("skills_list")
+        group = await index_text(here.library, "", Occasion(chat_kind="group"))
+
+    assert "family0, family1\n" in f"{text}\n"
+    assert "Families: family0 (15), family1 (15)" in listed
+    assert "family0, family1, secret" in group
+
+
 async def test_what_fits_stands_beside_the_message(tmp_path: Path):
     put(tmp_path / "home", "release-notes", "Writes the notes of a release.")
     async with shelf(tmp_path) as here:

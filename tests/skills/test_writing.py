@@ -13,7 +13,7 @@ from hermes_agent.core.errors import HermesError, Protected, Refused, ToolError
 from hermes_agent.core.ids import RandomIds
 from hermes_agent.skills.changes import By
 from hermes_agent.skills.format import BadSkill
-from hermes_agent.skills.library import NoSkill
+from hermes_agent.skills.library import NoSkill, NotHere
 from hermes_agent.skills.managing import SkillTools
 from hermes_agent.skills.state import State
 from hermes_agent.skills.undoing import Conflict
@@ -21,7 +21,7 @@ from hermes_agent.skills.usage import Usage
 from hermes_agent.skills.versions import Owner, Planned, SkillVersions, diff_of, diffs, own_files
 from hermes_agent.skills.writing import Writer
 from hermes_agent.store.database import Store, open_store
-from hermes_agent.store.versions import Author, Kind
+from hermes_agent.store.versions import Author, Backing, Kind
 from hermes_agent.tools.schema import collect
 from tests.skills.shelf import Shelf, put, shelf, skill_text, terminal
 from tests.tools.bench import Bench
@@ -62,6 +62,22 @@ async def test_a_new_skill_is_a_file_and_a_version(here: Shelf, writer: Writer):
     assert (await here.library.find("tea")).name == "tea"
     assert [each.id for each in await writer.versions.history("tea")] == [written.version]
     assert await writer.owner(await here.library.find("tea")) is Owner.FOREGROUND
+
+
+@pytest.mark.parametrize(("text", "whose"), [("Mine.", Owner.USER), ("Boil.", Owner.BACKGROUND)])
+async def test_what_a_person_writes_anew_is_theirs_and_what_they_put_back_is_whose_it_was(
+    here: Shelf, writer: Writer, text: str, whose: Owner
+):
+    await writer.create("tea", skill_text("tea", body="Boil."), REVIEW)
+    await writer.archive("tea", OWNER)
+    (here.folder("home") / ".archive/tea").rename(here.root / "elsewhere")
+    put(here.folder("home"), "tea", body=text)
+    await writer.mend(["tea"])
+    assert await writer.versions.owner("tea") is whose
+
+    put(here.folder("home"), "tea", body="More.")
+    await writer.mend(["tea"])
+    assert await writer.versions.owner("tea") is whose
 
 
 async def test_a_category_is_a_folder(here: Shelf, writer: Writer):
@@ -315,6 +331,32 @@ async def test_a_file_action_needs_a_file(here: Shelf, tools: Bench):
 
     with pytest.raises(ToolError, match="needs `file`"):
         await tools("skill_manage", action="write_file", name="tea", content="x")
+
+
+CHANGES = [
+    {"action": "edit", "content": skill_text("tea", body="Pour.")},
+    {"action": "patch", "old_string": "Do it.", "new_string": "Pour."},
+    {"action": "write_file", "file": "references/a.md", "content": "a"},
+    {"action": "remove_file", "file": "references/b.md"},
+    {"action": "delete"},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=[each["action"] for each in CHANGES])
+async def test_a_skill_is_changed_where_it_may_be_used_or_where_the_owner_said_yes(
+    here: Shelf, writer: Writer, store: Store, tools: Bench, change: dict[str, str]
+):
+    folder = put(here.folder("home"), "tea", more="metadata: {hermes: {chat_kinds: [group]}}\n")
+    (folder / "references").mkdir()
+    (folder / "references/b.md").write_text("b")
+    with pytest.raises(NotHere):
+        await tools("skill_manage", name="tea", **change)
+    assert await writer.versions.history("tea") == []
+
+    by = By(author=Author.BACKGROUND, backing=Backing(approved=True))
+    usage = Usage(here.folder("home"), SystemClock())
+    made = SkillTools(here.library, usage, terminal, lambda: (writer, store), by=by)
+    assert '"ok":true' in await Bench(collect([made])[0], here.folder("work"))("skill_manage", name="tea", **change)
 
 
 async def test_a_skill_with_the_name_of_a_command_is_told(tools: Bench):

@@ -54,7 +54,8 @@ async def test_a_problem_is_kept_and_never_found(index: SkillsIndex):
 async def test_families_are_counted_and_listed(index: SkillsIndex):
     await index.update([skill("a", family="x"), skill("b", family="x"), skill("c", family="y")])
 
-    assert await index.families(ROOTS) == [("x", 2), ("y", 1)]
+    assert await index.families(ROOTS, b"{") == [("x", b"", 2), ("y", b"", 1)]
+    assert await index.families(ROOTS, b"none") == [("x", b"{}", 2), ("y", b"{}", 1)]
     assert [row.name for row in await index.page(ROOTS, family="x", after="a")] == ["b"]
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hermes_agent.core.clock import Clock
 from hermes_agent.core.errors import ConfigError
 from hermes_agent.core.ids import RandomIds
+from hermes_agent.core.inbound import Conversation, Principal
 from hermes_agent.core.messages import Origin, Text
 from hermes_agent.host.late import late
 from hermes_agent.host.paths import Home
@@ -138,9 +139,11 @@ class Skills:
         if names := await writer.versions.behind():
             await writer.mend(names)
 
-    async def invoked(self, line: str, workspace: str, session: str, conversation: str) -> tuple[Text, ...] | None:
-        """A line such as `/skill words` as parts of a message, the skills' first; None where it names no skill. Raises
-        `ToolError`."""
+    async def invoked(
+        self, line: str, workspace: str, session: str, conversation: str, who: Principal
+    ) -> tuple[Text, ...] | None:
+        """A line such as `/skill words` as parts of a message of `who`, the skills' first; None where it names no
+        skill. Raises `ToolError`."""
         run, here = partial(self._run, workspace), self.occasion(session, conversation)
         found: Invoked | None = await late(INVOKE)(
             self.library, line, workspace=workspace, session=session, run=run, occasion=here
@@ -149,7 +152,8 @@ class Skills:
             return None
         for name in found.names:
             await self.usage.count(name, "uses")
-        words = (Text(text=f"\n\n{found.words}", origin=Origin.OWNER),) if found.words else ()
+        name = f"[{who.name}] " if Conversation.parse(conversation).is_shared else ""
+        words = (Text(text=f"\n\n{name}{found.words}", origin=Origin(who.standing)),) if found.words else ()
         return (Text(text=found.text, origin=Origin.SKILL), *words)
 
     async def preloaded(self, names: str, workspace: str, session: str, conversation: str) -> Text:

@@ -168,7 +168,7 @@ async def _parts(runtime: Runtime, invocation: Invocation, record: SessionRecord
         return ()
     parts, where = None, (record.workspace, record.id, record.conversation)
     if invocation.prompt.startswith("/"):
-        parts = await runtime.skills.invoked(invocation.prompt, *where)
+        parts = await runtime.skills.invoked(invocation.prompt, *where, runtime.owner)
     parts = parts or (Text(text=invocation.prompt, origin=Origin.OWNER),)
     if not invocation.skills:
         return parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +16,7 @@ from hermes_agent.host.tasks import spawn
 from hermes_agent.skills.format import BadSkill, read, text_of
 from hermes_agent.skills.occasion import Occasion
 from hermes_agent.skills.places import Found, Places, Root, found_in
-from hermes_agent.skills.skill import FILE, Card, Layer, Skill
+from hermes_agent.skills.skill import FILE, Card, Layer, Ours, Skill
 from hermes_agent.skills.state import StateFile
 from hermes_agent.store.skills_index import Indexed, Listed, SkillsIndex
 
@@ -29,6 +29,8 @@ REST = 20
 KEPT = 64
 PAGE = 500
 OFFERED = 5
+ANYWHERE = msgspec.json.encode(Ours()).partition(b',"tags":[],')[2].partition(b'"parameters"')[0]
+"""Stands in the card of a skill that fits every occasion, where its text cannot stand: quotes are escaped there."""
 
 
 class NoSkill(ToolError):
@@ -113,10 +115,14 @@ class Library:
                 return found[:limit]
             after, size = page[-1].name, max(size, PAGE)
 
-    async def families(self, workspace: str = "") -> list[tuple[str, int]]:
-        """Each family and how many skills it has, the largest first."""
+    async def families(self, workspace: str, occasion: Occasion) -> list[tuple[str, int]]:
+        """Each family and how many skills it has that fit an occasion, the largest first."""
         await self.look(workspace)
-        return await self._index.families(await self._keys(workspace))
+        many: Counter[str] = Counter()
+        for family, card, count in await self._index.families(await self._keys(workspace), ANYWHERE):
+            if not card or self._offered([msgspec.json.decode(card, type=Card)], occasion):
+                many[family] += count
+        return sorted(many.items(), key=lambda family: (-family[1], family[0]))
 
     async def candidates(
         self, task: str, workspace: str = "", occasion: Occasion | None = None, limit: int = OFFERED

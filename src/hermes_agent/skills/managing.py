@@ -69,13 +69,15 @@ class SkillTools(SkillReading):
         by = await self._by(store, context)
         if done := await writer.versions.done_by(by.key):
             return _said(action, Written(name=name, file=file or FILE, version=done.id), "")
+        if action != "create":  # Answers quote what is there.
+            here = None if self._of.backing.approved else await self._occasion(context.session)
+            await self._library.find(name, context.workspace if action == "edit" else "", here)
         match action:
             case "create":
                 written = await writer.create(name, content, by, category)
             case "edit":
                 written = await writer.edit(name, content, by, context.workspace)
-            case "patch":  # What it does not find it quotes.
-                await self._library.find(name, occasion=await self._occasion(context.session))
+            case "patch":
                 written = await writer.patch(
                     name, old_string, new_string, by, file=file or FILE, everywhere=replace_all
                 )

@@ -34,7 +34,7 @@ async def index_text(library: Library, workspace: str, occasion: Occasion) -> st
         first = [f"{PINNED} {', '.join(pins)}"] if pins else []
         return "\n".join([HOW, _fitting([f"- {shown(card)}" for card in cards], "more: skills_list"), *first])
     # The largest, by name: a skill more changes no order.
-    families = sorted(family for family, _ in (await library.families(workspace))[:MOST_FAMILIES])
+    families = sorted(family for family, _ in (await library.families(workspace, occasion))[:MOST_FAMILIES])
     lines = [f"Families (skills_list(family) shows one): {_fitting(families, '...', ', ')}"]
     pinned = await _pinned(library, workspace, occasion)
     if pinned:

@@ -43,7 +43,7 @@ class SkillReading:
         if not query and len(cards) == PAGE:
             lines.append(f"[more: after={cards[-1].name}]")
         if not query and not family and not after:
-            families = await self._library.families(context.workspace)
+            families = await self._library.families(context.workspace, here)
             lines.append(f"Families: {', '.join(f'{name} ({many})' for name, many in families[:PAGE])}")
         return "\n".join(lines) if cards else "No skill fits."
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from difflib import unified_diff
 from enum import StrEnum
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from hermes_agent.core.clock import Clock
@@ -33,6 +34,7 @@ ASKED = "create as asked"
 """How a skill is made that a person asked for: it is theirs, whoever wrote it."""
 BIRTHS = frozenset({("create", Author.FOREGROUND), ("create", Author.BACKGROUND), (ASKED, Author.FOREGROUND)})
 """What makes a skill anew, also one whose name was somebody's before; who puts one back makes none."""
+BY_HAND = "edit by hand"
 
 
 class Owner(StrEnum):
@@ -182,14 +184,14 @@ class SkillVersions:
         if not versions:
             return Owner.USER
         changes = [each.change for each in versions]
-        born = next((each for each in changes if (each.action, each.author) in BIRTHS), changes[-1])
+        born = next((each for each, older in pairwise(changes) if _is_birth(each, older)), changes[-1])
         return Owner.USER if born.action == ASKED else BORN[born.author]
 
     def _edit(
         self, item: str, author: Author, folder: str, before: bytes | None, after: bytes | None, found: Author
     ) -> Change:
         """A change that was found in a file: by hand, installed, or put back as whoever `found` it to be made."""
-        action = "installed" if author is Author.HUB else "edit by hand" if found is Author.OWNER else "put back"
+        action = "installed" if author is Author.HUB else BY_HAND if found is Author.OWNER else "put back"
         by = By(author=author if author is Author.HUB else found)
         change = self._change(item, before, after, by, action, "")
         return replace(change, folder=folder, private=author is Author.HUB)
@@ -215,6 +217,12 @@ class SkillVersions:
             cost=by.backing.cost,
             note=by.backing.note,
         )
+
+
+def _is_birth(change: Change, older: Change) -> bool:
+    """Whether a skill was made by this change; who writes its old text by hand puts it back."""
+    is_new = change.action == BY_HAND and change.before is None and change.after != older.before
+    return (change.action, change.author) in BIRTHS or is_new
 
 
 def plan(name: str, folder: Path, changes: Mapping[str, bytes | None]) -> list[Planned]:

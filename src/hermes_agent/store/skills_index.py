@@ -146,15 +146,13 @@ class SkillsIndex:
         """The folders whose skill cannot be used."""
         return await self._file.work(lambda db: _rows(db, "problem <> ''", (), roots, "ORDER BY folder"))
 
-    async def families(self, roots: Sequence[str]) -> list[tuple[str, int]]:
-        """Each family and how many skills it has, the largest first."""
+    async def families(self, roots: Sequence[str], plain: bytes) -> list[tuple[str, bytes, int]]:
+        """Each family and how many skills it has whose card holds `plain`; each other one by itself, with its card."""
         sql = (
-            f"SELECT family, count(DISTINCT name) AS many FROM skill WHERE problem = '' AND root IN ({_marks(roots)}) "
-            "GROUP BY family ORDER BY many DESC, family"
+            "SELECT family, CASE WHEN instr(card, ?) THEN x'' ELSE card END AS own, count(DISTINCT name) FROM skill "
+            f"WHERE problem = '' AND root IN ({_marks(roots)}) GROUP BY family, own"
         )
-        return await self._file.work(
-            lambda db: [(str(name), int(many)) for name, many in db.execute(sql, tuple(roots))]
-        )
+        return await self._file.work(lambda db: list(db.execute(sql, (plain, *roots))))
 
     async def search(self, task: str, roots: Sequence[str], limit: int = 5) -> list[Listed]:
         """The skills that fit a task in anybody's words, the best first; nothing where nothing really fits."""

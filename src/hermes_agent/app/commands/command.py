@@ -104,6 +104,6 @@ async def _skill(desk: Desk) -> Inbound | None:
     """The message that a line such as `/skill words` means; None where it names no skill, or a guest wrote it."""
     if desk.inbound.principal.standing is Standing.GUEST:
         return None
-    record = desk.record
-    parts = await desk.runtime.skills.invoked(desk.inbound.text, record.workspace, record.id, record.conversation)
+    where, who = (desk.record.workspace, desk.record.id, desk.record.conversation), desk.inbound.principal
+    parts = await desk.runtime.skills.invoked(desk.inbound.text, *where, who)
     return None if parts is None else replace(desk.inbound, parts=parts)
