@@ -87,7 +87,7 @@ def provide_command(folder: Path) -> None:
     (folder / "home").mkdir()
 
 
-def call(command: str, folder: Path) -> tuple[int, str]:
+def call(command: str, folder: Path, where: Path | None = None) -> tuple[int, str]:
     environment = {
         "PATH": f"{folder}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT / "src"),
@@ -97,7 +97,7 @@ def call(command: str, folder: Path) -> tuple[int, str]:
     }
     result = subprocess.run(
         ["sh", "-c", command],
-        cwd=folder,
+        cwd=where or folder,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.source import ROOT
-from tests.docs.blocks import blocks_of, commands_of, fits, run
+from tests.docs.blocks import blocks_of, call, commands_of, fits, provide_command, run
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks_of(str(page.relative_to(ROOT)), page.read_text())]
@@ -15,6 +15,20 @@ WORDS_OF_A_REASON = 2
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.reason is None], ids=str)
 def test_a_block_works_as_shown(block, tmp_path: Path):
     assert run(block, tmp_path) == []
+
+
+def test_the_first_command_of_the_readme_works_in_the_checkout_too(tmp_path: Path):
+    """A newcomer stands in the program's own source, where more is asked than elsewhere."""
+    provide_command(tmp_path)
+    command, expected = next(
+        pair
+        for block in BLOCKS
+        if block.page == "README.md"
+        for pair in commands_of(block.text)
+        if " -m demo " in pair[0]
+    )
+    code, output = call(command.replace("./hermes", "hermes"), tmp_path, where=ROOT)
+    assert (code, fits(expected, output)) == (0, True), output
 
 
 def test_a_block_that_is_not_run_says_why():

@@ -78,6 +78,7 @@ def test_what_is_typed_into_a_shell_is_judged_shown_and_denied_as_a_command_is(r
 
 def test_harmless_calls_run(permission: Permission) -> None:
     assert permission.decide(command("ls")) == Allowed()
+    assert permission.decide(command("grep -rn x . | head", folder=SOURCE, workspace=SOURCE)) == Allowed()
     assert permission.decide(write("/work/project/a.txt")) == Allowed()
     assert permission.decide(write("/tmp/a.txt")) == Allowed()
 
@@ -240,9 +241,10 @@ def test_where_nobody_is_there_nobody_can_want_no_questions(permission: Permissi
 
 SOURCE = "/work/project/hermes"
 IN_SOURCE = [
-    command("ls", workspace=SOURCE),
+    command("touch x", workspace=SOURCE),
     command("make", workspace=f"{SOURCE}/src"),
-    command("ls", folder=SOURCE),
+    command("touch x", folder=SOURCE),
+    command("echo x > x.py", folder=SOURCE),
     command("cd hermes && python3 setup.py"),
     command(f"cp x.py {SOURCE}/src/x.py"),
     command("echo x > hermes/src/x.py"),
@@ -259,3 +261,4 @@ def test_the_programs_own_source_is_asked_about_wherever_the_workspace_is(rememb
     assert isinstance(permission.decide(replace(request_, attended=False)), Denied)
     assert opened.decide(request_) == Allowed()
     assert permission.decide(command("ls")) == Allowed()
+    assert permission.decide(command("grep -rn x . | head", folder=SOURCE, workspace=SOURCE)) == Allowed()

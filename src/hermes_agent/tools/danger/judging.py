@@ -36,6 +36,9 @@ ASKS: tuple[tuple[Callable[[Simple], bool], str], ...] = (
     (touches_credentials, "it touches credentials"),
 )
 
+READERS = frozenset(("cat", "echo", "false", "grep", "head", "ls", "printf", "pwd", "stat", "tail", "true", "wc"))
+"""Programs that change nothing, whatever their arguments are; a redirection is looked at by itself."""
+
 
 def judge(command: str, where: Where) -> Verdict:
     """Read a command and say what speaks against it; `cd` in it is followed."""
@@ -62,7 +65,8 @@ def judged(reading: Reading, where: Where) -> Verdict:
     for simple in reading.simples:
         asks += [reason for test, reason in ASKS if test(simple)]
         inside = replace(where, folder=simple.folder)
-        asks += ["it runs in this program's own source"] if inside.is_closed else []
+        if inside.is_closed and simple.program not in READERS:
+            asks.append("it runs in this program's own source")
         asks += [
             f"it writes outside the workspace ({_shown(path)})" for path in written(simple) if inside.is_outside(path)
         ]
